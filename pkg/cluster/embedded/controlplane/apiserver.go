@@ -1,0 +1,103 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+)
+
+func apiServerSettings(cfg Config, etcd string) settings {
+	pki := func(name string) string { return filepath.Join(cfg.PKI, name) }
+	issuer := "https://kubernetes.default.svc.cluster.local"
+	s := settings{
+		"etcd-servers":  etcd,
+		"etcd-cafile":   pki("etcd-ca.crt"),
+		"etcd-certfile": pki("etcd-client.crt"),
+		"etcd-keyfile":  pki("etcd-client.key"),
+
+		"bind-address":         cfg.Host,
+		"advertise-address":    cfg.Host,
+		"secure-port":          strconv.Itoa(cfg.Port),
+		"tls-cert-file":        pki("apiserver.crt"),
+		"tls-private-key-file": pki("apiserver.key"),
+		"client-ca-file":       pki("ca.crt"),
+		// The address is a loopback one, which may not stand in Endpoints: the kubernetes Service has none here.
+		"endpoint-reconciler-type": "none",
+
+		"kubelet-certificate-authority": pki("ca.crt"),
+		"kubelet-client-certificate":    pki("apiserver-kubelet-client.crt"),
+		"kubelet-client-key":            pki("apiserver-kubelet-client.key"),
+
+		"requestheader-client-ca-file":       pki("front-proxy-ca.crt"),
+		"requestheader-allowed-names":        "front-proxy-client",
+		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
+		"requestheader-group-headers":        "X-Remote-Group",
+		"requestheader-username-headers":     "X-Remote-User",
+		"proxy-client-cert-file":             pki("front-proxy-client.crt"),
+		"proxy-client-key-file":              pki("front-proxy-client.key"),
+
+		"service-account-issuer":           issuer,
+		"service-account-key-file":         pki("sa.pub"),
+		"service-account-signing-key-file": pki("sa.key"),
+		"service-cluster-ip-range":         cfg.ServiceCIDR,
+
+		"authorization-mode":       "Node,RBAC",
+		"enable-admission-plugins": "NodeRestriction",
+		"allow-privileged":         "true",
+		"profiling":                "false",
+	}
+	s.seconds("default-not-ready-toleration-seconds", cfg.Speed.Of(pace.NotReadyToleration))
+	s.seconds("default-unreachable-toleration-seconds", cfg.Speed.Of(pace.UnreachableToleration))
+	if cfg.AuditLog != "" {
+		s["audit-log-path"] = cfg.AuditLog
+		s["audit-policy-file"] = pki("audit-policy.yaml")
+	}
+	return s
+}
+
+// runAPIServer serves until ctx ends. It is also the first to set the process's feature gates.
+func runAPIServer(ctx context.Context, cfg Config, etcd string) error {
+	l, err := inherited(cfg.ListenerFD)
+	if err != nil {
+		return err
+	}
+	opts := options.NewServerRunOptions()
+	if err := apiServerSettings(cfg, etcd).apply("kube-apiserver", opts.Flags()); err != nil {
+		return err
+	}
+	opts.SecureServing.Listener = l
+	if err := opts.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return err
+	}
+	completed, err := opts.Complete(ctx)
+	if err != nil {
+		return err
+	}
+	if errs := completed.Validate(); len(errs) != 0 {
+		return utilerrors.NewAggregate(errs)
+	}
+	return app.Run(ctx, completed)
+}
+
+// inherited returns the listening socket that the parent left open as fd.
+func inherited(fd int) (net.Listener, error) {
+	f := os.NewFile(uintptr(fd), "api-listener")
+	if f == nil {
+		return nil, fmt.Errorf("file descriptor %d: not inherited", fd)
+	}
+	defer f.Close() // FileListener duplicates it
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("inherited listener: %w", err)
+	}
+	return l, nil
+}

@@ -1,0 +1,41 @@
+package controlplane
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+)
+
+// Config is what the parent tells the control plane. It travels as a file, so it holds paths and no secrets.
+type Config struct {
+	// EtcdDir is where etcd keeps its data; a control plane started again with the same one continues.
+	EtcdDir string `json:"etcdDir"`
+	// PKI is the directory of keys, certificates and kubeconfigs that embedded.WritePKI filled.
+	PKI string `json:"pki"`
+	// Host and Port are what clients connect to; the listening socket itself is inherited as file descriptor ListenerFD,
+	// so that the address stays taken while the control plane restarts.
+	Host       string     `json:"host"`
+	Port       int        `json:"port"`
+	ListenerFD int        `json:"listenerFD"`
+	Speed      pace.Speed `json:"speed"`
+	// ServiceCIDR and PodCIDR are address ranges that nothing routes.
+	ServiceCIDR string `json:"serviceCIDR"`
+	PodCIDR     string `json:"podCIDR"`
+	// AuditLog is the file of the API server's audit log; empty means none is kept.
+	AuditLog string `json:"auditLog,omitempty"`
+}
+
+// ReadConfig reads the file that the parent wrote.
+func ReadConfig(path string) (Config, error) {
+	var c Config
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,77 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+)
+
+type etcdServer struct {
+	*embed.Etcd
+	endpoint string
+}
+
+// startEtcd starts a single member on a loopback port of the kernel's choice and waits until it serves. Only holders
+// of a certificate of the sandbox's etcd authority get in: the loopback interface is open to every user of the machine.
+func startEtcd(ctx context.Context, cfg Config) (*etcdServer, error) {
+	tls := transport.TLSInfo{
+		CertFile:       filepath.Join(cfg.PKI, "etcd.crt"),
+		KeyFile:        filepath.Join(cfg.PKI, "etcd.key"),
+		TrustedCAFile:  filepath.Join(cfg.PKI, "etcd-ca.crt"),
+		ClientCertAuth: true,
+	}
+	local := []url.URL{{Scheme: "https", Host: "127.0.0.1:0"}}
+
+	c := embed.NewConfig()
+	c.Name = "sandbox"
+	c.Dir = cfg.EtcdDir
+	c.ListenClientUrls, c.AdvertiseClientUrls = local, local
+	c.ListenPeerUrls, c.AdvertisePeerUrls = local, local
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.ClientTLSInfo, c.PeerTLSInfo = tls, tls
+	c.LogLevel = "warn"
+	c.LogOutputs = []string{"stderr"}
+	// A process that is killed loses nothing that it has written; only a machine that loses power would, and a sandbox
+	// does not outlive its machine's run.
+	c.UnsafeNoFsync = true
+	// One member elects itself: no reason to wait the second that a network would need.
+	c.TickMs, c.ElectionMs = 10, 100
+	// A sandbox writes little; keep history short and small.
+	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
+	c.QuotaBackendBytes = 2 << 30
+
+	e, err := embed.StartEtcd(c)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-e.Server.ReadyNotify():
+		return &etcdServer{Etcd: e, endpoint: "https://" + e.Clients[0].Addr().String()}, nil
+	case err := <-e.Err():
+		e.Close()
+		return nil, err
+	case <-e.Server.StopNotify():
+		e.Close()
+		return nil, errors.New("stopped before it was ready")
+	case <-ctx.Done():
+		e.Close()
+		return nil, ctx.Err()
+	}
+}
+
+// wait returns when ctx ends, or with the reason why etcd ended before it.
+func (e *etcdServer) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-e.Err():
+		return fmt.Errorf("serving: %w", err)
+	case <-e.Server.StopNotify():
+		return errors.New("stopped by itself")
+	}
+}

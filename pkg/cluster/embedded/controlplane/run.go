@@ -1,0 +1,63 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// Run starts everything in order of need and returns when ctx ends or, with the reason, when one part fails: a control
+// plane is whole or it is restarted. The API server is asked to stop before etcd is closed under it.
+func Run(ctx context.Context, cfg Config) error {
+	// Our own components use the APIs that their release ships; deprecation warnings about them help nobody here.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
+
+	etcd, err := startEtcd(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	defer etcd.Close()
+	klog.InfoS("etcd serves", "endpoint", etcd.endpoint)
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return part("kube-apiserver", runAPIServer(ctx, cfg, etcd.endpoint)) })
+	g.Go(func() error { return part("etcd", etcd.wait(ctx)) })
+	g.Go(func() error {
+		if err := waitReady(ctx, cfg); err != nil {
+			return part("kube-apiserver", err)
+		}
+		g.Go(func() error { return part("kube-controller-manager", runControllerManager(ctx, cfg)) })
+		g.Go(func() error { return part("kube-scheduler", runScheduler(ctx, cfg)) })
+		return nil
+	})
+
+	// The controllers of the controller manager may take longer to notice than anybody wants to wait at a stop, and
+	// none of them holds anything that the API server does not have.
+	done := make(chan error, 1)
+	go func() { done <- g.Wait() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopGrace):
+		return context.Cause(ctx)
+	}
+}
+
+// stopGrace bounds an orderly stop.
+const stopGrace = time.Second
+
+func part(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package event
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// DefaultCapacity is how many events a [Log] remembers: a day of an eventful sandbox, some 20 MB.
+const DefaultCapacity = 65536
+
+// Log is an ordered, bounded log of events in memory. Make one with [NewLog]. All methods may be called from any
+// goroutine.
+type Log struct {
+	mu    sync.Mutex
+	ring  []Event
+	last  uint64        // Seq of the newest event; 0 when empty
+	grown chan struct{} // closed and replaced at each append
+}
+
+// NewLog returns an empty log that remembers the newest capacity events; capacity <= 0 means [DefaultCapacity].
+func NewLog(capacity int) *Log {
+	if capacity <= 0 {
+		capacity = DefaultCapacity
+	}
+	return &Log{ring: make([]Event, 0, capacity), grown: make(chan struct{})}
+}
+
+// Append adds e with the next Seq (and the current time when it has none, and Info when it has no Level) and returns
+// that Seq, for use as the Cause of what follows. It never blocks.
+func (l *Log) Append(e Event) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	e.Seq = l.last
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	if e.Level == "" {
+		e.Level = Info
+	}
+	if len(l.ring) < cap(l.ring) {
+		l.ring = append(l.ring, e)
+	} else {
+		l.ring[(e.Seq-1)%uint64(cap(l.ring))] = e
+	}
+	close(l.grown)
+	l.grown = make(chan struct{})
+	return e.Seq
+}
+
+// Last returns the Seq of the newest event, 0 when there is none.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// Read returns up to limit events after the event with Seq after (0 reads from the start; limit <= 0 means no limit),
+// oldest first, and how many events between after and the first returned one the log has already forgotten. It does
+// not wait: no events means there are none yet.
+func (l *Log) Read(after uint64, limit int) (events []Event, lost uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if oldest := l.last - uint64(len(l.ring)); after < oldest {
+		lost, after = oldest-after, oldest
+	}
+	if after >= l.last {
+		return nil, lost
+	}
+	n := l.last - after
+	if limit > 0 {
+		n = min(n, uint64(limit))
+	}
+	events = make([]Event, 0, n)
+	for seq := after + 1; seq <= after+n; seq++ {
+		events = append(events, l.ring[(seq-1)%uint64(cap(l.ring))])
+	}
+	return events, lost
+}
+
+// Wait returns as [Log.Read] does, but waits for the first event after the given Seq when there is none yet. It ends
+// with ctx's error.
+func (l *Log) Wait(ctx context.Context, after uint64, limit int) (events []Event, lost uint64, err error) {
+	for {
+		l.mu.Lock()
+		grown := l.grown
+		l.mu.Unlock()
+		if events, lost = l.Read(after, limit); len(events) > 0 {
+			return events, lost, nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, lost, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package topology
+
+// Cluster is a compute cluster.
+type Cluster struct {
+	Name  string `json:"name"`
+	Place `json:",inline"`
+	// Hosts holds at least one.
+	Hosts []Host `json:"hosts"`
+}
+
+// Host is an ESXi host.
+type Host struct {
+	// Name is a DNS name, unique in its vCenter. In a group of replicas it may hold {n} (or {nn}, {nnn}: zero-padded),
+	// the replica's number from 1; without one, the replicas get "-1", "-2" … appended.
+	Name string `json:"name"`
+	// Replicas makes that many hosts of one entry; zero in a resolved topology.
+	Replicas int `json:"replicas,omitempty"`
+	// Place may hold {n} too, so that every host of a group can be a zone.
+	Place `json:",inline"`
+	// CPUs are cores (default 16), Memory defaults to 64Gi.
+	CPUs   int32 `json:"cpus,omitempty"`
+	Memory Bytes `json:"memory,omitempty"`
+}

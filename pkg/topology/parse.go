@@ -1,0 +1,110 @@
+package topology
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// MaxSize is how many bytes a topology file may have: room for more than ten thousand VMs written out one by one.
+const MaxSize = 8 << 20
+
+// parse turns the file into the node of its one document. It reports what is wrong and returns nil where there is
+// nothing to go on with.
+func (p *problems) parse(data []byte) *yaml.Node {
+	if len(data) > MaxSize {
+		p.whole("is %s long, more than the %s a topology may have (replicas: makes many VMs of one entry)",
+			megabytes(len(data)), megabytes(MaxSize))
+		return nil
+	}
+	if !p.readable(data) {
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document yaml.Node
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF) || err == nil && isNull(document.Content[0]):
+		p.whole("is empty: a topology begins with apiVersion: %s and kind: %s", APIVersion, Kind)
+		return nil
+	case err != nil:
+		p.syntax(data, err)
+		return nil
+	}
+	var second yaml.Node
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		p.add(second.Line, second.Column, "", "", "a second document begins here: a topology file holds one")
+	case !errors.Is(err, io.EOF):
+		p.syntax(data, err)
+	}
+	return document.Content[0]
+}
+
+func (p *problems) whole(format string, args ...any) {
+	p.add(1, 1, "", "", fmt.Sprintf(format, args...))
+}
+
+// readable reports bytes that no YAML may have, which the parser would refuse without saying where.
+func (p *problems) readable(data []byte) bool {
+	for at := 0; at < len(data); {
+		r, size := utf8.DecodeRune(data[at:])
+		var what string
+		switch {
+		case r == utf8.RuneError && size == 1:
+			what = "is not UTF-8 text"
+		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r >= 0x7f && r < 0xa0 && r != 0x85:
+			what = fmt.Sprintf("holds the control character %U", r)
+		default:
+			at += size
+			continue
+		}
+		line := bytes.Count(data[:at], []byte("\n"))
+		column := at - bytes.LastIndexByte(data[:at], '\n')
+		p.add(line+1, column, "", "", what)
+		return false
+	}
+	return true
+}
+
+// The parser tells its position in words only.
+var syntaxError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+
+func (p *problems) syntax(data []byte, err error) {
+	line, column, message := 1, 1, err.Error()
+	if match := syntaxError.FindStringSubmatch(message); match != nil {
+		message = match[2]
+		if n, err := strconv.Atoi(match[1]); err == nil {
+			line = n
+		}
+	}
+	if at, ok := tabbed(data, line); ok {
+		p.add(line, at, "", "", "is not YAML: indented with a tab, where YAML takes spaces only")
+		return
+	}
+	p.add(line, column, "", "", "is not YAML: "+message)
+}
+
+// tabbed finds a tab in the indentation of a line: the usual reason why something that looks right is refused.
+func tabbed(data []byte, line int) (column int, found bool) {
+	lines := strings.SplitN(string(data), "\n", line+1)
+	if line > len(lines) {
+		return 0, false
+	}
+	text := lines[line-1]
+	indent := text[:len(text)-len(strings.TrimLeft(text, " \t"))]
+	if tab := strings.IndexByte(indent, '\t'); tab >= 0 {
+		return tab + 1, true
+	}
+	return 0, false
+}
+
+func megabytes(n int) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB" }
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }

@@ -1,0 +1,75 @@
+package topology
+
+import (
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+)
+
+// problems collects what is wrong with one file. A field is reported once: its first error tends to explain the others,
+// and the replicas of a group share their fields.
+type problems struct {
+	file string
+	root *yaml.Node
+	list Errors
+	// reported holds the paths that have an error.
+	reported map[string]struct{}
+	// guesses is how many names hints may still be looked up among; it bounds the time a hopeless file takes.
+	guesses int
+}
+
+func newProblems(file string) *problems {
+	return &problems{file: file, reported: map[string]struct{}{}, guesses: 200_000}
+}
+
+// at reports an error of the field p at a node's position.
+func (p *problems) at(node *yaml.Node, field *path, hint, format string, args ...any) {
+	text := field.String()
+	p.reported[text] = struct{}{}
+	p.add(max(node.Line, 1), max(node.Column, 1), text, hint, fmt.Sprintf(format, args...))
+}
+
+// field reports an error of the field p where the file has it, or else where it should have been.
+func (p *problems) field(field *path, hint, format string, args ...any) {
+	if p.has(field) {
+		return
+	}
+	node, _ := locate(p.root, field)
+	p.at(node, field, hint, format, args...)
+}
+
+// has tells whether the field has been reported already.
+func (p *problems) has(field *path) bool {
+	if len(p.reported) == 0 {
+		return false
+	}
+	_, found := p.reported[field.String()]
+	return found
+}
+
+// line is where the file has a field, for messages that point at another one.
+func (p *problems) line(field *path) int {
+	node, _ := locate(p.root, field)
+	return node.Line
+}
+
+// nearest is the candidate that name is probably a misspelling of, or "".
+func (p *problems) nearest(name string, candidates []string) string {
+	if p.guesses -= len(candidates) + 1; p.guesses < 0 {
+		return ""
+	}
+	return nearest(name, candidates)
+}
+
+func (p *problems) add(line, column int, path, hint, message string) {
+	p.list = append(p.list, Error{File: p.file, Line: line, Column: column, Path: path, Message: message, Hint: hint})
+}
+
+// err is the collected errors in order, or nil.
+func (p *problems) err() error {
+	if len(p.list) == 0 {
+		return nil
+	}
+	p.list.sort()
+	return p.list
+}

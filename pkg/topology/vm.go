@@ -1,0 +1,70 @@
+package topology
+
+// VM is a virtual machine.
+type VM struct {
+	// Name is the inventory name, unique in its folder; {n} as in [Host].
+	Name string `json:"name"`
+	// Replicas makes that many VMs of one entry; zero in a resolved topology.
+	Replicas int `json:"replicas,omitempty"`
+	// Cluster places it on the cluster's hosts, VMs in turn; Host names one host and may hold {n}. One of the two is
+	// needed where the datacenter has more than one compute resource. A resolved VM has its Host always, its Cluster
+	// where the host is in one.
+	Cluster string `json:"cluster,omitempty"`
+	Host    string `json:"host,omitempty"`
+	// Folder is a path below the datacenter's VM folder; empty means that folder itself.
+	Folder string `json:"folder,omitempty"`
+	// Datastore defaults to the first one that the VM's host mounts.
+	Datastore string `json:"datastore,omitempty"`
+	// CPUs defaults to 2, Memory (whole Mi) to 4Gi, GuestID to ubuntu64Guest.
+	CPUs    int32  `json:"cpus,omitempty"`
+	Memory  Bytes  `json:"memory,omitempty"`
+	GuestID string `json:"guestID,omitempty"`
+	// Hostname is what the guest reports through its tools, and so the node's name: a DNS name in lower case, unique
+	// among nodes, and {n} as in Name. Default: Name, made a DNS name where the VM is no node.
+	Hostname string `json:"hostname,omitempty"`
+	// NICs defaults to one on the datacenter's first network.
+	NICs []NIC `json:"nics,omitempty"`
+	// Power defaults to on.
+	Power Power `json:"power,omitempty"`
+	// Role makes the VM a Kubernetes node. Empty: a VM that is none.
+	Role Role `json:"role,omitempty"`
+	// UUID is the BIOS UUID (config.uuid) and InstanceUUID the vCenter-wide one; derived when absent, lower case.
+	UUID         string `json:"uuid,omitempty"`
+	InstanceUUID string `json:"instanceUUID,omitempty"`
+}
+
+// IsNode tells whether the VM is to be a Kubernetes node.
+func (v VM) IsNode() bool { return v.Role != "" }
+
+// NIC is a network card of a VM.
+type NIC struct {
+	// Network defaults to the datacenter's first.
+	Network string `json:"network,omitempty"`
+	// MAC is derived when absent (VMware's manual range 00:50:56:00-3f).
+	MAC string `json:"mac,omitempty"`
+	// Addresses are IPv4 or IPv6 addresses with prefix length ("198.18.0.10/16"); a bare address means /24 or /64. One
+	// IPv4 address from the benchmarking range 198.18.0.0/15 (RFC 2544) is derived when absent.
+	Addresses []string `json:"addresses,omitempty"`
+}
+
+// Power is a VM's power state at start.
+type Power string
+
+// The power states a topology can ask for.
+const (
+	PowerOn  Power = "on"
+	PowerOff Power = "off"
+)
+
+func (Power) choices() []string { return []string{string(PowerOn), string(PowerOff)} }
+
+// Role is what a VM does in the Kubernetes cluster.
+type Role string
+
+// The roles of nodes.
+const (
+	RoleControlPlane Role = "control-plane"
+	RoleWorker       Role = "worker"
+)
+
+func (Role) choices() []string { return []string{string(RoleControlPlane), string(RoleWorker)} }
