@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -73,22 +72,20 @@ func (p *problems) readable(data []byte) bool {
 	return true
 }
 
-// The parser tells its position in words only.
-var syntaxError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
-
+// syntax reports the parser's error, whose position it tells in words only ("yaml: line 3: did not find …").
 func (p *problems) syntax(data []byte, err error) {
-	line, column, message := 1, 1, err.Error()
-	if match := syntaxError.FindStringSubmatch(message); match != nil {
-		message = match[2]
-		if n, err := strconv.Atoi(match[1]); err == nil {
-			line = n
+	line, message := 1, strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		number, tail, _ := strings.Cut(rest, ": ")
+		if n, err := strconv.Atoi(number); err == nil {
+			line, message = n, tail
 		}
 	}
 	if at, ok := tabbed(data, line); ok {
 		p.add(line, at, "", "", "is not YAML: indented with a tab, where YAML takes spaces only")
 		return
 	}
-	p.add(line, column, "", "", "is not YAML: "+message)
+	p.add(line, 1, "", "", "is not YAML: "+message)
 }
 
 // tabbed finds a tab in the indentation of a line: the usual reason why something that looks right is refused.

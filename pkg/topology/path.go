@@ -38,9 +38,9 @@ func (p *path) String() string {
 		case step.name == "":
 			b.WriteString("[" + strconv.Itoa(step.index) + "]")
 		case i == 0:
-			b.WriteString(step.name)
+			b.WriteString(cut(step.name))
 		default:
-			b.WriteString("." + step.name)
+			b.WriteString("." + cut(step.name))
 		}
 	}
 	return b.String()

@@ -22,8 +22,8 @@ func newProblems(file string) *problems {
 	return &problems{file: file, reported: map[string]struct{}{}, guesses: 200_000}
 }
 
-// at reports an error of the field p at a node's position.
-func (p *problems) at(node *yaml.Node, field *path, hint, format string, args ...any) {
+// mark reports an error of the field p at a node's position.
+func (p *problems) mark(node *yaml.Node, field *path, hint, format string, args ...any) {
 	text := field.String()
 	p.reported[text] = struct{}{}
 	p.add(max(node.Line, 1), max(node.Column, 1), text, hint, fmt.Sprintf(format, args...))
@@ -35,15 +35,20 @@ func (p *problems) field(field *path, hint, format string, args ...any) {
 		return
 	}
 	node, _ := locate(p.root, field)
-	p.at(node, field, hint, format, args...)
+	p.mark(node, field, hint, format, args...)
 }
 
-// has tells whether the field has been reported already.
+// has tells whether the field has been reported already, or something around it, without which it means nothing.
 func (p *problems) has(field *path) bool {
 	if len(p.reported) == 0 {
 		return false
 	}
-	_, found := p.reported[field.String()]
+	for ; field != nil; field = field.up {
+		if _, found := p.reported[field.String()]; found {
+			return true
+		}
+	}
+	_, found := p.reported[""]
 	return found
 }
 
@@ -55,10 +60,16 @@ func (p *problems) line(field *path) int {
 
 // nearest is the candidate that name is probably a misspelling of, or "".
 func (p *problems) nearest(name string, candidates []string) string {
-	if p.guesses -= len(candidates) + 1; p.guesses < 0 {
+	if !p.afford(len(candidates)) {
 		return ""
 	}
 	return nearest(name, candidates)
+}
+
+// afford tells whether a hint may be looked up among that many names.
+func (p *problems) afford(names int) bool {
+	p.guesses -= names + 1
+	return p.guesses >= 0
 }
 
 func (p *problems) add(line, column int, path, hint, message string) {

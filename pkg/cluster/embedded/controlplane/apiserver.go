@@ -13,9 +13,10 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
-func apiServerSettings(cfg Config, etcd string) settings {
+func apiServerSettings(cfg embedded.Config, etcd string) settings {
 	pki := func(name string) string { return filepath.Join(cfg.PKI, name) }
 	issuer := "https://kubernetes.default.svc.cluster.local"
 	s := settings{
@@ -65,7 +66,7 @@ func apiServerSettings(cfg Config, etcd string) settings {
 }
 
 // runAPIServer serves until ctx ends. It is also the first to set the process's feature gates.
-func runAPIServer(ctx context.Context, cfg Config, etcd string) error {
+func runAPIServer(ctx context.Context, cfg embedded.Config, etcd string) error {
 	l, err := inherited(cfg.ListenerFD)
 	if err != nil {
 		return err

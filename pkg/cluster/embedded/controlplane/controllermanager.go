@@ -10,12 +10,13 @@ import (
 	"k8s.io/kubernetes/pkg/controller/volume/attachdetach"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
 // nodeEvictionRate is upstream's --node-eviction-rate, in nodes per second.
 const nodeEvictionRate = 0.1
 
-func controllerManagerSettings(cfg Config) settings {
+func controllerManagerSettings(cfg embedded.Config) settings {
 	pki := func(name string) string { return filepath.Join(cfg.PKI, name) }
 	s := settings{
 		"kubeconfig":                       pki("controller-manager.kubeconfig"),
@@ -50,7 +51,7 @@ func controllerManagerSettings(cfg Config) settings {
 	return s
 }
 
-func runControllerManager(ctx context.Context, cfg Config) error {
+func runControllerManager(ctx context.Context, cfg embedded.Config) error {
 	// These two have no flag. The process has one controller manager, so its package variable is ours to set.
 	attachdetach.DefaultTimerConfig.ReconcilerMaxWaitForUnmountDuration = cfg.Speed.Of(pace.AttachDetachMaxWaitForUnmount)
 	attachdetach.DefaultTimerConfig.DesiredStateOfWorldPopulatorLoopSleepPeriod = cfg.Speed.Of(pace.AttachDetachPopulator)

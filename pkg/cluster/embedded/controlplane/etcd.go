@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
 type etcdServer struct {
@@ -18,7 +21,7 @@ type etcdServer struct {
 
 // startEtcd starts a single member on a loopback port of the kernel's choice and waits until it serves. Only holders
 // of a certificate of the sandbox's etcd authority get in: the loopback interface is open to every user of the machine.
-func startEtcd(ctx context.Context, cfg Config) (*etcdServer, error) {
+func startEtcd(ctx context.Context, cfg embedded.Config) (*etcdServer, error) {
 	tls := transport.TLSInfo{
 		CertFile:       filepath.Join(cfg.PKI, "etcd.crt"),
 		KeyFile:        filepath.Join(cfg.PKI, "etcd.key"),
@@ -36,6 +39,8 @@ func startEtcd(ctx context.Context, cfg Config) (*etcdServer, error) {
 	c.ClientTLSInfo, c.PeerTLSInfo = tls, tls
 	c.LogLevel = "warn"
 	c.LogOutputs = []string{"stderr"}
+	c.EnableGRPCGateway = false                 // it would dial the port before it is known
+	c.WarningUnaryRequestDuration = time.Second // unset, every request is worth a warning
 	// A process that is killed loses nothing that it has written; only a machine that loses power would, and a sandbox
 	// does not outlive its machine's run.
 	c.UnsafeNoFsync = true

@@ -7,11 +7,13 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
 // waitReady waits until the API server reports itself ready, all of its post-start hooks included. There is nothing to
 // watch before it serves, so it is asked, often and cheaply.
-func waitReady(ctx context.Context, cfg Config) error {
+func waitReady(ctx context.Context, cfg embedded.Config) error {
 	rc, err := clientcmd.BuildConfigFromFlags("", filepath.Join(cfg.PKI, "controller-manager.kubeconfig"))
 	if err != nil {
 		return err

@@ -8,11 +8,13 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
 // Run starts everything in order of need and returns when ctx ends or, with the reason, when one part fails: a control
 // plane is whole or it is restarted. The API server is asked to stop before etcd is closed under it.
-func Run(ctx context.Context, cfg Config) error {
+func Run(ctx context.Context, cfg embedded.Config) error {
 	// Our own components use the APIs that their release ships; deprecation warnings about them help nobody here.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 

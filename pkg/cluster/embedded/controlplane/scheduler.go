@@ -6,9 +6,11 @@ import (
 
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
-func schedulerSettings(cfg Config) settings {
+func schedulerSettings(cfg embedded.Config) settings {
 	kubeconfig := filepath.Join(cfg.PKI, "scheduler.kubeconfig")
 	return settings{
 		"kubeconfig":                kubeconfig,
@@ -20,7 +22,7 @@ func schedulerSettings(cfg Config) settings {
 	}
 }
 
-func runScheduler(ctx context.Context, cfg Config) error {
+func runScheduler(ctx context.Context, cfg embedded.Config) error {
 	opts := options.NewOptions()
 	if err := schedulerSettings(cfg).apply("kube-scheduler", *opts.Flags); err != nil {
 		return err

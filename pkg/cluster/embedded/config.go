@@ -1,4 +1,4 @@
-package controlplane
+package embedded
 
 import (
 	"encoding/json"
@@ -8,14 +8,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
-// Config is what the parent tells the control plane. It travels as a file, so it holds paths and no secrets.
+// Config is what the parent tells the control-plane child. It travels as a file; it holds paths and no secrets.
 type Config struct {
 	// EtcdDir is where etcd keeps its data; a control plane started again with the same one continues.
 	EtcdDir string `json:"etcdDir"`
-	// PKI is the directory of keys, certificates and kubeconfigs that embedded.WritePKI filled.
+	// PKI is the directory of keys, certificates and kubeconfigs.
 	PKI string `json:"pki"`
-	// Host and Port are what clients connect to; the listening socket itself is inherited as file descriptor ListenerFD,
-	// so that the address stays taken while the control plane restarts.
+	// Host and Port are what clients connect to. The listening socket itself is inherited as file descriptor
+	// ListenerFD, so that the address stays taken while the control plane restarts.
 	Host       string     `json:"host"`
 	Port       int        `json:"port"`
 	ListenerFD int        `json:"listenerFD"`
@@ -38,4 +38,12 @@ func ReadConfig(path string) (Config, error) {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+func (c Config) write(path string) error {
+	b, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o600)
 }

@@ -1,0 +1,62 @@
+# Everything a contributor runs; `make` alone lists it.
+GO      ?= go
+BIN     := bin/vsphere-sandbox
+PKG     := github.com/vsphere-sandbox/vsphere-sandbox
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+K8S     := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2; exit }' go.mod)
+
+# Kubernetes reports the version that its own build stamps; ours stamps the release that go.mod names.
+LDFLAGS := -s -w \
+	-X $(PKG)/internal/build.version=$(VERSION) -X $(PKG)/internal/build.commit=$(COMMIT) \
+	-X k8s.io/component-base/version.gitVersion=$(K8S) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(K8S)))
+
+# The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
+# the race detector.
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/|/test/
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test unit race e2e vet lint fmt golden bench cross clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/vsphere-sandbox (the first build compiles Kubernetes: about 5 minutes on 2 cores)
+	@hack/build $(BIN) '$(LDFLAGS)' $(GO)
+
+run: build ## boot the default scenario; Ctrl-C ends it
+	@$(BIN) up $(ARGS)
+
+test: vet race heavy e2e ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests
+
+vet: ## go vet
+	$(GO) vet ./...
+
+race: ## unit tests with the race detector, of every package that does not link Kubernetes
+	$(GO) test -race $$($(GO) list ./... | grep -vE '$(HEAVY)')
+
+heavy: ## unit tests of the packages that link Kubernetes
+	$(GO) test $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
+
+e2e: build ## acceptance scripts and end-to-end tests, through the binary
+	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/... $(ARGS)
+
+bench: build ## measure boot, memory and reaction times; prints the table of docs/benchmarks.md
+	@hack/bench $(BIN)
+
+lint: ## golangci-lint, where it is installed
+	golangci-lint run
+
+fmt: ## format
+	gofmt -w $$(git ls-files '*.go')
+
+golden: ## rewrite golden files; review the diff
+	$(GO) test ./pkg/topology/... ./internal/cli/... -update
+
+cross: ## compile for the other platforms
+	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+
+clean: ## remove what was built
+	rm -rf bin dist

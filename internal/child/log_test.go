@@ -1,0 +1,71 @@
+package child
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadTail(t *testing.T) {
+	var many []string
+	for i := range 30 {
+		many = append(many, fmt.Sprintf("line %d", i+1))
+	}
+	long := strings.Repeat("x", 3000)
+	tests := []struct {
+		name string
+		old  string // written by an earlier process
+		text string
+		want []string
+	}{
+		{name: "nothing", old: "earlier\n"},
+		{name: "only newlines", text: "\n\n"},
+		{name: "one run", old: "earlier\n", text: "a\r\nb", want: []string{"a", "b"}},
+		{name: "last 20 lines", text: strings.Join(many, "\n") + "\n", want: many[10:]},
+		{name: "last 4 kB, whole lines", text: long + "\n" + long + "\nend\n", want: []string{long, "end"}},
+		{name: "last 4 kB of one line", text: strings.Repeat("y", 9000), want: []string{strings.Repeat("y", 4096)}},
+		{name: "binary", text: "a\xffb\n", want: []string{"a?b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			if err := os.WriteFile(path, []byte(tt.old+tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, readTail(path, int64(len(tt.old)))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if lines := readTail(filepath.Join(t.TempDir(), "missing"), 0); lines != nil {
+		t.Errorf("missing file: %q", lines)
+	}
+}
+
+func TestOpenLogRotates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "node", "worker-1.log")
+	for _, text := range []string{"1111", "2222", "3333", "4444"} {
+		log, size, err := openLog(path, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := log.Stat(); err != nil || info.Size() != size || info.Mode().Perm() != 0o600 {
+			t.Errorf("size %d, %v, %v", size, info, err)
+		}
+		if _, err := log.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{path: "33334444", path + ".1": "11112222"} {
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v, want %q", file, got, err, want)
+		}
+	}
+}

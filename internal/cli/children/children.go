@@ -1,0 +1,59 @@
+package children
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded/controlplane"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/kubelet"
+)
+
+// NewCmdControlPlane returns the command that is the control plane.
+func NewCmdControlPlane() *cobra.Command {
+	return newCmd("control-plane", func(ctx context.Context, path string) error {
+		cfg, err := embedded.ReadConfig(path)
+		if err != nil {
+			return err
+		}
+		return controlplane.Run(ctx, cfg)
+	})
+}
+
+// NewCmdNode returns the command that is the kubelet of one VM.
+func NewCmdNode() *cobra.Command {
+	return newCmd("node", func(ctx context.Context, path string) error {
+		cfg, err := node.ReadConfig(path)
+		if err != nil {
+			return err
+		}
+		return kubelet.Run(ctx, cfg)
+	})
+}
+
+// newCmd returns a command that lives until it is told to end, and never longer than the process that started it.
+func newCmd(name string, run func(ctx context.Context, config string) error) *cobra.Command {
+	var config string
+	cmd := &cobra.Command{
+		Use:    name + " --config=FILE",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := child.Lifeline(os.Exit); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return run(ctx, config)
+		},
+	}
+	cmd.Flags().StringVar(&config, "config", "", "file that the sandbox wrote")
+	_ = cmd.MarkFlagRequired("config") // its only error is an unknown flag
+	return cmd
+}

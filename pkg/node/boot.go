@@ -1,0 +1,94 @@
+package node
+
+import (
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+)
+
+// boot is one run of the guest, between power-on (or reset) and power-off: the process that stands for it, if it has
+// been started. It belongs to the node's goroutine.
+type boot struct {
+	node    *Node
+	time    time.Time // the VM's boot time that the process belongs to
+	process *child.Child
+	stopped bool // by SIGSTOP
+}
+
+// follow does what the VM's present state asks for; false means to try again in a while.
+func (b *boot) follow() bool {
+	n := b.node
+	n.mu.Lock()
+	m, hung := n.machine, n.hung
+	n.mu.Unlock()
+
+	if b.process != nil && (!m.Exists || m.Power == Off || !m.BootTime.Equal(b.time)) {
+		b.end()
+		hung = false
+	}
+	if b.process == nil {
+		if !m.Exists || m.Power != On || !m.GuestUp {
+			return true
+		}
+		return b.start(m)
+	}
+	if stop := m.Power == Suspended || hung; stop != b.stopped {
+		b.stopped = stop
+		if stop {
+			return b.signal(b.process.Suspend, map[bool]Process{true: Hung, false: Paused}[m.Power == On])
+		}
+		return b.signal(b.process.Resume, Running)
+	}
+	return true
+}
+
+func (b *boot) start(m Machine) bool {
+	spec, err := b.node.opts.Spec(m)
+	if err != nil {
+		b.node.opts.Notify(child.Change{Name: spec.Name, State: child.Exited, Err: err})
+		return false
+	}
+	b.time, b.stopped = m.BootTime, false
+	b.process = child.Start(spec, b.note)
+	return true
+}
+
+// note keeps the node's picture of its process and passes the change on.
+func (b *boot) note(c child.Change) {
+	n := b.node
+	n.mu.Lock()
+	switch c.State {
+	case child.Started:
+		n.process, n.pid = Running, c.PID
+	case child.Restarting:
+		n.process, n.pid = Crashing, 0
+		n.count++
+	default:
+		n.process, n.pid = Stopped, 0
+	}
+	n.mu.Unlock()
+	n.opts.Notify(c)
+}
+
+func (b *boot) signal(send func() error, then Process) bool {
+	if err := send(); err != nil {
+		return false // it crashed this moment; its supervisor starts it again
+	}
+	b.node.mu.Lock()
+	b.node.process = then
+	b.node.mu.Unlock()
+	return true
+}
+
+// end kills the process, as losing power does. What was hung is not any more.
+func (b *boot) end() {
+	if b.process == nil {
+		return
+	}
+	_ = b.process.Kill() // its only error is that it is gone already
+	b.process = nil
+	n := b.node
+	n.mu.Lock()
+	n.process, n.pid, n.count, n.hung = Stopped, 0, 0, false
+	n.mu.Unlock()
+}

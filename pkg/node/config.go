@@ -1,0 +1,51 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+)
+
+// Config is what the parent tells the kubelet of one VM. It travels as a file; it holds paths and no secrets.
+type Config struct {
+	// Name is the node's: the guest's hostname, in lower case as Kubernetes wants it.
+	Name string `json:"name"`
+	// RootDir is the kubelet's root directory.
+	RootDir    string `json:"rootDir"`
+	Kubeconfig string `json:"kubeconfig"`
+	// SystemUUID is the VM's BIOS UUID, which a guest reads from its firmware and reports as its own.
+	SystemUUID string `json:"systemUUID"`
+	CPUs       int    `json:"cpus"`
+	// MemoryBytes is what the VM is configured with.
+	MemoryBytes uint64 `json:"memoryBytes"`
+	// OSImage and Kernel are what the guest would report of itself.
+	OSImage string     `json:"osImage"`
+	Kernel  string     `json:"kernel"`
+	Speed   pace.Speed `json:"speed"`
+	// ControlPlane gives the node the label and the taint that kubeadm gives its control-plane nodes.
+	ControlPlane bool `json:"controlPlane,omitempty"`
+}
+
+// ReadConfig reads the file that the parent wrote.
+func ReadConfig(path string) (Config, error) {
+	var c Config
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Write stores the configuration for the child, readable by its owner only.
+func (c Config) Write(path string) error {
+	b, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b, 0o600)
+}

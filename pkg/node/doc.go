@@ -1,0 +1,9 @@
+// Package node makes a Kubernetes node of a virtual machine: a kubelet in a process of its own whose life follows the
+// VM's. Powered off is killed, suspended is stopped (SIGSTOP), reset is killed and started again when the guest is up,
+// hung is stopped while the vCenter sees nothing, destroyed is gone.
+//
+// A [Node] is told what its VM is like by whoever watches the vCenter ([Node.Observe]); it knows no simulator, so the VM
+// may be a real one. What runs in the process is package kubelet, which alone links Kubernetes.
+//
+// Floor 2.
+package node

@@ -1,0 +1,30 @@
+package node
+
+import "time"
+
+// Power is a VM's power state, as a vCenter has it.
+type Power string
+
+// The power states.
+const (
+	On        Power = "on"
+	Off       Power = "off"
+	Suspended Power = "suspended"
+)
+
+// Machine is what a node needs to know of its VM. The zero value is a VM that is not there.
+type Machine struct {
+	// Exists is false once the VM was destroyed or unregistered.
+	Exists bool
+	Power  Power
+	// BootTime changes at each power-on and reset.
+	BootTime time.Time
+	// GuestUp tells whether the guest has booted: its tools run and have told its hostname.
+	GuestUp  bool
+	Hostname string
+	// UUID is the BIOS UUID.
+	UUID        string
+	CPUs        int
+	MemoryBytes uint64
+	GuestID     string
+}

@@ -1,0 +1,118 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+)
+
+// Process is the state of the kubelet's process, as a person would call it.
+type Process string
+
+// The states.
+const (
+	Stopped  Process = "stopped" // the VM is off, or its guest has not booted
+	Running  Process = "running"
+	Paused   Process = "suspended"   // with its VM
+	Hung     Process = "hung"        // although its VM runs
+	Crashing Process = "backing-off" // crashed, waiting to be started again
+)
+
+// Options say how a Node gets its process.
+type Options struct {
+	// Spec prepares the kubelet for one boot of the VM: writes its configuration and says how to start it. It is called
+	// from the node's goroutine before each start after a power-on or reset, not after a crash.
+	Spec func(Machine) (child.Spec, error)
+	// Notify is told of every change of the process, and of a Spec that failed (as a Change with Err). It is called from
+	// one goroutine at a time and must not call the Node.
+	Notify func(child.Change)
+}
+
+// Node is the kubelet of one VM. Make it with [New]; its methods may be called from any goroutine.
+type Node struct {
+	opts Options
+
+	mu      sync.Mutex
+	machine Machine
+	hung    bool
+	process Process
+	pid     int
+	count   int // restarts after crashes, since the last boot
+
+	wake chan struct{}
+	quit context.CancelFunc
+	done chan struct{}
+}
+
+// New returns a node whose VM is not there yet. End it with [Node.Stop].
+func New(opts Options) *Node {
+	ctx, quit := context.WithCancel(context.Background())
+	n := &Node{opts: opts, process: Stopped, wake: make(chan struct{}, 1), quit: quit, done: make(chan struct{})}
+	go n.run(ctx)
+	return n
+}
+
+// Observe tells the node what its VM is like now. It returns at once; the process follows.
+func (n *Node) Observe(m Machine) { n.change(func() { n.machine = m }) }
+
+// Hang stops the guest where it stands, until the VM is reset or powered off. It has no effect on a guest that does
+// not run, and says so by returning false.
+func (n *Node) Hang() bool {
+	ok := false
+	n.change(func() {
+		ok = n.process == Running
+		n.hung = n.hung || ok
+	})
+	return ok
+}
+
+// State tells how the process is, its PID (0 when there is none) and how often it was restarted after a crash since the
+// VM booted.
+func (n *Node) State() (p Process, pid, restarts int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process, n.pid, n.count
+}
+
+// Stop ends the process and the node. It returns when both are gone, or with ctx's error.
+func (n *Node) Stop(ctx context.Context) error {
+	n.quit()
+	select {
+	case <-n.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *Node) change(f func()) {
+	n.mu.Lock()
+	f()
+	n.mu.Unlock()
+	select {
+	case n.wake <- struct{}{}:
+	default: // it is awake, and looks again before it sleeps
+	}
+}
+
+// run brings the process in line with the VM, one step at a time.
+func (n *Node) run(ctx context.Context) {
+	defer close(n.done)
+	b := &boot{node: n}
+	defer b.end()
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for {
+		if !b.follow() {
+			retry.Reset(time.Second)
+		}
+		select {
+		case <-n.wake:
+		case <-retry.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

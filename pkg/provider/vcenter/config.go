@@ -1,0 +1,111 @@
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Credentials are what a vCenter is asked to accept.
+type Credentials struct {
+	User, Password string
+}
+
+// CredentialsFunc returns the credentials to log in with. It is called anew at every attempt, so it may follow a file
+// or a Secret; an error from it counts as [ErrNoCredentials].
+type CredentialsFunc func(ctx context.Context) (Credentials, error)
+
+// Config says where a vCenter is and how to talk to it. Server, UserAgent and Credentials are mandatory.
+type Config struct {
+	// Name is what errors and logs call this vCenter; Server when empty.
+	Name string
+	// Server is a host name or an IP address, without scheme or port.
+	Server string
+	// Port is 443 when zero.
+	Port int
+
+	// Insecure turns the verification of the server's certificate off.
+	Insecure bool
+	// CAFile names a PEM file of the authorities to trust instead of the system's, read anew at every login.
+	CAFile string
+	// CAData is as CAFile, in memory.
+	CAData []byte
+	// Thumbprint, SHA-1 or SHA-256 in colon form, is trusted where verification fails for lack of trust.
+	Thumbprint string
+
+	// UserAgent is sent with every request.
+	UserAgent string
+	// Credentials are asked for at every login.
+	Credentials CredentialsFunc
+
+	// CallTimeout bounds every call but the long poll; 20 s when zero.
+	CallTimeout time.Duration
+	// MaxWait is how long the vCenter may hold a long poll with nothing to tell, to the second; 60 s when zero.
+	// A poll that takes CallTimeout longer than this is given up: the vCenter hangs.
+	MaxWait time.Duration
+	// RoundTrips is how often a SOAP call is tried when the network fails in passing; 3 when zero.
+	RoundTrips int
+	// Retry paces new attempts at a vCenter that does not answer; 500 ms to 30 s when zero.
+	Retry Backoff
+	// LoginRetry paces new attempts after a refused login, slower so that no account is locked; 10 s to 1 min when zero.
+	LoginRetry Backoff
+
+	// OnState, when set, is told the outcome of every attempt to log in or to check the session, from one goroutine of
+	// Run. It must not block.
+	OnState func(State)
+	// Logger receives connection changes; none when nil.
+	Logger *slog.Logger
+}
+
+// withDefaults returns c with every zero value that has a default replaced, or every reason why c cannot be used.
+func (c Config) withDefaults() (Config, error) {
+	var errs []error
+	if c.Server == "" {
+		errs = append(errs, errors.New("server is empty"))
+	}
+	if c.UserAgent == "" {
+		errs = append(errs, errors.New("user agent is empty"))
+	}
+	if c.Credentials == nil {
+		errs = append(errs, errors.New("credentials are nil"))
+	}
+	if c.Port < 0 || c.Port > 65535 {
+		errs = append(errs, fmt.Errorf("port %d is out of range", c.Port))
+	}
+	if c.Name == "" {
+		c.Name = c.Server
+	}
+	if len(errs) > 0 {
+		return c, fmt.Errorf("vcenter %q: %w", c.Name, errors.Join(errs...))
+	}
+	orDefault(&c.Port, 443)
+	orDefault(&c.CallTimeout, 20*time.Second)
+	orDefault(&c.MaxWait, time.Minute)
+	orDefault(&c.RoundTrips, 3)
+	orDefault(&c.Retry, Backoff{Min: 500 * time.Millisecond, Max: 30 * time.Second})
+	orDefault(&c.LoginRetry, Backoff{Min: 10 * time.Second, Max: time.Minute})
+	// The wire format counts whole seconds, and none would mean "do not wait".
+	c.MaxWait = max(c.MaxWait.Truncate(time.Second), time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Logger = c.Logger.With("vcenter", c.Name)
+	return c, nil
+}
+
+// address is host:port, with an IPv6 host in brackets.
+func (c Config) address() string {
+	return net.JoinHostPort(strings.Trim(c.Server, "[]"), strconv.Itoa(c.Port))
+}
+
+func orDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}

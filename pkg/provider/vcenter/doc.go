@@ -1,0 +1,19 @@
+// Package vcenter keeps one connection to one vCenter alive and watches its inventory.
+//
+// A [Client] owns at most one SOAP session and one REST session. [Client.Run] logs in, finds out when a session or the
+// vCenter itself is gone, comes back with back-off and logs out at its end; [Client.Do] and [Client.DoREST] make single
+// calls with a deadline; [Client.Watch] holds one long poll over chosen types and properties and says plainly when what
+// it delivered is complete (Synced) and when it no longer is (Lost). Every call has a deadline: a vCenter that accepts
+// connections and never answers is noticed, and costs the caller no more than that deadline.
+//
+//	client, err := vcenter.New(vcenter.Config{
+//		Name: "west", Server: "vc-west.example", UserAgent: "my-tool",
+//		Credentials: func(context.Context) (vcenter.Credentials, error) { … },
+//	})
+//	go client.Run(ctx)
+//	client.Watch(ctx, vcenter.WatchSpec{Properties: map[string][]string{"VirtualMachine": {"name"}}}, handler)
+//
+// It knows nothing of Kubernetes, of nodes or of how an inventory is indexed.
+//
+// Floor 1: it imports nothing of this module.
+package vcenter

@@ -1,0 +1,249 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Phase is where a sandbox is in its life.
+type Phase string
+
+// The phases, in order.
+const (
+	Booting  Phase = "booting"
+	Ready    Phase = "ready"    // every boot step done; says nothing of what was broken on purpose since
+	Stopping Phase = "stopping" // children are being ended
+)
+
+// Status is the sandbox as a whole.
+type Status struct {
+	Name  string `json:"name"`
+	Phase Phase  `json:"phase"`
+	// Step is what booting or stopping is at, "" when ready.
+	Step string `json:"step,omitempty"`
+	PID  int    `json:"pid"`
+	// Scenario is the name of the topology.
+	Scenario  string     `json:"scenario"`
+	Speed     float64    `json:"speed"`
+	StartedAt time.Time  `json:"startedAt"`
+	ReadyAt   *time.Time `json:"readyAt,omitempty"`
+	Dir       string     `json:"dir"`
+	// Server is the API server's URL.
+	Server     string `json:"server"`
+	Kubeconfig string `json:"kubeconfig"`
+	Context    string `json:"context"`
+
+	Version           string `json:"version"`
+	KubernetesVersion string `json:"kubernetesVersion"`
+
+	Components []Component `json:"components"`
+	VCenters   []VCenter   `json:"vcenters"`
+	Nodes      NodeCount   `json:"nodes"`
+}
+
+// NodeCount counts the nodes that the topology wants, and what became of them.
+type NodeCount struct {
+	Wanted      int `json:"wanted"`
+	Registered  int `json:"registered"`
+	Initialized int `json:"initialized"`
+	Ready       int `json:"ready"`
+}
+
+// Component is a supervised part of the sandbox.
+type Component struct {
+	Name string `json:"name"`
+	// State is running, suspended, backing-off or stopped.
+	State    string    `json:"state"`
+	PID      int       `json:"pid,omitempty"`
+	Restarts int       `json:"restarts"`
+	Since    time.Time `json:"since,omitzero"`
+	// Message is why it is not running, if it is not.
+	Message string `json:"message,omitempty"`
+	Log     string `json:"log,omitempty"`
+}
+
+// VCenter is one simulated vCenter.
+type VCenter struct {
+	Name         string `json:"name"`
+	URL          string `json:"url"`
+	User         string `json:"user"`
+	InstanceUUID string `json:"instanceUUID"`
+	Version      string `json:"version"`
+	// Gate is what clients get of it: up, down, slow or hung.
+	Gate string `json:"gate"`
+	// Delay is what a slow gate adds to each call.
+	Delay Duration `json:"delay,omitzero"`
+	// Watched tells whether the sandbox's own view of its inventory is current.
+	Watched     bool   `json:"watched"`
+	Datacenters int    `json:"datacenters"`
+	Hosts       int    `json:"hosts"`
+	VMs         int    `json:"vms"`
+	Calls       uint64 `json:"calls"`
+}
+
+// Datacenter is a vSphere datacenter.
+type Datacenter struct {
+	Name    string `json:"name"`
+	VCenter string `json:"vcenter"`
+	Path    string `json:"path"`
+	Region  string `json:"region,omitempty"`
+	Zone    string `json:"zone,omitempty"`
+	Hosts   int    `json:"hosts"`
+	VMs     int    `json:"vms"`
+	Nodes   int    `json:"nodes"`
+}
+
+// Host is an ESXi host.
+type Host struct {
+	Name       string `json:"name"`
+	VCenter    string `json:"vcenter"`
+	Datacenter string `json:"datacenter"`
+	// Cluster is its compute cluster; "" for a standalone host.
+	Cluster     string `json:"cluster,omitempty"`
+	Connection  string `json:"connection"`
+	Power       string `json:"power"`
+	CPUs        int    `json:"cpus"`
+	MemoryBytes int64  `json:"memoryBytes"`
+	VMs         int    `json:"vms"`
+}
+
+// VM is a virtual machine, as its vCenter tells it now.
+type VM struct {
+	Name       string `json:"name"`
+	VCenter    string `json:"vcenter"`
+	Datacenter string `json:"datacenter"`
+	Cluster    string `json:"cluster,omitempty"`
+	Host       string `json:"host"`
+	Path       string `json:"path"`
+	MoRef      string `json:"moref"`
+	UUID       string `json:"uuid"`
+	// Power is on, off or suspended.
+	Power      string `json:"power"`
+	Connection string `json:"connection"`
+	// Tools tells whether the guest's tools run.
+	Tools       bool     `json:"tools"`
+	Hostname    string   `json:"hostname,omitempty"`
+	Addresses   []string `json:"addresses,omitempty"`
+	CPUs        int      `json:"cpus"`
+	MemoryBytes int64    `json:"memoryBytes"`
+	GuestID     string   `json:"guestID"`
+	// Region and Zone are by nearest tag.
+	Region string `json:"region,omitempty"`
+	Zone   string `json:"zone,omitempty"`
+	// Role is control-plane or worker; "" for a VM that is no node.
+	Role string `json:"role,omitempty"`
+	// Process is the state of the kubelet that stands for the guest: running, suspended, hung, backing-off, stopped.
+	Process string `json:"process,omitempty"`
+}
+
+// Node is a Kubernetes node joined with its VM. A VM that should be a node and is none yet has a row with Registered
+// false; a node without a VM has an empty VM.
+type Node struct {
+	Name       string `json:"name"`
+	VM         string `json:"vm,omitempty"`
+	VCenter    string `json:"vcenter,omitempty"`
+	Datacenter string `json:"datacenter,omitempty"`
+	Power      string `json:"power,omitempty"`
+	Registered bool   `json:"registered"`
+	// Ready is the Ready condition's status: True, False or Unknown.
+	Ready string `json:"ready,omitempty"`
+	// Initialized: the cloud controller manager has taken the uninitialized taint away.
+	Initialized  bool      `json:"initialized"`
+	Taints       []string  `json:"taints,omitempty"` // key[=value]:effect
+	Region       string    `json:"region,omitempty"`
+	Zone         string    `json:"zone,omitempty"`
+	ProviderID   string    `json:"providerID,omitempty"`
+	InstanceType string    `json:"instanceType,omitempty"`
+	Addresses    []string  `json:"addresses,omitempty"` // InternalIP, ExternalIP; without duplicates
+	Roles        []string  `json:"roles,omitempty"`
+	Version      string    `json:"version,omitempty"`
+	Created      time.Time `json:"created,omitzero"`
+}
+
+// Zone is a failure domain: a region and zone pair, with what is in it.
+type Zone struct {
+	Region      string   `json:"region"`
+	Zone        string   `json:"zone"`
+	Datacenters []string `json:"datacenters"` // vcenter/datacenter
+	VMs         int      `json:"vms"`
+	Nodes       int      `json:"nodes"`
+	ReadyNodes  int      `json:"readyNodes"`
+}
+
+// VMAction is what can be done to a VM.
+type VMAction string
+
+// The actions. All but hang are vSphere operations that the sandbox asks the VM's vCenter for; hang stops the guest
+// where the vCenter does not see it.
+const (
+	PowerOn  VMAction = "power-on"
+	PowerOff VMAction = "power-off"
+	Suspend  VMAction = "suspend"
+	Reset    VMAction = "reset"
+	Hang     VMAction = "hang"
+	Move     VMAction = "move"
+	Destroy  VMAction = "destroy"
+)
+
+// VMRequest asks for an action on one VM.
+type VMRequest struct {
+	Action VMAction `json:"action"`
+	// VM is its name, or its hostname, or vcenter/name, or an inventory path.
+	VM      string `json:"vm"`
+	VCenter string `json:"vcenter,omitempty"`
+	// Host is where to move it.
+	Host string `json:"host,omitempty"`
+}
+
+// GateRequest sets what clients get of one vCenter.
+type GateRequest struct {
+	VCenter string `json:"vcenter"`
+	// Mode is up, down, slow or hung.
+	Mode  string   `json:"mode"`
+	Delay Duration `json:"delay,omitzero"`
+}
+
+// Done is the answer to a request that changed something.
+type Done struct {
+	Message string `json:"message"`
+	// Seq is the event that the request made.
+	Seq uint64 `json:"seq,omitempty"`
+}
+
+// Access is how to reach one vCenter as its administrator. It holds a secret: it is given only on the owner's socket.
+type Access struct {
+	VCenter  string `json:"vcenter"`
+	URL      string `json:"url"`
+	User     string `json:"user"`
+	Password string `json:"password"`
+	// CAFile is the path of the certificate that verifies it.
+	CAFile string `json:"caFile"`
+}
+
+// Error is what the sandbox answers when it can't do what was asked.
+type Error struct {
+	// Code is a stable kebab-case id: not-found, ambiguous, conflict, unavailable, invalid, internal.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// Try tells what to do about it.
+	Try string `json:"try,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Duration is a time.Duration that travels as text ("250ms").
+type Duration time.Duration
+
+// MarshalJSON writes the duration as text.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return err
+	}
+	v, err := time.ParseDuration(s)
+	*d = Duration(v)
+	return err
+}

@@ -1,0 +1,122 @@
+package guest
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// boot is a guest that will be up at a certain time.
+type boot struct {
+	ref   vc.Ref
+	cycle uint64
+	cause uint64
+	due   time.Time
+}
+
+// boots runs boots when they are due, on one goroutine.
+type boots struct {
+	run func(boot)
+
+	mu     sync.Mutex
+	queue  bootQueue
+	latest map[vc.Ref]uint64 // the cycle of the boot that still counts for a VM
+	wake   chan struct{}     // holds one token when the queue changed
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+func startBoots(run func(boot)) *boots {
+	b := &boots{
+		run:    run,
+		latest: make(map[vc.Ref]uint64),
+		wake:   make(chan struct{}, 1),
+		stop:   make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	go b.loop()
+	return b
+}
+
+// add never blocks: it is called with a VM's lock held.
+func (b *boots) add(next boot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	heap.Push(&b.queue, next)
+	b.latest[next.ref] = next.cycle
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// cancel forgets the boot of a VM, if one is due.
+func (b *boots) cancel(ref vc.Ref) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.latest, ref)
+}
+
+func (b *boots) close() {
+	close(b.stop)
+	<-b.done
+}
+
+func (b *boots) loop() {
+	defer close(b.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-b.stop:
+			return
+		default:
+		}
+		next, wait := b.next()
+		if next != nil {
+			b.run(*next)
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-b.stop:
+			return
+		case <-b.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// next takes a boot that is due, or tells how long there is none.
+func (b *boots) next() (*boot, time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.queue) > 0 {
+		if wait := time.Until(b.queue[0].due); wait > 0 {
+			return nil, wait
+		}
+		due := heap.Pop(&b.queue).(boot)
+		if cycle, ok := b.latest[due.ref]; ok && cycle == due.cycle {
+			delete(b.latest, due.ref)
+			return &due, 0
+		}
+	}
+	return nil, time.Hour
+}
+
+// bootQueue is a heap by due time.
+type bootQueue []boot
+
+func (q bootQueue) Len() int           { return len(q) }
+func (q bootQueue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q bootQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *bootQueue) Push(x any)        { *q = append(*q, x.(boot)) }
+func (q *bootQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}

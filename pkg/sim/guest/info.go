@@ -1,0 +1,197 @@
+package guest
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// Info is what a guest reports through its tools while it is up.
+type Info struct {
+	HostName string
+	// FullName is the operating system ("Ubuntu Linux (64-bit)").
+	FullName string
+	// Addresses by lower-case MAC address.
+	Addresses map[string][]netip.Prefix
+}
+
+// installed tells whether there is a guest to report anything: a VM made by an API client has an empty disk.
+func (i Info) installed() bool { return i.HostName != "" || len(i.Addresses) > 0 }
+
+// remember reads what the guest of vm reports now, over what is known of it: clients write guest properties themselves
+// (customization, extraConfig SET.guest.…) and expect to find them again after a power cycle.
+func remember(known Info, vm *mo.VirtualMachine) Info {
+	g := vm.Guest
+	if g == nil || (g.HostName == "" && g.IpAddress == "") {
+		return known
+	}
+	now := Info{HostName: g.HostName, FullName: g.GuestFullName, Addresses: map[string][]netip.Prefix{}}
+	for _, nic := range g.Net {
+		if a := addresses(nic); len(a) > 0 {
+			now.Addresses[strings.ToLower(nic.MacAddress)] = a
+		}
+	}
+	if primary, err := netip.ParseAddr(g.IpAddress); err == nil && len(now.Addresses) == 0 {
+		for _, d := range vm.Config.Hardware.Device {
+			if card, ok := d.(types.BaseVirtualEthernetCard); ok {
+				mac := strings.ToLower(card.GetVirtualEthernetCard().MacAddress)
+				now.Addresses[mac] = []netip.Prefix{netip.PrefixFrom(primary, defaultBits(primary))}
+				break
+			}
+		}
+	}
+	if now.FullName == "" {
+		now.FullName = known.FullName
+	}
+	return now
+}
+
+func addresses(nic types.GuestNicInfo) []netip.Prefix {
+	bits := make(map[string]int32)
+	if nic.IpConfig != nil {
+		for _, a := range nic.IpConfig.IpAddress {
+			bits[a.IpAddress] = a.PrefixLength
+		}
+	}
+	var all []netip.Prefix
+	for _, text := range nic.IpAddress {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		n, ok := bits[text]
+		if !ok {
+			n = int32(defaultBits(a))
+		}
+		all = append(all, netip.PrefixFrom(a, int(n)))
+	}
+	return all
+}
+
+// defaultBits is the prefix length of an address that came without one.
+func defaultBits(a netip.Addr) int {
+	if a.Is4() {
+		return 24
+	}
+	return 64
+}
+
+// heartbeat values, and what open-vm-tools of a current distribution report.
+const (
+	toolsVersion = "12416"
+	toolsType    = string(types.VirtualMachineToolsInstallTypeGuestToolsTypeOpenVMTools)
+)
+
+// up lists the properties of a guest that runs with tools: one property for each leaf, because vcsim's watchers match
+// changes by exact name.
+func (i Info) up(ctx *simulator.Context, vm *mo.VirtualMachine) []types.PropertyChange {
+	nics := i.nics(ctx, vm)
+	primary := ""
+	for _, nic := range nics {
+		for _, a := range nic.IpAddress {
+			// Tools report an IPv4 address where there is one.
+			if p, err := netip.ParseAddr(a); err == nil && (primary == "" || (p.Is4() && strings.Contains(primary, ":"))) {
+				primary = a
+			}
+		}
+	}
+	var net any
+	if len(nics) > 0 {
+		net = nics
+	}
+	return []types.PropertyChange{
+		vc.P("guest.hostName", i.HostName),
+		vc.P("guest.ipAddress", primary),
+		vc.P("guest.net", net),
+		vc.P("guest.guestFullName", i.FullName),
+		vc.P("guest.guestId", vm.Config.GuestId),
+		vc.P("guest.guestState", string(types.VirtualMachineGuestStateRunning)),
+		vc.P("guest.guestOperationsReady", true),
+		vc.P("guest.toolsStatus", types.VirtualMachineToolsStatusToolsOk),
+		vc.P("guest.toolsRunningStatus", string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)),
+		vc.P("guest.toolsVersionStatus2", string(types.VirtualMachineToolsVersionStatusGuestToolsUnmanaged)),
+		vc.P("guest.toolsVersion", toolsVersion),
+		vc.P("guest.toolsInstallType", toolsType),
+		vc.P("summary.guest.hostName", i.HostName),
+		vc.P("summary.guest.ipAddress", primary),
+		vc.P("summary.guest.guestFullName", i.FullName),
+		vc.P("summary.guest.guestId", vm.Config.GuestId),
+		vc.P("summary.guest.toolsStatus", types.VirtualMachineToolsStatusToolsOk),
+		vc.P("summary.guest.toolsRunningStatus", string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)),
+		vc.P("summary.guest.toolsVersionStatus2", string(types.VirtualMachineToolsVersionStatusGuestToolsUnmanaged)),
+		vc.P("guestHeartbeatStatus", types.ManagedEntityStatusGreen),
+		vc.P("summary.quickStats.guestHeartbeatStatus", types.ManagedEntityStatusGreen),
+	}
+}
+
+// down lists the same for a guest that does not run. The identity of the operating system stays, as vCenter keeps it
+// from the configuration.
+func down() []types.PropertyChange {
+	return []types.PropertyChange{
+		vc.P("guest.hostName", nil),
+		vc.P("guest.ipAddress", nil),
+		vc.P("guest.net", nil),
+		vc.P("guest.ipStack", nil),
+		vc.P("guest.guestState", string(types.VirtualMachineGuestStateNotRunning)),
+		vc.P("guest.guestOperationsReady", false),
+		vc.P("guest.toolsStatus", types.VirtualMachineToolsStatusToolsNotRunning),
+		vc.P("guest.toolsRunningStatus", string(types.VirtualMachineToolsRunningStatusGuestToolsNotRunning)),
+		vc.P("summary.guest.hostName", nil),
+		vc.P("summary.guest.ipAddress", nil),
+		vc.P("summary.guest.toolsStatus", types.VirtualMachineToolsStatusToolsNotRunning),
+		vc.P("summary.guest.toolsRunningStatus", string(types.VirtualMachineToolsRunningStatusGuestToolsNotRunning)),
+		vc.P("guestHeartbeatStatus", types.ManagedEntityStatusGray),
+		vc.P("summary.quickStats.guestHeartbeatStatus", types.ManagedEntityStatusGray),
+	}
+}
+
+// nics builds guest.net from the cards that the VM has now, with the addresses that the guest gives them.
+func (i Info) nics(ctx *simulator.Context, vm *mo.VirtualMachine) []types.GuestNicInfo {
+	var nics []types.GuestNicInfo
+	for _, d := range vm.Config.Hardware.Device {
+		card, ok := d.(types.BaseVirtualEthernetCard)
+		if !ok {
+			continue
+		}
+		c := card.GetVirtualEthernetCard()
+		nic := types.GuestNicInfo{
+			Network:        network(ctx, c.Backing),
+			MacAddress:     c.MacAddress,
+			Connected:      true,
+			DeviceConfigId: c.Key,
+		}
+		if p := i.Addresses[strings.ToLower(c.MacAddress)]; len(p) > 0 {
+			nic.IpConfig = new(types.NetIpConfigInfo)
+			for _, a := range p {
+				nic.IpAddress = append(nic.IpAddress, a.Addr().String())
+				nic.IpConfig.IpAddress = append(nic.IpConfig.IpAddress, types.NetIpConfigInfoIpAddress{
+					IpAddress:    a.Addr().String(),
+					PrefixLength: int32(a.Bits()),
+					State:        string(types.NetIpConfigInfoIpAddressStatusPreferred),
+				})
+			}
+		}
+		nics = append(nics, nic)
+	}
+	return nics
+}
+
+// network is the name of the network behind a card. vcsim leaves it empty for distributed port groups, which breaks
+// clients that choose addresses by network name.
+func network(ctx *simulator.Context, backing types.BaseVirtualDeviceBackingInfo) string {
+	switch b := backing.(type) {
+	case *types.VirtualEthernetCardNetworkBackingInfo:
+		return b.DeviceName
+	case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+		ref := vc.Ref{Type: "DistributedVirtualPortgroup", Value: b.Port.PortgroupKey}
+		if pg, ok := ctx.Map.Get(ref).(*simulator.DistributedVirtualPortgroup); ok {
+			return pg.Name
+		}
+	}
+	return ""
+}

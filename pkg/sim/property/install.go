@@ -1,0 +1,153 @@
+package property
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Options tunes a [Service]. The zero value is what a vCenter should run with.
+type Options struct {
+	// MaxWait bounds a wait that states no bound of its own; it then ends with
+	// an empty answer, upon which clients ask again. That is how the waits of
+	// dead clients vanish: vcsim does not tell when a connection is gone. A
+	// MaxWaitSeconds in the request is kept to the second, however long.
+	// Default 60 s.
+	MaxWait time.Duration
+
+	// Gather is how long a wait collects further changes after the first one,
+	// so that a burst becomes one answer. Default 3 ms.
+	Gather time.Duration
+
+	// Idle is how long a collector listens with nobody waiting on it. After
+	// that it costs nothing; the next wait compares everything afresh.
+	// Default 5 min.
+	Idle time.Duration
+
+	// Forget is how long the state of an idle collector is kept. After that its
+	// versions are refused with InvalidCollectorVersion. Default 30 min.
+	Forget time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	set(&o.MaxWait, time.Minute)
+	set(&o.Gather, 3*time.Millisecond)
+	set(&o.Idle, 5*time.Minute)
+	set(&o.Forget, 30*time.Minute)
+	return o
+}
+
+// Service is the property collection of one simulated vCenter: the state of
+// every collector of every session. It listens once on the vCenter's registry
+// and passes each change to the collectors that hold the changed object.
+//
+// vcsim appends to lists such as Folder.childEntity, HostSystem.vm or
+// ResourcePool.vm without notice. Selections that traverse such lists, and
+// filters that ask for them, are compared again when an entity appears or
+// disappears and when a task completes; views are exact.
+//
+// All methods are safe for concurrent use.
+type Service struct {
+	ref      types.ManagedObjectReference
+	registry *simulator.Registry
+	options  Options
+	schema   *schema
+
+	// listening is replaced, never changed: it is read for every change of the
+	// inventory, with the changing object locked.
+	listening atomic.Pointer[[]*collector]
+
+	mu         sync.Mutex
+	collectors map[collectorKey]*collector
+	swept      time.Time
+	closed     bool
+}
+
+// errNoCollector is what Install says of a registry without a service instance.
+var errNoCollector = errors.New("property collector: registry has no service content")
+
+// Install puts our PropertyCollector over the one of the vCenter whose context
+// is given (simulator.Service.Context, after Model.Create). Call it once,
+// before the vCenter serves: sessions copy the collector they find at their
+// first use of it. The in-memory client is switched over as well.
+//
+// Close the returned Service when the vCenter stops.
+func Install(ctx *simulator.Context, options Options) (*Service, error) {
+	ref, ok := collectorRef(ctx.Map)
+	if !ok {
+		return nil, errNoCollector
+	}
+	s := &Service{
+		ref:        types.ManagedObjectReference{Type: "SandboxPropertyService", Value: uuid.NewString()},
+		registry:   ctx.Map,
+		options:    options.withDefaults(),
+		schema:     newSchema(),
+		collectors: make(map[collectorKey]*collector),
+		swept:      time.Now(),
+	}
+	s.listening.Store(new([]*collector))
+
+	singleton := &PropertyCollector{service: s}
+	singleton.Self = ref
+	ctx.Map.Put(singleton)
+	ctx.Map.AddHandler(s)
+
+	if err := adoptInMemorySession(ctx, ref); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends every wait with RequestCanceled and stops listening. Waits that
+// come later are canceled at once. It does not wait for the answers to be
+// written: the HTTP server does that.
+func (s *Service) Close() {
+	s.registry.RemoveHandler(s)
+	s.mu.Lock()
+	s.closed = true
+	all := s.collectors
+	s.collectors = make(map[collectorKey]*collector)
+	s.mu.Unlock()
+	for _, c := range all {
+		c.end(new(types.RequestCanceled))
+	}
+	s.listening.Store(new([]*collector))
+}
+
+// EndSession ends the waits and frees the collectors of the session with the
+// given key (types.UserSession.Key), as vCenter does when a session is
+// terminated or expires: the waits fail with NotAuthenticated. A logout needs
+// no call, and a session ended without one is found within Options.Idle.
+func (s *Service) EndSession(key string) {
+	for _, c := range s.all() {
+		if c.belongsTo(key) {
+			s.drop(c, notAuthenticated(c.key.ref))
+		}
+	}
+}
+
+// collectorRef is the reference of a registry's PropertyCollector singleton.
+func collectorRef(r *simulator.Registry) (types.ManagedObjectReference, bool) {
+	si, ok := r.Get(vim25.ServiceInstance).(interface {
+		ServiceContent() types.ServiceContent
+	})
+	if !ok {
+		return types.ManagedObjectReference{}, false
+	}
+	return si.ServiceContent().PropertyCollector, true
+}
+
+func notAuthenticated(ref types.ManagedObjectReference) types.BaseMethodFault {
+	return &types.NotAuthenticated{NoPermission: types.NoPermission{Object: &ref, PrivilegeId: "System.View"}}
+}

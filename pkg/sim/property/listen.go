@@ -1,0 +1,98 @@
+package property
+
+import (
+	"slices"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Reference identifies the Service among the listeners of the registry. It is
+// no managed object.
+func (s *Service) Reference() types.ManagedObjectReference { return s.ref }
+
+// The three methods below are vcsim's simulator.RegisterObject. They run with
+// the changed object locked, so they note what happened and do nothing else: no
+// object is locked, none is read, nothing waits.
+
+// PutObject notes a new object. Called by the registry.
+func (s *Service) PutObject(_ *simulator.Context, obj mo.Reference) {
+	_, entity := obj.(mo.Entity)
+	ref := obj.Reference()
+	s.each(func(c *collector) { c.noteEnter(ref, entity) })
+}
+
+// UpdateObject notes changed properties. Called by the registry.
+func (s *Service) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	ref := obj.Reference()
+	done := ref.Type == "Task" && completes(changes)
+	s.each(func(c *collector) {
+		c.noteChange(ref, changes)
+		if done {
+			c.noteSideEffects()
+		}
+	})
+}
+
+// RemoveObject notes that an object is about to be removed: it can still be
+// found for a moment. Called by the registry; at a logout also for the
+// collectors and filters of the session, with the session's registry locked.
+func (s *Service) RemoveObject(_ *simulator.Context, ref types.ManagedObjectReference) {
+	if ref.Type == "PropertyCollector" || ref.Type == "PropertyFilter" {
+		for _, c := range s.all() {
+			if c.owns(ref) {
+				s.drop(c, notAuthenticated(c.key.ref))
+			}
+		}
+		return
+	}
+	_, entity := mo.Value(ref)
+	s.each(func(c *collector) { c.noteLeave(ref, entity) })
+}
+
+// completes says whether a task reached its end with these changes.
+func completes(changes []types.PropertyChange) bool {
+	return slices.ContainsFunc(changes, func(ch types.PropertyChange) bool {
+		return ch.Name == "info.state" &&
+			(ch.Val == types.TaskInfoStateSuccess || ch.Val == types.TaskInfoStateError)
+	})
+}
+
+// each calls f for the collectors that listen, and puts those to sleep on which
+// nobody waited for long.
+func (s *Service) each(f func(*collector)) {
+	listening := *s.listening.Load()
+	if len(listening) == 0 {
+		return
+	}
+	idleSince := time.Now().Add(-s.options.Idle)
+	for _, c := range listening {
+		if c.sleepIfIdle(idleSince) {
+			s.unlisten(c)
+			continue
+		}
+		f(c)
+	}
+}
+
+func (s *Service) listen(c *collector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := *s.listening.Load(); !slices.Contains(old, c) && s.collectors[c.key] == c {
+		list := append(slices.Clone(old), c)
+		s.listening.Store(&list)
+	}
+}
+
+// unlisten takes a collector off the list, unless it was woken meanwhile.
+func (s *Service) unlisten(c *collector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.isAsleep() {
+		return
+	}
+	list := slices.DeleteFunc(slices.Clone(*s.listening.Load()), func(o *collector) bool { return o == c })
+	s.listening.Store(&list)
+}

@@ -1,0 +1,111 @@
+package property
+
+import (
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// refresh brings a filter's members up to date, if there is reason to: it was
+// never selected, or a list that it follows changed. Only the wait that holds
+// the turn may call it.
+func (f *filter) refresh(ctx *simulator.Context) types.BaseMethodFault {
+	mu := &f.collector.mu
+	mu.Lock()
+	if f.recheck {
+		f.compareLists()
+	}
+	if !f.fresh && !f.reselect {
+		mu.Unlock()
+		return nil
+	}
+	first := f.fresh
+	f.reselect, f.selecting = false, true
+	mu.Unlock()
+
+	schema := f.collector.service.schema
+	got := schema.run(ctx, f.selection)
+	var fault types.BaseMethodFault
+	if first {
+		fault = missingFault([]types.PropertyFilterSpec{f.spec}, got.missing)
+	}
+	plans := make(map[types.ManagedObjectReference]*plan)
+	if fault == nil {
+		for _, ref := range f.newcomers(got.refs) {
+			if t, ok := typeOf(ctx, ref); ok {
+				plans[ref] = f.plan(planKey{t, ref.Type})
+			}
+		}
+	}
+
+	mu.Lock()
+	defer mu.Unlock()
+	f.selecting = false
+	if fault != nil {
+		return fault
+	}
+	if first {
+		f.fresh = false
+		f.missing = got.missing
+	}
+	f.sources = got.sources
+	f.adopt(got.refs, plans)
+	return nil
+}
+
+// newcomers are the references that are no members yet.
+func (f *filter) newcomers(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	f.collector.mu.Lock()
+	defer f.collector.mu.Unlock()
+	var out []types.ManagedObjectReference
+	for _, ref := range refs {
+		if f.members[ref] == nil {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
+// adopt compares a selection with the members. Of newcomers the plan is given,
+// unless they are of no interest.
+func (f *filter) adopt(refs []types.ManagedObjectReference, plans map[types.ManagedObjectReference]*plan) {
+	now := make(map[types.ManagedObjectReference]struct{}, len(refs))
+	for _, ref := range refs {
+		if _, gone := f.collector.gone[ref]; gone {
+			continue
+		}
+		now[ref] = struct{}{}
+		p := plans[ref]
+		if f.members[ref] != nil || p == nil {
+			continue
+		}
+		f.members[ref] = &member{plan: p}
+		f.enters = append(f.enters, ref)
+		f.lists = f.lists || len(p.lists) != 0
+	}
+	for ref := range f.members {
+		if _, still := now[ref]; !still {
+			f.leave(ref)
+		}
+	}
+}
+
+// compareLists notes a change of every list that vcsim may have changed without
+// notice. Reading finds which of them did.
+func (f *filter) compareLists() {
+	f.recheck = false
+	for ref, m := range f.members {
+		if m.entered && len(m.plan.lists) != 0 {
+			f.change(ref, m.plan.lists)
+		}
+	}
+}
+
+// plan is what the filter wants of a type of object; nil is nothing.
+func (f *filter) plan(k planKey) *plan {
+	p, known := f.plans[k]
+	if !known {
+		p = f.collector.service.schema.newPlan(k.t, k.ref, f.spec.PropSet)
+		f.plans[k] = p
+	}
+	return p
+}

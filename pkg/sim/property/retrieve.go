@@ -1,0 +1,201 @@
+package property
+
+import (
+	"reflect"
+
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// maxPages bounds the retrievals of one collector that were begun and never
+// continued to their end. The oldest goes first.
+const maxPages = 32
+
+// page is the rest of a retrieval.
+type page struct {
+	token   string
+	size    int
+	objects []types.ObjectContent
+}
+
+// retrieve collects once, for RetrievePropertiesEx. An object is read with the
+// property specs of all filter specs, as govmomi/simulator does (collect).
+func (s *schema) retrieve(ctx *simulator.Context, specs []types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
+	type planKey struct {
+		t   reflect.Type
+		ref string
+	}
+	var want []types.PropertySpec
+	for i := range specs {
+		want = append(want, specs[i].PropSet...)
+	}
+	sel, fault := compile(specs)
+	if fault != nil {
+		return nil, fault
+	}
+	got := s.run(ctx, sel)
+	if fault := missingFault(specs, got.missing); fault != nil {
+		return nil, fault
+	}
+
+	plans := make(map[planKey]*plan)
+	var out []types.ObjectContent
+	for _, ref := range got.refs {
+		withObject(ctx, ref, func(obj reflect.Value) {
+			k := planKey{obj.Type(), ref.Type}
+			p, known := plans[k]
+			if !known {
+				p = s.newPlan(obj.Type(), ref.Type, want)
+				plans[k] = p
+			}
+			if p == nil {
+				return
+			}
+			c := p.content(s, obj, ref)
+			c.PropSet = onlySet(c.PropSet)
+			out = append(out, c)
+		})
+	}
+	return out, nil
+}
+
+// onlySet drops what is unset: a retrieval leaves it out, an update says so.
+func onlySet(props []types.DynamicProperty) []types.DynamicProperty {
+	kept := props[:0]
+	for _, p := range props {
+		if p.Val != nil {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// missingFault is the fault for objects that do not exist, unless the spec
+// that names them lets them be missing.
+func missingFault(specs []types.PropertyFilterSpec, missing []types.ManagedObjectReference) types.BaseMethodFault {
+	if len(missing) == 0 {
+		return nil
+	}
+	gone := make(map[types.ManagedObjectReference]bool, len(missing))
+	for _, ref := range missing {
+		gone[ref] = true
+	}
+	for _, spec := range specs {
+		if spec.ReportMissingObjectsInResults != nil && *spec.ReportMissingObjectsInResults {
+			continue
+		}
+		for _, o := range spec.ObjectSet {
+			if gone[o.Obj] {
+				return &types.ManagedObjectNotFound{Obj: o.Obj}
+			}
+		}
+	}
+	return nil
+}
+
+// soapFault words a fault as vCenter does.
+func soapFault(fault types.BaseMethodFault) *soap.Fault {
+	message := ""
+	if _, ok := fault.(*types.ManagedObjectNotFound); ok {
+		message = "The object has already been deleted or has not been completely created"
+	}
+	return simulator.Fault(message, fault)
+}
+
+// RetrievePropertiesEx reads properties of selected objects, once. With
+// MaxObjects it answers in pages. A call without a session goes to vcsim's own.
+func (pc *PropertyCollector) RetrievePropertiesEx(ctx *simulator.Context, r *types.RetrievePropertiesEx) soap.HasFault {
+	c := pc.state(ctx)
+	if c == nil {
+		return pc.PropertyCollector.RetrievePropertiesEx(ctx, r)
+	}
+	body := new(methods.RetrievePropertiesExBody)
+	objects, fault := c.service.schema.retrieve(ctx, r.SpecSet)
+	if fault != nil {
+		body.Fault_ = soapFault(fault)
+		return body
+	}
+	body.Res = &types.RetrievePropertiesExResponse{Returnval: new(types.RetrieveResult)}
+	body.Res.Returnval.Objects, body.Res.Returnval.Token = c.turnPage(objects, int(r.Options.MaxObjects))
+	return body
+}
+
+// ContinueRetrievePropertiesEx answers the next page. A token is good once.
+func (pc *PropertyCollector) ContinueRetrievePropertiesEx(ctx *simulator.Context, r *types.ContinueRetrievePropertiesEx) soap.HasFault {
+	c := pc.state(ctx)
+	if c == nil {
+		return pc.PropertyCollector.ContinueRetrievePropertiesEx(ctx, r)
+	}
+	body := new(methods.ContinueRetrievePropertiesExBody)
+	p, ok := c.takePage(r.Token)
+	if !ok {
+		body.Fault_ = soapFault(&types.InvalidProperty{Name: "token"})
+		return body
+	}
+	body.Res = new(types.ContinueRetrievePropertiesExResponse)
+	body.Res.Returnval.Objects, body.Res.Returnval.Token = c.turnPage(p.objects, p.size)
+	return body
+}
+
+// CancelRetrievePropertiesEx forgets the pages that were not read.
+func (pc *PropertyCollector) CancelRetrievePropertiesEx(ctx *simulator.Context, r *types.CancelRetrievePropertiesEx) soap.HasFault {
+	body := new(methods.CancelRetrievePropertiesExBody)
+	c := pc.state(ctx)
+	if c == nil {
+		body.Fault_ = soapFault(&types.InvalidProperty{Name: "token"})
+		return body
+	}
+	if _, ok := c.takePage(r.Token); !ok {
+		body.Fault_ = soapFault(&types.InvalidProperty{Name: "token"})
+		return body
+	}
+	body.Res = new(types.CancelRetrievePropertiesExResponse)
+	return body
+}
+
+// RetrieveProperties is RetrievePropertiesEx without pages. Clients still use
+// it.
+func (pc *PropertyCollector) RetrieveProperties(ctx *simulator.Context, r *types.RetrieveProperties) soap.HasFault {
+	c := pc.state(ctx)
+	if c == nil {
+		return pc.PropertyCollector.RetrieveProperties(ctx, r)
+	}
+	body := new(methods.RetrievePropertiesBody)
+	objects, fault := c.service.schema.retrieve(ctx, r.SpecSet)
+	if fault != nil {
+		body.Fault_ = soapFault(fault)
+		return body
+	}
+	body.Res = &types.RetrievePropertiesResponse{Returnval: objects}
+	return body
+}
+
+// turnPage splits off the first page and keeps the rest under a token.
+func (c *collector) turnPage(objects []types.ObjectContent, size int) ([]types.ObjectContent, string) {
+	if size <= 0 || len(objects) <= size {
+		return objects, ""
+	}
+	p := page{token: uuid.NewString(), size: size, objects: objects[size:]}
+	c.mu.Lock()
+	c.pages = append(c.pages, p)
+	if n := len(c.pages) - maxPages; n > 0 {
+		c.pages = append([]page(nil), c.pages[n:]...)
+	}
+	c.mu.Unlock()
+	return objects[:size:size], p.token
+}
+
+func (c *collector) takePage(token string) (page, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, p := range c.pages {
+		if p.token == token {
+			c.pages = append(c.pages[:i:i], c.pages[i+1:]...)
+			return p, true
+		}
+	}
+	return page{}, false
+}

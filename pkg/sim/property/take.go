@@ -1,0 +1,177 @@
+package property
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// take turns notes into updates, at most limit of them: first what left, then
+// what entered, then what changed. Values are read now, one object at a time,
+// so several changes of a property are one. Only the wait that holds the turn
+// may call it.
+func (f *filter) take(ctx *simulator.Context, limit int) types.PropertyFilterUpdate {
+	out := types.PropertyFilterUpdate{Filter: f.ref}
+	mu := &f.collector.mu
+
+	mu.Lock()
+	for _, ref := range f.missing {
+		out.MissingSet = append(out.MissingSet, types.MissingObject{
+			Obj:   ref,
+			Fault: types.LocalizedMethodFault{Fault: &types.ManagedObjectNotFound{Obj: ref}},
+		})
+	}
+	f.missing = nil
+	n := min(limit, len(f.left))
+	for _, ref := range f.left[:n] {
+		out.ObjectSet = append(out.ObjectSet, types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: ref})
+	}
+	f.left = slices.Delete(f.left, 0, n)
+	// What is noted from here on waits for the next answer: a steady stream of
+	// changes cannot keep this one from ending.
+	rounds := len(f.enters) + len(f.order)
+	mu.Unlock()
+
+	for ; rounds > 0 && len(out.ObjectSet) < limit; rounds-- {
+		if u, ok := f.one(ctx); ok {
+			out.ObjectSet = append(out.ObjectSet, u)
+		}
+	}
+	return out
+}
+
+// one turns one note into an update. It is false for a note that came to
+// nothing: the object is gone, or the values are those the client has.
+func (f *filter) one(ctx *simulator.Context) (types.ObjectUpdate, bool) {
+	mu := &f.collector.mu
+	mu.Lock()
+	if len(f.enters) != 0 {
+		ref := f.enters[0]
+		f.enters = f.enters[1:]
+		m := f.members[ref]
+		if m == nil || m.entered {
+			mu.Unlock()
+			return types.ObjectUpdate{}, false
+		}
+		m.entered = true // changes from here on are noted, and found equal if they were read
+		mu.Unlock()
+		return f.enter(ctx, ref, m)
+	}
+	if len(f.order) == 0 {
+		mu.Unlock()
+		return types.ObjectUpdate{}, false
+	}
+	ref := f.order[0]
+	f.order = f.order[1:]
+	changed := f.changes[ref]
+	delete(f.changes, ref)
+	m := f.members[ref]
+	mu.Unlock()
+	if m == nil || !m.entered {
+		return types.ObjectUpdate{}, false
+	}
+	return f.modify(ctx, ref, m, changed)
+}
+
+// enter reads everything asked of an object.
+func (f *filter) enter(ctx *simulator.Context, ref types.ManagedObjectReference, m *member) (types.ObjectUpdate, bool) {
+	s := f.collector.service.schema
+	var content types.ObjectContent
+	if !withObject(ctx, ref, func(obj reflect.Value) { content = m.plan.content(s, obj, ref) }) {
+		f.expel(ref, m)
+		return types.ObjectUpdate{}, false
+	}
+	u := types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: ref, MissingSet: content.MissingSet}
+	m.digests = make([]uint64, len(m.plan.entries))
+	props := content.PropSet
+	for i := range m.plan.entries {
+		if len(props) == 0 || props[0].Name != m.plan.entries[i].name {
+			continue // unset or invalid
+		}
+		m.digests[i] = s.digest(props[0].Val)
+		u.ChangeSet = append(u.ChangeSet, assign(props[0].Name, props[0].Val))
+		props = props[1:]
+	}
+	return u, true
+}
+
+// expel drops a member that was gone before it was handed over. That it left is
+// not told either.
+func (f *filter) expel(ref types.ManagedObjectReference, m *member) {
+	f.collector.mu.Lock()
+	defer f.collector.mu.Unlock()
+	if f.members[ref] == m {
+		delete(f.members, ref)
+	} else if i := slices.Index(f.left, ref); i >= 0 {
+		f.left = slices.Delete(f.left, i, i+1)
+	}
+}
+
+// modify reads what may have changed of an object and keeps what did.
+func (f *filter) modify(ctx *simulator.Context, ref types.ManagedObjectReference, m *member, changed names) (types.ObjectUpdate, bool) {
+	s := f.collector.service.schema
+	u := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: ref}
+	withObject(ctx, ref, func(obj reflect.Value) {
+		for i := range m.plan.entries {
+			e := &m.plan.entries[i]
+			if changed != nil && !e.touched(changed) {
+				continue
+			}
+			val, r := s.read(obj, &e.path)
+			digest := s.digest(val)
+			if r == invalid || digest == m.digests[i] {
+				continue
+			}
+			m.digests[i] = digest
+			if parts := e.parts(changed); f.partial && val != nil && parts != nil {
+				u.ChangeSet = append(u.ChangeSet, s.readParts(obj, parts)...)
+				continue
+			}
+			u.ChangeSet = append(u.ChangeSet, assign(e.name, val))
+		}
+	})
+	return u, len(u.ChangeSet) != 0
+}
+
+func assign(name string, val any) types.PropertyChange {
+	return types.PropertyChange{Name: name, Op: types.PropertyChangeOpAssign, Val: val}
+}
+
+func (e *entry) touched(changed names) bool {
+	return slices.ContainsFunc(changed, func(n string) bool { return related(n, e.name) })
+}
+
+// parts are the changed properties below the entry, sorted, for a client that
+// wants partial updates. It is nil when the entry must be told as a whole.
+func (e *entry) parts(changed names) []string {
+	var parts []string
+	for _, n := range changed {
+		switch {
+		case n == e.name || !related(n, e.name):
+			if n == e.name {
+				return nil
+			}
+		case within(n, e.name):
+			parts = append(parts, n)
+		default:
+			return nil // more than the entry changed
+		}
+	}
+	slices.Sort(parts)
+	return parts
+}
+
+func (s *schema) readParts(obj reflect.Value, parts []string) []types.PropertyChange {
+	var out []types.PropertyChange
+	for i, name := range parts {
+		if i > 0 && within(name, parts[i-1]) {
+			continue // told with the part above it
+		}
+		p := parsePath(name)
+		val, _ := s.read(obj, &p)
+		out = append(out, assign(name, val))
+	}
+	return out
+}

@@ -1,0 +1,204 @@
+package property
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// defaultMaxObjects is vCenter's limit of object updates in one answer; a
+// client can ask for less.
+const defaultMaxObjects = 100
+
+// patience is how long a call waits and how much it takes.
+type patience struct {
+	wait  time.Duration // 0: answer with what there is
+	limit int           // object updates
+}
+
+// WaitForUpdatesEx waits until something changed that the client has not seen,
+// and answers it. The answer is empty when MaxWaitSeconds (or, without it,
+// Options.MaxWait) went by. It is truncated after MaxObjectUpdates, at most
+// 100, and the rest follows without waiting.
+//
+// The version must be empty, which begins anew, or that of the last answer. The
+// one before gets the last answer again, for a client that lost it. Any other
+// gets InvalidCollectorVersion. A second wait on a collector ends the first
+// with RequestCanceled.
+func (pc *PropertyCollector) WaitForUpdatesEx(ctx *simulator.Context, r *types.WaitForUpdatesEx) soap.HasFault {
+	c := pc.state(ctx)
+	if c == nil {
+		return pc.PropertyCollector.WaitForUpdatesEx(ctx, r)
+	}
+	body := new(methods.WaitForUpdatesExBody)
+	p, fault := c.service.patience(r.Options)
+	if fault == nil {
+		var set *types.UpdateSet
+		if set, fault = c.wait(ctx, r.Version, p); fault == nil {
+			body.Res = &types.WaitForUpdatesExResponse{Returnval: set}
+			return body
+		}
+	}
+	body.Fault_ = soapFault(fault)
+	return body
+}
+
+// WaitForUpdates is WaitForUpdatesEx without options: nothing is truncated. Its
+// answer cannot be empty, so after Options.MaxWait it is one without updates.
+func (pc *PropertyCollector) WaitForUpdates(ctx *simulator.Context, r *types.WaitForUpdates) soap.HasFault {
+	c := pc.state(ctx)
+	if c == nil {
+		return pc.PropertyCollector.WaitForUpdates(ctx, r)
+	}
+	body := new(methods.WaitForUpdatesBody)
+	set, fault := c.wait(ctx, r.Version, patience{wait: c.service.options.MaxWait, limit: math.MaxInt})
+	if fault != nil {
+		body.Fault_ = soapFault(fault)
+		return body
+	}
+	if set == nil {
+		set = &types.UpdateSet{Version: r.Version}
+	}
+	body.Res = &types.WaitForUpdatesResponse{Returnval: *set}
+	return body
+}
+
+// CheckForUpdates answers what changed and does not wait. The answer is empty
+// when nothing did. vcsim's own does not implement it.
+func (pc *PropertyCollector) CheckForUpdates(ctx *simulator.Context, r *types.CheckForUpdates) soap.HasFault {
+	body := new(methods.CheckForUpdatesBody)
+	c := pc.state(ctx)
+	if c == nil {
+		body.Fault_ = soapFault(&types.NotSupported{})
+		return body
+	}
+	set, fault := c.wait(ctx, r.Version, patience{limit: math.MaxInt})
+	if fault != nil {
+		body.Fault_ = soapFault(fault)
+		return body
+	}
+	body.Res = &types.CheckForUpdatesResponse{Returnval: set}
+	return body
+}
+
+// patience reads the options of a wait.
+func (s *Service) patience(o *types.WaitOptions) (patience, types.BaseMethodFault) {
+	p := patience{wait: s.options.MaxWait, limit: defaultMaxObjects}
+	if o == nil {
+		return p, nil
+	}
+	if n := o.MaxWaitSeconds; n != nil {
+		if *n < 0 {
+			return p, &types.InvalidArgument{InvalidProperty: "options.maxWaitSeconds"}
+		}
+		p.wait = time.Duration(*n) * time.Second
+	}
+	if n := o.MaxObjectUpdates; n < 0 {
+		return p, &types.InvalidArgument{InvalidProperty: "options.maxObjectUpdates"}
+	} else if n > 0 {
+		p.limit = min(p.limit, int(n))
+	}
+	return p, nil
+}
+
+// wait is the heart of the three calls above. A nil set is an empty answer.
+func (c *collector) wait(ctx *simulator.Context, version string, p patience) (*types.UpdateSet, types.BaseMethodFault) {
+	w, fault := c.begin(ctx)
+	if fault != nil {
+		return nil, fault
+	}
+	defer c.finish(w)
+
+	last, v := c.begun(version)
+	switch v {
+	case unknown:
+		return nil, new(types.InvalidCollectorVersion)
+	case again:
+		return last, nil
+	}
+	// The first answer is given at once, also when it is empty. So is the one
+	// after a truncated answer, which promised more.
+	atOnce := v == fresh || last != nil && last.Truncated != nil
+
+	deadline := time.NewTimer(p.wait)
+	defer deadline.Stop()
+	for {
+		set, fault := c.updates(ctx, p.limit)
+		if fault != nil {
+			return nil, fault
+		}
+		if len(set.FilterSet) != 0 || atOnce {
+			return c.answer(version, set), nil
+		}
+		if p.wait == 0 {
+			return nil, nil
+		}
+		select {
+		case <-c.wake:
+			if ended, fault := c.gather(ctx, w, deadline.C); ended {
+				return nil, fault
+			}
+		case <-w.canceled:
+			return nil, w.fault
+		case <-ctx.Done():
+			return nil, new(types.RequestCanceled)
+		case <-deadline.C:
+			return nil, nil
+		}
+	}
+}
+
+// gather lets a burst of changes come in. It says whether the wait is over,
+// and how.
+func (c *collector) gather(ctx *simulator.Context, w *waiter, deadline <-chan time.Time) (bool, types.BaseMethodFault) {
+	pause := time.NewTimer(c.service.options.Gather)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return false, nil
+	case <-w.canceled:
+		return true, w.fault
+	case <-ctx.Done():
+		return true, new(types.RequestCanceled)
+	case <-deadline:
+		return true, nil
+	}
+}
+
+// updates gathers what there is to tell, at most limit object updates.
+func (c *collector) updates(ctx *simulator.Context, limit int) (*types.UpdateSet, types.BaseMethodFault) {
+	c.mu.Lock()
+	filters := c.filters
+	c.buryGone()
+	c.mu.Unlock()
+
+	for _, f := range filters {
+		if fault := f.refresh(ctx); fault != nil {
+			return nil, fault
+		}
+	}
+	set := new(types.UpdateSet)
+	for _, f := range filters {
+		if u := f.take(ctx, limit); len(u.ObjectSet) != 0 || len(u.MissingSet) != 0 {
+			set.FilterSet = append(set.FilterSet, u)
+			limit -= len(u.ObjectSet)
+		}
+	}
+
+	if limit == 0 && c.pending(filters) {
+		set.Truncated = types.NewBool(true)
+	}
+	return set, nil
+}
+
+// pending says whether filters hold notes that were not looked at.
+func (c *collector) pending(filters []*filter) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(filters, func(f *filter) bool { return f.pending() != 0 })
+}

@@ -1,0 +1,120 @@
+package truth
+
+import (
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// ResetVMTask resets a VM: it stays powered on, its boot time changes, its guest goes away and comes back.
+func (c *Corrections) ResetVMTask(ctx *simulator.Context, req *types.ResetVM_Task) soap.HasFault {
+	ref := task(ctx, req.This, "reset", func(vm *simulator.VirtualMachine) types.BaseMethodFault {
+		if fault := poweredOn(vm); fault != nil {
+			return fault
+		}
+		now := time.Now()
+		vc.Post(ctx, &types.VmResettingEvent{VmEvent: vmEvent(ctx, vm, "%s is reset", vm.Name)})
+		ctx.Update(vm, []types.PropertyChange{vc.P("runtime.bootTime", now), vc.P("summary.runtime.bootTime", now)})
+		return nil
+	})
+	return &methods.ResetVM_TaskBody{Res: &types.ResetVM_TaskResponse{Returnval: ref}}
+}
+
+// RebootGuest asks the guest to restart; power state and boot time stay.
+func (c *Corrections) RebootGuest(ctx *simulator.Context, req *types.RebootGuest) soap.HasFault {
+	body := new(methods.RebootGuestBody)
+	withVM(ctx, req.This, func(vm *simulator.VirtualMachine) {
+		if fault := guestRuns(vm); fault != nil {
+			body.Fault_ = simulator.Fault("", fault)
+			return
+		}
+		vc.Post(ctx, &types.VmGuestRebootEvent{VmEvent: vmEvent(ctx, vm, "Guest OS reboot for %s", vm.Name)})
+		ctx.Update(vm, []types.PropertyChange{vc.P("guest.guestState", string(types.VirtualMachineGuestStateResetting))})
+		body.Res = new(types.RebootGuestResponse)
+	})
+	return body
+}
+
+// ShutdownGuest asks the guest to power the VM off.
+func (c *Corrections) ShutdownGuest(ctx *simulator.Context, req *types.ShutdownGuest) soap.HasFault {
+	var body soap.HasFault
+	withVM(ctx, req.This, func(vm *simulator.VirtualMachine) {
+		if fault := guestRuns(vm); fault != nil {
+			body = &methods.ShutdownGuestBody{Fault_: simulator.Fault("", fault)}
+			return
+		}
+		body = vm.ShutdownGuest(ctx, req)
+	})
+	return body
+}
+
+// StandbyGuest asks the guest to suspend the VM.
+func (c *Corrections) StandbyGuest(ctx *simulator.Context, req *types.StandbyGuest) soap.HasFault {
+	var body soap.HasFault
+	withVM(ctx, req.This, func(vm *simulator.VirtualMachine) {
+		if fault := guestRuns(vm); fault != nil {
+			body = &methods.StandbyGuestBody{Fault_: simulator.Fault("", fault)}
+			return
+		}
+		body = vm.StandbyGuest(ctx, req)
+	})
+	return body
+}
+
+// RefreshDatastore has nothing to find out: capacity and free space are what the topology and later changes made them.
+func (c *Corrections) RefreshDatastore(*simulator.Context, *types.RefreshDatastore) soap.HasFault {
+	return &methods.RefreshDatastoreBody{Res: new(types.RefreshDatastoreResponse)}
+}
+
+// withVM runs f with the VM locked; Redirect has seen to it that there is one, but it may be gone by now.
+func withVM(ctx *simulator.Context, ref vc.Ref, f func(*simulator.VirtualMachine)) {
+	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
+	if !ok {
+		// A VM that nobody else has: the checks in f answer for it.
+		vm = new(simulator.VirtualMachine)
+		vm.Self = ref
+		f(vm)
+		return
+	}
+	ctx.WithLock(vm, func() { f(vm) })
+}
+
+// task runs f as a task on the VM, with the VM locked from now until its end, as vcsim's own tasks do.
+func task(ctx *simulator.Context, ref vc.Ref, name string, f func(*simulator.VirtualMachine) types.BaseMethodFault) vc.Ref {
+	var started vc.Ref
+	ctx.WithLock(ref, func() {
+		started = simulator.CreateTask(ref, name, func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+			vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
+			if !ok {
+				return nil, &types.ManagedObjectNotFound{Obj: ref}
+			}
+			return nil, f(vm)
+		}).Run(ctx)
+	})
+	return started
+}
+
+func poweredOn(vm *simulator.VirtualMachine) types.BaseMethodFault {
+	if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn {
+		return nil
+	}
+	return &types.InvalidPowerState{
+		RequestedState: types.VirtualMachinePowerStatePoweredOn,
+		ExistingState:  vm.Runtime.PowerState,
+	}
+}
+
+func guestRuns(vm *simulator.VirtualMachine) types.BaseMethodFault {
+	if fault := poweredOn(vm); fault != nil {
+		return fault
+	}
+	if vm.Guest == nil || vm.Guest.ToolsRunningStatus != string(types.VirtualMachineToolsRunningStatusGuestToolsRunning) {
+		return new(types.ToolsUnavailable)
+	}
+	return nil
+}

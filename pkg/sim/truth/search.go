@@ -1,0 +1,116 @@
+package truth
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// FindByUuid finds one VM or host; which one is not specified when several have the UUID, here it is always the same.
+func (c *Corrections) FindByUuid(ctx *simulator.Context, req *types.FindByUuid) soap.HasFault {
+	all := c.byUUID(ctx, req.Datacenter, req.Uuid, req.VmSearch, req.InstanceUuid)
+	return &methods.FindByUuidBody{Res: &types.FindByUuidResponse{Returnval: first(all)}}
+}
+
+// FindAllByUuid finds all VMs or hosts.
+func (c *Corrections) FindAllByUuid(ctx *simulator.Context, req *types.FindAllByUuid) soap.HasFault {
+	all := c.byUUID(ctx, req.Datacenter, req.Uuid, req.VmSearch, req.InstanceUuid)
+	return &methods.FindAllByUuidBody{Res: &types.FindAllByUuidResponse{Returnval: all}}
+}
+
+// FindByDnsName finds one VM by the hostname that its guest reports, or one host by its DNS name.
+func (c *Corrections) FindByDnsName(ctx *simulator.Context, req *types.FindByDnsName) soap.HasFault {
+	all := c.byDNSName(ctx, req.Datacenter, req.DnsName, req.VmSearch)
+	return &methods.FindByDnsNameBody{Res: &types.FindByDnsNameResponse{Returnval: first(all)}}
+}
+
+// FindAllByDnsName finds all of them.
+func (c *Corrections) FindAllByDnsName(ctx *simulator.Context, req *types.FindAllByDnsName) soap.HasFault {
+	all := c.byDNSName(ctx, req.Datacenter, req.DnsName, req.VmSearch)
+	return &methods.FindAllByDnsNameBody{Res: &types.FindAllByDnsNameResponse{Returnval: all}}
+}
+
+// FindByIp finds one VM by any address of its guest, or one host by the address of a kernel interface.
+func (c *Corrections) FindByIp(ctx *simulator.Context, req *types.FindByIp) soap.HasFault {
+	all := c.byIP(ctx, req.Datacenter, req.Ip, req.VmSearch)
+	return &methods.FindByIpBody{Res: &types.FindByIpResponse{Returnval: first(all)}}
+}
+
+// FindAllByIp finds all of them.
+func (c *Corrections) FindAllByIp(ctx *simulator.Context, req *types.FindAllByIp) soap.HasFault {
+	all := c.byIP(ctx, req.Datacenter, req.Ip, req.VmSearch)
+	return &methods.FindAllByIpBody{Res: &types.FindAllByIpResponse{Returnval: all}}
+}
+
+func (c *Corrections) byUUID(ctx *simulator.Context, dc *vc.Ref, uuid string, vm bool, instance *bool) []vc.Ref {
+	if !vm {
+		return hosts(ctx, dc, func(h *simulator.HostSystem) bool {
+			return h.Summary.Hardware != nil && equal(h.Summary.Hardware.Uuid, uuid)
+		})
+	}
+	kind := byUUID
+	if instance != nil && *instance {
+		kind = byInstanceUUID
+	}
+	return sorted(c.index.find(newKey(kind, uuid), dc))
+}
+
+func (c *Corrections) byDNSName(ctx *simulator.Context, dc *vc.Ref, name string, vm bool) []vc.Ref {
+	if !vm {
+		return hosts(ctx, dc, func(h *simulator.HostSystem) bool { return equal(h.Name, name) })
+	}
+	return sorted(c.index.find(newKey(byDNSName, name), dc))
+}
+
+func (c *Corrections) byIP(ctx *simulator.Context, dc *vc.Ref, ip string, vm bool) []vc.Ref {
+	if !vm {
+		return hosts(ctx, dc, func(h *simulator.HostSystem) bool {
+			return h.Config != nil && h.Config.Network != nil &&
+				slices.ContainsFunc(h.Config.Network.Vnic, func(n types.HostVirtualNic) bool {
+					return n.Spec.Ip != nil && equal(n.Spec.Ip.IpAddress, ip)
+				})
+		})
+	}
+	return sorted(c.index.find(newKey(byIP, ip), dc))
+}
+
+// hosts finds hosts by looking at each: they are few, and hardly anybody searches for them.
+func hosts(ctx *simulator.Context, dc *vc.Ref, match func(*simulator.HostSystem) bool) []vc.Ref {
+	var found []vc.Ref
+	for _, e := range ctx.Map.All("HostSystem") {
+		h := e.(*simulator.HostSystem)
+		if in, ok := vc.Datacenter(ctx.Map, h.Self); dc != nil && (!ok || in != *dc) {
+			continue
+		}
+		ctx.WithLock(h, func() {
+			if match(h) {
+				found = append(found, h.Self)
+			}
+		})
+	}
+	return sorted(found)
+}
+
+func equal(a, b string) bool { return b != "" && strings.EqualFold(a, strings.TrimSpace(b)) }
+
+func sorted(refs []vc.Ref) []vc.Ref {
+	slices.SortFunc(refs, func(a, b vc.Ref) int {
+		// vm-9 before vm-10.
+		return cmp.Or(cmp.Compare(len(a.Value), len(b.Value)), cmp.Compare(a.Value, b.Value))
+	})
+	return refs
+}
+
+func first(refs []vc.Ref) *vc.Ref {
+	if len(refs) == 0 {
+		return nil
+	}
+	return &refs[0]
+}

@@ -1,0 +1,159 @@
+package topology
+
+import "strings"
+
+// The largest things vSphere 8 knows (configuration maximums), which also bound what a slip of a digit can do.
+const (
+	maxHostCPUs   = 1024
+	maxVMCPUs     = 768
+	maxMemory     = 24 * Ti
+	maxCapacity   = 64 * Ti
+	minimalMemory = 4 * Mi
+)
+
+// checkHeader checks what stands above the inventory.
+func checkHeader(p *problems, t *Topology) {
+	root := (*path)(nil)
+	checkConstant(p, root.key("apiVersion"), t.APIVersion, APIVersion)
+	checkConstant(p, root.key("kind"), t.Kind, Kind)
+	checkName(p, root.key("metadata").key("name"), t.Metadata.Name, dnsLabel)
+	checkHas(p, vcentersPath(), len(t.Spec.VCenters), "vCenter")
+
+	at := root.key("spec").key("categories")
+	checkOptional(p, at.key("region"), t.Spec.Categories.Region, inventoryName)
+	checkOptional(p, at.key("zone"), t.Spec.Categories.Zone, inventoryName)
+	region, zone := t.Spec.Categories.Region, t.Spec.Categories.Zone
+	fill(&region, defaultRegionCategory)
+	fill(&zone, defaultZoneCategory)
+	if region == zone {
+		p.field(at, "", "needs two different categories, not %s twice", shown(region))
+	}
+}
+
+func checkConstant(p *problems, at *path, value, want string) {
+	switch value {
+	case want:
+	case "":
+		p.field(at, "", "is required, and must be %s", want)
+	default:
+		p.field(at, "", "must be %s, not %s", want, shown(value))
+	}
+}
+
+// checkName checks a name that must be there.
+func checkName(p *problems, at *path, name string, r rule) {
+	if name != "" {
+		checkOptional(p, at, name, r)
+		return
+	}
+	if node, found := locate(p.root, at); found && !isNull(node) {
+		p.field(at, "", "must not be empty")
+		return
+	}
+	p.field(at, "", "is required")
+}
+
+// checkOptional checks a name if it is there.
+func checkOptional(p *problems, at *path, name string, r rule) {
+	if name == "" {
+		return
+	}
+	if complaint, hint := r(name); complaint != "" {
+		p.field(at, hint, "%s", complaint)
+	}
+}
+
+// checkHas reports a list that needs an item and has none.
+func checkHas(p *problems, at *path, count int, noun string) {
+	if count == 0 {
+		p.field(at, "", "needs at least one %s", noun)
+	}
+}
+
+func checkPlace(p *problems, at *path, place Place) {
+	checkOptional(p, at.key("region"), place.Region, tagName)
+	checkOptional(p, at.key("zone"), place.Zone, tagName)
+}
+
+func checkMost[T int32 | Bytes](p *problems, at *path, value, most T) {
+	if value > most {
+		p.field(at, "", "must be at most %v, not %v", most, value)
+	}
+}
+
+func checkMemory(p *problems, at *path, memory Bytes) {
+	checkMost(p, at, memory, maxMemory)
+	if memory < minimalMemory {
+		p.field(at, "", "must be at least %v, not %v", minimalMemory, memory)
+	}
+	if memory%Mi != 0 {
+		p.field(at, ((memory + Mi/2) / Mi * Mi).String(), "must be a whole number of Mi, as vSphere counts memory")
+	}
+}
+
+// checkInventory checks names and values everywhere, and that names which must differ do.
+func checkInventory(p *problems, t *Topology, sites []*site) {
+	vcenters, left := newScope(p, "vCenter"), sites
+	for i := range t.Spec.VCenters {
+		vcenter, at := &t.Spec.VCenters[i], vcentersPath().item(i)
+		checkName(p, at.key("name"), vcenter.Name, dnsLabel)
+		vcenters.add(vcenter.Name, at.key("name"))
+		checkHas(p, at.key("datacenters"), len(vcenter.Datacenters), "datacenter")
+		checkVCenter(p, vcenter, at, left[:len(vcenter.Datacenters)])
+		left = left[len(vcenter.Datacenters):]
+	}
+	nodes := newScope(p, "node")
+	for _, s := range sites {
+		checkVMs(p, s, nodes)
+	}
+}
+
+func checkVCenter(p *problems, vcenter *VCenter, at *path, sites []*site) {
+	folders := newScope(p, "datacenter in folder")
+	for _, s := range sites {
+		for folder := range ancestors(s.datacenter.Folder) {
+			folders.seen[folder] = s.at.key("folder")
+		}
+	}
+	datacenters, hosts := newScope(p, "datacenter"), newScope(p, "host")
+	for _, s := range sites {
+		dc := s.datacenter
+		checkName(p, s.at.key("name"), dc.Name, inventoryName)
+		checkOptional(p, s.at.key("folder"), dc.Folder, folderPath)
+		datacenters.add(dc.Name, s.at.key("name"))
+		if _, taken := folders.seen[join(dc.Folder, dc.Name)]; taken {
+			p.field(s.at.key("name"), "", "is also the name of a folder in the same place")
+		}
+		checkDatacenter(p, s, hosts)
+	}
+	listed := newScope(p, "folder")
+	for i, folder := range vcenter.Folders {
+		at := at.key("folders").item(i)
+		checkName(p, at.key("path"), folder.Path, folderPath)
+		checkPlace(p, at, folder.Place)
+		listed.add(folder.Path, at.key("path"))
+		if folder.Path != "" {
+			folders.refer(folder.Path, at.key("path"), "vCenter "+shown(vcenter.Name))
+		}
+	}
+}
+
+// ancestors runs over a folder and those around it, the innermost first.
+func ancestors(folder string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		if len(folder) > maxFolderPath {
+			return
+		}
+		for folder != "" && yield(folder) {
+			folder = folder[:max(strings.LastIndexByte(folder, '/'), 0)]
+		}
+	}
+}
+
+// join puts a name into a folder, which may be the root.
+func join(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return folder + "/" + name
+}

@@ -1,0 +1,45 @@
+package topology
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Counts says how much there is of what.
+type Counts struct {
+	VCenters    int `json:"vcenters"`
+	Datacenters int `json:"datacenters"`
+	Clusters    int `json:"clusters"`
+	Hosts       int `json:"hosts"`
+	VMs         int `json:"vms"`
+	Nodes       int `json:"nodes"`
+}
+
+// Count counts a resolved topology.
+func (t *Topology) Count() Counts {
+	c := Counts{VCenters: len(t.Spec.VCenters), Nodes: len(t.Nodes())}
+	for _, vcenter := range t.Spec.VCenters {
+		c.Datacenters += len(vcenter.Datacenters)
+		for _, dc := range vcenter.Datacenters {
+			c.Clusters += len(dc.Clusters)
+			c.VMs += len(dc.VMs)
+			for range dc.AllHosts() {
+				c.Hosts++
+			}
+		}
+	}
+	return c
+}
+
+// String is the summary for people: "2 vCenters, 3 datacenters, 6 VMs, 6 nodes".
+func (c Counts) String() string {
+	parts := []string{plural(c.VCenters, "vCenter"), plural(c.Datacenters, "datacenter"), plural(c.VMs, "VM"), plural(c.Nodes, "node")}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}

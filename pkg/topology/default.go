@@ -1,0 +1,73 @@
+package topology
+
+// What a topology gets that does not say otherwise.
+const (
+	defaultRegionCategory = "k8s-region"
+	defaultZoneCategory   = "k8s-zone"
+	defaultNetwork        = "VM Network"
+	defaultCapacity       = 1 * Ti
+	defaultHostCPUs       = 16
+	defaultHostMemory     = 64 * Gi
+	defaultVMCPUs         = 2
+	defaultVMMemory       = 4 * Gi
+	defaultGuestID        = "ubuntu64Guest"
+)
+
+// setDefaults fills in everything that does not depend on what else there is.
+func setDefaults(t *Topology) {
+	fill(&t.Spec.Seed, t.Metadata.Name)
+	fill(&t.Spec.Categories.Region, defaultRegionCategory)
+	fill(&t.Spec.Categories.Zone, defaultZoneCategory)
+	for i := range t.Spec.VCenters {
+		for j := range t.Spec.VCenters[i].Datacenters {
+			defaultDatacenter(&t.Spec.VCenters[i].Datacenters[j])
+		}
+	}
+}
+
+func defaultDatacenter(dc *Datacenter) {
+	if len(dc.Networks) == 0 {
+		dc.Networks = []Network{{Name: defaultNetwork}}
+	}
+	if len(dc.Datastores) == 0 {
+		dc.Datastores = []Datastore{{Name: dc.Name + "-ds"}}
+	}
+	for i := range dc.Datastores {
+		fill(&dc.Datastores[i].Capacity, defaultCapacity)
+	}
+	for i := range dc.Clusters {
+		defaultHosts(dc.Clusters[i].Hosts)
+	}
+	defaultHosts(dc.Hosts)
+	for i := range dc.VMs {
+		defaultVM(&dc.VMs[i], dc.Networks[0].Name)
+	}
+}
+
+func defaultHosts(hosts []Host) {
+	for i := range hosts {
+		fill(&hosts[i].CPUs, defaultHostCPUs)
+		fill(&hosts[i].Memory, defaultHostMemory)
+	}
+}
+
+func defaultVM(vm *VM, network string) {
+	fill(&vm.CPUs, defaultVMCPUs)
+	fill(&vm.Memory, defaultVMMemory)
+	fill(&vm.GuestID, defaultGuestID)
+	fill(&vm.Power, PowerOn)
+	if len(vm.NICs) == 0 {
+		vm.NICs = []NIC{{}}
+	}
+	for i := range vm.NICs {
+		fill(&vm.NICs[i].Network, network)
+	}
+}
+
+// fill sets what is still zero.
+func fill[T comparable](into *T, value T) {
+	var zero T
+	if *into == zero {
+		*into = value
+	}
+}

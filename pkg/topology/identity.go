@@ -1,0 +1,142 @@
+package topology
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strconv"
+)
+
+// identities are those given out so far, with the fields that hold them. Each kind is unique in the whole topology:
+// cloud providers find nodes by them in all vCenters at once.
+type identities struct {
+	*problems
+	top                                  *Topology
+	vcenters, bios, instances, macs, ips map[string]*path
+}
+
+// identify checks the identities that the file gives, then derives those it leaves out, so that a derived one gives way
+// to a given one wherever in the file that is.
+func identify(p *problems, t *Topology, sites []*site) {
+	d := &identities{
+		problems: p, top: t,
+		vcenters: map[string]*path{}, bios: map[string]*path{}, instances: map[string]*path{},
+		macs: map[string]*path{}, ips: map[string]*path{},
+	}
+	d.each(sites, d.givenVM)
+	for i := range t.Spec.VCenters {
+		d.given(&t.Spec.VCenters[i].InstanceUUID, vcentersPath().item(i).key("instanceUUID"), parseUUID, d.vcenters)
+	}
+	if len(p.list) > 0 {
+		return // nobody will see the rest
+	}
+	for i := range t.Spec.VCenters {
+		vcenter := &t.Spec.VCenters[i]
+		d.uuid(&vcenter.InstanceUUID, d.vcenters, "vcenter", vcenter.Name)
+	}
+	d.each(sites, d.deriveVM)
+}
+
+func (d *identities) each(sites []*site, do func(s *site, vm *VM, at *path)) {
+	for _, s := range sites {
+		for i := range s.datacenter.VMs {
+			do(s, &s.datacenter.VMs[i], s.vms[i])
+		}
+	}
+}
+
+func (d *identities) givenVM(_ *site, vm *VM, at *path) {
+	d.given(&vm.UUID, at.key("uuid"), parseUUID, d.bios)
+	d.given(&vm.InstanceUUID, at.key("instanceUUID"), parseUUID, d.instances)
+	for i := range vm.NICs {
+		nic, at := &vm.NICs[i], at.key("nics").item(i)
+		d.given(&nic.MAC, at.key("mac"), parseMAC, d.macs)
+		for j := range nic.Addresses {
+			d.address(&nic.Addresses[j], at.key("addresses").item(j))
+		}
+	}
+}
+
+// given brings an identity into its usual form and reports it if it has none or is taken.
+func (d *identities) given(value *string, at *path, parse func(string) (string, error), taken map[string]*path) {
+	if *value == "" {
+		return
+	}
+	usual, err := parse(*value)
+	if err != nil {
+		d.field(at, "", "%v", err)
+		return
+	}
+	*value = usual
+	d.claim(usual, at, taken)
+}
+
+func (d *identities) address(value *string, at *path) {
+	prefix, err := parseAddress(*value)
+	if err != nil {
+		d.field(at, "", "%v", err)
+		return
+	}
+	*value = prefix.String()
+	d.claim(prefix.Addr().String(), at, d.ips)
+}
+
+func (d *identities) claim(value string, at *path, taken map[string]*path) {
+	first, is := taken[value]
+	if !is {
+		taken[value] = at
+	} else if !d.has(at) {
+		d.field(at, "", "%s is already that of %s, on line %d", value, first, d.line(first))
+	}
+}
+
+func (d *identities) deriveVM(s *site, vm *VM, at *path) {
+	where := []string{s.vcenter.Name, s.datacenter.Name, vm.Folder, vm.Name}
+	d.uuid(&vm.UUID, d.bios, "bios", where...)
+	d.uuid(&vm.InstanceUUID, d.instances, "instance", where...)
+	for i := range vm.NICs {
+		nic, where := &vm.NICs[i], append(where, strconv.Itoa(i))
+		if nic.MAC == "" {
+			probe(d.start("mac", macs, where), macs, func(n uint32) bool {
+				nic.MAC = derivedMAC(n)
+				return take(d.macs, nic.MAC)
+			})
+		}
+		if len(nic.Addresses) > 0 {
+			continue
+		}
+		found := probe(d.start("ipv4", addresses, where), addresses, func(n uint32) bool {
+			address, fit := derivedAddress(n)
+			nic.Addresses = []string{netip.PrefixFrom(address, derivedBits).String()}
+			return fit && take(d.ips, address.String())
+		})
+		if !found {
+			d.field(at, "", "gets no IPv4 address: 198.18.0.0/15 is used up")
+			return
+		}
+	}
+}
+
+// uuid derives a missing UUID. Should it be given elsewhere, the next one is derived.
+func (d *identities) uuid(value *string, taken map[string]*path, kind string, where ...string) {
+	for *value == "" {
+		if derived := d.top.UUID(kind, where...); take(taken, derived) {
+			*value = derived
+		}
+		kind += "'"
+	}
+}
+
+// start is where in a range of that size to look for a free number.
+func (d *identities) start(kind string, size uint32, where []string) uint32 {
+	sum := d.top.digest(kind, where...)
+	return uint32(binary.BigEndian.Uint64(sum[:8]) % uint64(size))
+}
+
+// take claims a derived identity if it is free.
+func take(taken map[string]*path, value string) bool {
+	if _, is := taken[value]; is {
+		return false
+	}
+	taken[value] = nil
+	return true
+}

@@ -1,0 +1,149 @@
+package topology
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A rule says what is wrong with a name, and what it might have been meant to be. An empty complaint is approval.
+type rule func(name string) (complaint, hint string)
+
+// dnsLabel is RFC 1123: what DNS takes between two dots, and Kubernetes and the file system take anywhere.
+func dnsLabel(name string) (complaint, hint string) {
+	if isLabel(name) {
+		return "", ""
+	}
+	return "must be a DNS label: at most 63 lower-case letters, digits and hyphens, a letter or digit at both ends, not " +
+		shown(name), approved(dnsLabel, tamed(name, false))
+}
+
+// dnsName is an RFC 1123 subdomain in lower case.
+func dnsName(name string) (complaint, hint string) {
+	if isSubdomain(name) {
+		return "", ""
+	}
+	return "must be a DNS name: lower-case letters, digits, hyphens and dots, a letter or digit at both ends of each part, not " +
+		shown(name), approved(dnsName, tamed(name, true))
+}
+
+// nodeName is a DNS name that a label can hold: the kubelet sets kubernetes.io/hostname to it.
+func nodeName(name string) (complaint, hint string) {
+	if complaint, hint := dnsName(name); complaint != "" {
+		return complaint, hint
+	}
+	if len(name) > 63 {
+		return "must be at most 63 characters, as a node's kubernetes.io/hostname label is, not " + shown(name), ""
+	}
+	return "", ""
+}
+
+// tagName is what fits both a vSphere tag and a Kubernetes label's value.
+func tagName(name string) (complaint, hint string) {
+	letter := func(b byte) bool { return alnum(b) || 'A' <= b && b <= 'Z' }
+	inside := func(b byte) bool { return letter(b) || b == '-' || b == '_' || b == '.' }
+	if len(name) <= 63 && letter(name[0]) && letter(name[len(name)-1]) && only(name, inside) {
+		return "", ""
+	}
+	return "must fit a Kubernetes label: at most 63 letters, digits, hyphens, underscores and dots, a letter or digit at both ends, not " +
+		shown(name), approved(tagName, strings.ReplaceAll(strings.TrimSpace(name), " ", "-"))
+}
+
+// inventoryName is what a vCenter shows as it was given: no slashes or percent signs, which it would escape.
+func inventoryName(name string) (complaint, hint string) {
+	switch {
+	case len(name) > 80:
+		return "must be at most 80 bytes long, not " + shown(name), ""
+	case strings.TrimSpace(name) != name:
+		return "must not begin or end with a space", strings.TrimSpace(name)
+	case strings.ContainsAny(name, `/\%`):
+		return `must not hold /, \ or %, which a vCenter escapes, as ` + shown(name) + " does", ""
+	case strings.ContainsAny(name, "{}"):
+		return "must not hold { or }, which are for numbering replicas ({n}), as " + shown(name) + " does", ""
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "must not hold control characters, as " + shown(name) + " does", ""
+	}
+	return "", ""
+}
+
+// maxFolderPath bounds folders: deeper than anybody nests them.
+const maxFolderPath = 512
+
+// folderPath is inventory names joined by slashes.
+func folderPath(name string) (complaint, hint string) {
+	if len(name) > maxFolderPath {
+		return "must be at most " + strconv.Itoa(maxFolderPath) + " bytes long, not " + shown(name), ""
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" {
+			return "must be names joined by single slashes, such as \"americas/west\", not " + shown(name), strings.Trim(name, "/")
+		}
+		if complaint, _ := inventoryName(part); complaint != "" {
+			return complaint, ""
+		}
+	}
+	return "", ""
+}
+
+// guestID is an identifier of vSphere's VirtualMachineGuestOsIdentifier. The list grows with each release, so only the
+// form is checked.
+func guestID(name string) (complaint, hint string) {
+	if len(name) <= 80 && only(name, func(b byte) bool { return alnum(b) || 'A' <= b && b <= 'Z' || b == '_' }) {
+		return "", ""
+	}
+	return "must be a vSphere guest id such as ubuntu64Guest, not " + shown(name), ""
+}
+
+func isLabel(s string) bool {
+	return s != "" && len(s) <= 63 && alnum(s[0]) && alnum(s[len(s)-1]) &&
+		only(s, func(b byte) bool { return alnum(b) || b == '-' })
+}
+
+func isSubdomain(s string) bool {
+	for part := range strings.SplitSeq(s, ".") {
+		if !isLabel(part) {
+			return false
+		}
+	}
+	return len(s) <= 253
+}
+
+func alnum(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' }
+
+func only(s string, allowed func(byte) bool) bool {
+	for i := range len(s) {
+		if !allowed(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// tamed makes the nearest DNS name of any text: lower case, and a hyphen for what DNS does not take.
+func tamed(name string, dots bool) string {
+	mapped := strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && alnum(byte(r)) || dots && r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	parts := strings.Split(mapped, ".")
+	kept := parts[:0]
+	for _, part := range parts {
+		if part = strings.Trim(part, "-"); part != "" {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, ".")
+}
+
+// approved is the name if the rule takes it: a hint must not lead to the next error.
+func approved(r rule, name string) string {
+	if name == "" || len(name) > 63 {
+		return ""
+	}
+	if complaint, _ := r(name); complaint != "" {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,51 @@
+package topology
+
+import (
+	"maps"
+	"slices"
+)
+
+// scope is a set of names that must differ, and that other fields refer to.
+type scope struct {
+	*problems
+	noun string // what the names are of: "host"
+	seen map[string]*path
+	// broken is set when a name is missing, so that whoever refers to it is not blamed too.
+	broken bool
+}
+
+func newScope(p *problems, noun string) *scope {
+	return &scope{problems: p, noun: noun, seen: map[string]*path{}}
+}
+
+// add enters the name that the field holds and reports it if it is taken.
+func (s *scope) add(name string, field *path) {
+	if name == "" {
+		s.broken = true
+		return
+	}
+	first, taken := s.seen[name]
+	if !taken {
+		s.seen[name] = field
+		return
+	}
+	if s.has(field) {
+		return
+	}
+	s.field(field, "", "%s %s is already there, on line %d", s.noun, shown(name), s.line(first))
+}
+
+// refer reports a field that names nothing in the scope.
+func (s *scope) refer(name string, field *path, where string) bool {
+	if _, ok := s.seen[name]; ok {
+		return true
+	}
+	if !s.broken && !s.has(field) {
+		hint := ""
+		if s.afford(len(s.seen)) {
+			hint = nearest(name, slices.Sorted(maps.Keys(s.seen)))
+		}
+		s.field(field, hint, "there is no %s %s in %s", s.noun, shown(name), where)
+	}
+	return false
+}
