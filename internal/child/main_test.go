@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,7 +26,28 @@ func TestMain(m *testing.M) {
 		play(role)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if left := goroutinesLeft(); code == 0 && left != "" {
+		fmt.Fprintf(os.Stderr, "goroutines left behind:\n%s\n", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// goroutinesLeft returns the stacks of the goroutines of the package under test
+// that do not end, though every child has been stopped.
+func goroutinesLeft() string {
+	const patience = 5 * time.Second
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		if !strings.Contains(string(stacks), "internal/child.(") {
+			return ""
+		}
+		if time.Since(begin) > patience {
+			return string(stacks)
+		}
+	}
 }
 
 func play(role string) {

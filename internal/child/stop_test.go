@@ -44,7 +44,7 @@ func TestStop(t *testing.T) {
 			defer stops.Wait()
 			return w.Kill()
 		}},
-		{name: "takes its own children along", role: "fork stay", grace: 30 * time.Millisecond, stop: stop},
+		{name: "takes its own children along", role: "fork stay", grace: never, stop: stop},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func (p Period) row() Row {
 	case GuestBoot:
 		return Row{p, "simulated guest", "power-on to guest tools running", 20 * time.Second, 200 * ms, ms}
 	case TagRefresh:
-		return Row{p, ccm, "VSPHERE_TAG_REFRESH (ours; upstream asks at each use)", time.Minute, time.Second, ms}
+		return Row{p, ccm, "--tag-refresh-period (ours; upstream asks at each use)", time.Minute, time.Second, ms}
 	}
 	panic("pace: unknown period")
 }

@@ -24,7 +24,7 @@ type Config struct {
 	OSImage string     `json:"osImage"`
 	Kernel  string     `json:"kernel"`
 	Speed   pace.Speed `json:"speed"`
-	// ControlPlane gives the node the label and the taint that kubeadm gives its control-plane nodes.
+	// ControlPlane gives the node the taint that kubeadm gives its control-plane nodes.
 	ControlPlane bool `json:"controlPlane,omitempty"`
 }
 

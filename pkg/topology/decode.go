@@ -15,6 +15,7 @@ import (
 type decoder struct {
 	*problems
 	records records
+	items   *int // how many list items there were
 }
 
 // choices is implemented by types that take one of a few words.
@@ -57,7 +58,8 @@ func (d decoder) mapping(node *yaml.Node, into reflect.Value, at *path) {
 		}
 		below := at.key(key.Value)
 		if line, twice := seen[key.Value]; twice {
-			d.mark(key, below, "", "is given twice, first on line %d", line)
+			// Not marked: what the first one says is still looked at.
+			d.add(key.Line, key.Column, below.String(), "", "is given twice, first on line "+strconv.Itoa(line))
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -86,6 +88,13 @@ func (d decoder) list(node *yaml.Node, into reflect.Value, at *path) {
 	if len(node.Content) == 0 {
 		return // nil, as if left out
 	}
+	before := *d.items
+	if *d.items += len(node.Content); *d.items > maxItems {
+		if before <= maxItems { // once is enough
+			d.mark(node, at, "", "makes more than the %d list items a topology may have", maxItems)
+		}
+		return
+	}
 	into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
 	for i, item := range node.Content {
 		d.value(item, into.Index(i), at.item(i))
@@ -93,15 +102,20 @@ func (d decoder) list(node *yaml.Node, into reflect.Value, at *path) {
 }
 
 func (d decoder) word(node *yaml.Node, into reflect.Value, at *path) {
-	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
-		d.mark(node, at, quoted(node), "must be text, not %s", describe(node))
-		return
-	}
-	if c, ok := into.Interface().(choices); ok {
+	c, limited := into.Interface().(choices)
+	isText := node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str"
+	switch {
+	case isText && limited:
 		d.choice(node, into, at, c.choices())
-		return
+	case limited:
+		d.mark(node, at, "", "must be one of %s, not %s", listed(c.choices()), describe(node))
+	case !isText:
+		d.mark(node, at, quoted(node), "must be text, not %s", describe(node))
+	case len(node.Value) > maxText:
+		d.mark(node, at, "", "must be at most %d bytes long, not %s", maxText, shown(node.Value))
+	default:
+		into.SetString(node.Value)
 	}
-	into.SetString(node.Value)
 }
 
 func (d decoder) choice(node *yaml.Node, into reflect.Value, at *path, words []string) {
@@ -169,7 +183,7 @@ func describe(node *yaml.Node) string {
 	case "!!null":
 		return "nothing"
 	default:
-		return "a value of type " + tag
+		return "a value of type " + cut(tag)
 	}
 }
 

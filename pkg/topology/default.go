@@ -30,7 +30,7 @@ func defaultDatacenter(dc *Datacenter) {
 		dc.Networks = []Network{{Name: defaultNetwork}}
 	}
 	if len(dc.Datastores) == 0 {
-		dc.Datastores = []Datastore{{Name: dc.Name + "-ds"}}
+		dc.Datastores = []Datastore{{Name: defaultDatastore(dc.Name)}}
 	}
 	for i := range dc.Datastores {
 		fill(&dc.Datastores[i].Capacity, defaultCapacity)
@@ -42,6 +42,15 @@ func defaultDatacenter(dc *Datacenter) {
 	for i := range dc.VMs {
 		defaultVM(&dc.VMs[i], dc.Networks[0].Name)
 	}
+}
+
+// defaultDatastore is named after its datacenter, unless that leaves no room; then it has the name that ESXi gives.
+func defaultDatastore(datacenter string) string {
+	name := datacenter + "-ds"
+	if complaint, _ := inventoryName(name); complaint != "" {
+		return "datastore1"
+	}
+	return name
 }
 
 func defaultHosts(hosts []Host) {

@@ -33,10 +33,11 @@ func (t *Topology) digest(kind string, path ...string) [sha1.Size]byte {
 // The range of MAC addresses that VMware leaves to its users, and of IPv4 addresses that never meet real ones
 // (RFC 2544).
 const (
-	macs        = 0x40 << 16
-	macPrefix   = "00:50:56"
-	derivedBits = 15
-	addresses   = 1 << (32 - derivedBits)
+	macPrefix    = "00:50:56"
+	macs         = 0x40 << 16
+	firstAddress = 198<<24 | 18<<16
+	derivedBits  = 15
+	addresses    = 1 << (32 - derivedBits)
 )
 
 // derivedMAC is the nth MAC address of the range.
@@ -47,9 +48,19 @@ func derivedMAC(n uint32) string {
 // derivedAddress is the nth IPv4 address of the range, and whether a machine should have it: those ending in 0, 1 and
 // 255 look like networks, gateways and broadcasts to people and to programs that assume /24.
 func derivedAddress(n uint32) (address netip.Addr, fit bool) {
-	raw := [4]byte{198, 18}
-	binary.BigEndian.PutUint32(raw[:], binary.BigEndian.Uint32(raw[:])+n)
+	var raw [4]byte
+	binary.BigEndian.PutUint32(raw[:], firstAddress+n)
 	return netip.AddrFrom4(raw), raw[3] > 1 && raw[3] < 255
+}
+
+// derivedNumber is the number of an address in the range, if it is in it.
+func derivedNumber(address netip.Addr) (n uint32, ok bool) {
+	if !address.Is4() {
+		return 0, false
+	}
+	raw := address.As4()
+	n = binary.BigEndian.Uint32(raw[:]) - firstAddress
+	return n, n < addresses
 }
 
 // probe walks a range of the given size from start until take accepts a number, and reports whether one did. Two names

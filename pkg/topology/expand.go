@@ -7,18 +7,6 @@ import (
 	"strings"
 )
 
-// The most a topology may hold after expansion. One machine simulates less; the limits keep a slip of a digit from
-// eating its memory.
-const (
-	maxHosts = 10_000
-	maxVMs   = 50_000
-	// maxPattern is the longest DNS name, which is the longest name there is.
-	maxPattern = 253
-	// maxNICs is vSphere's own limit; maxAddresses of one NIC is ours.
-	maxNICs      = 10
-	maxAddresses = 32
-)
-
 // expand replaces every replica group by its replicas. It returns false, with the topology untouched, where there would
 // be too many of them.
 func expand(p *problems, t *Topology) ([]*site, bool) {
@@ -136,7 +124,7 @@ func (g replicas) each() func(func(int) bool) {
 // named is a replica's name: numbered in place of {n}, or at the end.
 func (g replicas) named(key, pattern string, n int) string {
 	name := g.text(key, pattern, n)
-	if name != pattern || n == 0 || name == "" || len(name) > maxPattern {
+	if name != pattern || n == 0 || name == "" {
 		return name
 	}
 	return name + "-" + strconv.Itoa(n)
@@ -144,10 +132,6 @@ func (g replicas) named(key, pattern string, n int) string {
 
 // text is a replica's text: numbered in place of {n}, if it has one.
 func (g replicas) text(key, pattern string, n int) string {
-	if len(pattern) > maxPattern {
-		g.field(g.at.key(key), "", "is too long")
-		return pattern // as it is: copies of it cost nothing
-	}
 	text, replaced := number(pattern, n)
 	if replaced && n == 0 {
 		g.field(g.at.key(key), "", "has {n}, which numbers replicas, but there is no replicas: beside it")

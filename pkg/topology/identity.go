@@ -12,6 +12,9 @@ type identities struct {
 	*problems
 	top                                  *Topology
 	vcenters, bios, instances, macs, ips map[string]*path
+	// pool marks what is taken of the addresses that are derived, by their number; used up, it says so once.
+	pool   []bool
+	usedUp bool
 }
 
 // identify checks the identities that the file gives, then derives those it leaves out, so that a derived one gives way
@@ -20,7 +23,7 @@ func identify(p *problems, t *Topology, sites []*site) {
 	d := &identities{
 		problems: p, top: t,
 		vcenters: map[string]*path{}, bios: map[string]*path{}, instances: map[string]*path{},
-		macs: map[string]*path{}, ips: map[string]*path{},
+		macs: map[string]*path{}, ips: map[string]*path{}, pool: make([]bool, addresses),
 	}
 	d.each(sites, d.givenVM)
 	for i := range t.Spec.VCenters {
@@ -78,6 +81,9 @@ func (d *identities) address(value *string, at *path) {
 	}
 	*value = prefix.String()
 	d.claim(prefix.Addr().String(), at, d.ips)
+	if n, ok := derivedNumber(prefix.Addr()); ok {
+		d.pool[n] = true
+	}
 }
 
 func (d *identities) claim(value string, at *path, taken map[string]*path) {
@@ -101,18 +107,27 @@ func (d *identities) deriveVM(s *site, vm *VM, at *path) {
 				return take(d.macs, nic.MAC)
 			})
 		}
-		if len(nic.Addresses) > 0 {
-			continue
+		if len(nic.Addresses) == 0 {
+			d.deriveAddress(nic, where, at)
 		}
-		found := probe(d.start("ipv4", addresses, where), addresses, func(n uint32) bool {
-			address, fit := derivedAddress(n)
-			nic.Addresses = []string{netip.PrefixFrom(address, derivedBits).String()}
-			return fit && take(d.ips, address.String())
-		})
-		if !found {
-			d.field(at, "", "gets no IPv4 address: 198.18.0.0/15 is used up")
-			return
+	}
+}
+
+func (d *identities) deriveAddress(nic *NIC, where []string, at *path) {
+	if d.usedUp {
+		return
+	}
+	d.usedUp = !probe(d.start("ipv4", addresses, where), addresses, func(n uint32) bool {
+		address, fit := derivedAddress(n)
+		if !fit || d.pool[n] {
+			return false
 		}
+		d.pool[n] = true
+		nic.Addresses = []string{netip.PrefixFrom(address, derivedBits).String()}
+		return true
+	})
+	if d.usedUp {
+		d.field(at, "", "gets no IPv4 address, as 198.18.0.0/15 is used up: give addresses to some VMs")
 	}
 }
 

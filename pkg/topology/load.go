@@ -19,7 +19,7 @@ func Load(name string, data []byte) (*Topology, error) {
 		return nil, p.err()
 	}
 	t := new(Topology)
-	decoder{problems: p, records: records{}}.value(p.root, reflect.ValueOf(t).Elem(), nil)
+	decoder{problems: p, records: records{}, items: new(int)}.value(p.root, reflect.ValueOf(t).Elem(), nil)
 	if len(p.list) < maxUnread {
 		resolve(p, t)
 	}

@@ -15,7 +15,7 @@ func dnsLabel(name string) (complaint, hint string) {
 		return "", ""
 	}
 	return "must be a DNS label: at most 63 lower-case letters, digits and hyphens, a letter or digit at both ends, not " +
-		shown(name), approved(dnsLabel, tamed(name, false))
+		shown(name), approved(isLabel, tamed(name, false))
 }
 
 // dnsName is an RFC 1123 subdomain in lower case.
@@ -24,7 +24,7 @@ func dnsName(name string) (complaint, hint string) {
 		return "", ""
 	}
 	return "must be a DNS name: lower-case letters, digits, hyphens and dots, a letter or digit at both ends of each part, not " +
-		shown(name), approved(dnsName, tamed(name, true))
+		shown(name), approved(isSubdomain, tamed(name, true))
 }
 
 // nodeName is a DNS name that a label can hold: the kubelet sets kubernetes.io/hostname to it.
@@ -40,13 +40,11 @@ func nodeName(name string) (complaint, hint string) {
 
 // tagName is what fits both a vSphere tag and a Kubernetes label's value.
 func tagName(name string) (complaint, hint string) {
-	letter := func(b byte) bool { return alnum(b) || 'A' <= b && b <= 'Z' }
-	inside := func(b byte) bool { return letter(b) || b == '-' || b == '_' || b == '.' }
-	if len(name) <= 63 && letter(name[0]) && letter(name[len(name)-1]) && only(name, inside) {
+	if isTag(name) {
 		return "", ""
 	}
 	return "must fit a Kubernetes label: at most 63 letters, digits, hyphens, underscores and dots, a letter or digit at both ends, not " +
-		shown(name), approved(tagName, strings.ReplaceAll(strings.TrimSpace(name), " ", "-"))
+		shown(name), approved(isTag, strings.Trim(strings.ReplaceAll(name, " ", "-"), "-_."))
 }
 
 // inventoryName is what a vCenter shows as it was given: no slashes or percent signs, which it would escape.
@@ -76,7 +74,8 @@ func folderPath(name string) (complaint, hint string) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" {
-			return "must be names joined by single slashes, such as \"americas/west\", not " + shown(name), strings.Trim(name, "/")
+			return "must be names joined by single slashes, such as \"americas/west\", not " + shown(name),
+				strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == '/' }), "/")
 		}
 		if complaint, _ := inventoryName(part); complaint != "" {
 			return complaint, ""
@@ -108,6 +107,12 @@ func isSubdomain(s string) bool {
 	return len(s) <= 253
 }
 
+func isTag(s string) bool {
+	letter := func(b byte) bool { return alnum(b) || 'A' <= b && b <= 'Z' }
+	return s != "" && len(s) <= 63 && letter(s[0]) && letter(s[len(s)-1]) &&
+		only(s, func(b byte) bool { return letter(b) || b == '-' || b == '_' || b == '.' })
+}
+
 func alnum(b byte) bool { return 'a' <= b && b <= 'z' || '0' <= b && b <= '9' }
 
 func only(s string, allowed func(byte) bool) bool {
@@ -137,12 +142,9 @@ func tamed(name string, dots bool) string {
 	return strings.Join(kept, ".")
 }
 
-// approved is the name if the rule takes it: a hint must not lead to the next error.
-func approved(r rule, name string) string {
-	if name == "" || len(name) > 63 {
-		return ""
-	}
-	if complaint, _ := r(name); complaint != "" {
+// approved is the name if it is valid: a hint must not lead to the next error.
+func approved(valid func(string) bool, name string) string {
+	if len(name) > maxGuessed || !valid(name) {
 		return ""
 	}
 	return name

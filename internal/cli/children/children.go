@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded/controlplane"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/kubelet"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider"
 )
 
 // NewCmdControlPlane returns the command that is the control plane.
@@ -56,4 +57,21 @@ func newCmd(name string, run func(ctx context.Context, config string) error) *co
 	cmd.Flags().StringVar(&config, "config", "", "file that the sandbox wrote")
 	_ = cmd.MarkFlagRequired("config") // its only error is an unknown flag
 	return cmd
+}
+
+// NewCmdCCM returns the command that is the cloud controller manager. It takes the flags of any.
+func NewCmdCCM() *cobra.Command {
+	return &cobra.Command{
+		Use:                "ccm [FLAGS]",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := child.Lifeline(os.Exit); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return provider.Run(ctx, args)
+		},
+	}
 }

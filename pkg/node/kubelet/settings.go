@@ -21,7 +21,6 @@ func settings(cfg node.Config) (*options.KubeletFlags, *kubeletconfig.KubeletCon
 	f.CertDirectory = filepath.Join(cfg.RootDir, "pki")
 	f.HostnameOverride = cfg.Name
 	f.CloudProvider = "external" // with it goes the uninitialized taint
-	f.NodeLabels = map[string]string{}
 
 	c, err := options.NewKubeletConfiguration()
 	if err != nil {
@@ -31,7 +30,7 @@ func settings(cfg node.Config) (*options.KubeletFlags, *kubeletconfig.KubeletCon
 	c.ProviderID = ""
 	c.RegisterNode = true
 	if cfg.ControlPlane {
-		f.NodeLabels["node-role.kubernetes.io/control-plane"] = ""
+		// The label of that name a node may not give itself (NodeRestriction); the sandbox does, as kubeadm would.
 		c.RegisterWithTaints = append(c.RegisterWithTaints, corev1.Taint{
 			Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule,
 		})

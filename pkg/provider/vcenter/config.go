@@ -38,6 +38,9 @@ type Config struct {
 	// Thumbprint, SHA-1 or SHA-256 in colon form, is trusted where verification fails for lack of trust.
 	Thumbprint string
 
+	// Dial, when set, makes the connections on which TLS is then spoken, in place of the network's.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 	// UserAgent is sent with every request.
 	UserAgent string
 	// Credentials are asked for at every login.

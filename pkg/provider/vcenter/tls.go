@@ -1,10 +1,15 @@
 package vcenter
 
 import (
+	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/vmware/govmomi/vim25/soap"
 )
@@ -20,10 +25,30 @@ func newSOAPClient(cfg *Config) (*soap.Client, error) {
 	if pool != nil {
 		sc.DefaultTransport().TLSClientConfig.RootCAs = pool
 	}
+	if cfg.Dial != nil {
+		sc.DefaultTransport().DialTLSContext = cfg.dialTLS(sc.DefaultTransport().TLSClientConfig)
+	}
 	if cfg.Thumbprint != "" {
 		sc.SetThumbprint(cfg.address(), cfg.Thumbprint)
 	}
 	return sc, nil
+}
+
+// dialTLS makes TLS connections over those of Dial. govmomi's own transport knows only the network's.
+func (c *Config) dialTLS(config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	config = config.Clone()
+	config.ServerName = strings.Trim(c.Server, "[]")
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := c.Dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		secure := tls.Client(conn, config)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return secure, nil
+	}
 }
 
 // authorities returns the certificate authorities to trust, nil for the system's.

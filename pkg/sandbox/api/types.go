@@ -39,6 +39,9 @@ type Status struct {
 	Components []Component `json:"components"`
 	VCenters   []VCenter   `json:"vcenters"`
 	Nodes      NodeCount   `json:"nodes"`
+
+	// LastEvent is the Seq of the newest event: where to follow from.
+	LastEvent uint64 `json:"lastEvent"`
 }
 
 // NodeCount counts the nodes that the topology wants, and what became of them.

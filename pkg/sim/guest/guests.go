@@ -33,8 +33,9 @@ type Guests struct {
 	base *simulator.Context
 	opts Options
 
-	mu  sync.Mutex
-	vms map[vc.Ref]*machine
+	mu     sync.Mutex
+	vms    map[vc.Ref]*machine
+	causes map[string]uint64 // by VM name
 
 	boots *boots
 }
@@ -60,6 +61,8 @@ func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests
 		base: base,
 		opts: opts,
 		vms:  make(map[vc.Ref]*machine),
+
+		causes: make(map[string]uint64),
 	}
 	g.boots = startBoots(g.boot)
 	base.Map.AddHandler(g)
@@ -192,10 +195,30 @@ func hostName(ctx *simulator.Context, ref vc.Ref) string {
 	return ref.Value
 }
 
+// Causing names the event that is the cause of what happens to the VM of that name until release is called. Of two at
+// once the later one counts.
+func (g *Guests) Causing(vm string, seq uint64) (release func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.causes[vm] = seq
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.causes[vm] == seq {
+			delete(g.causes, vm)
+		}
+	}
+}
+
 // log writes one event about the VM and returns its place in the log.
 func (g *Guests) log(m *machine, level event.Level, kind string, cause uint64, message string) uint64 {
 	if g.opts.Events == nil {
 		return 0
+	}
+	if cause == 0 {
+		g.mu.Lock()
+		cause = g.causes[m.name]
+		g.mu.Unlock()
 	}
 	return g.opts.Events.Append(event.Event{
 		Plane:   event.PlaneVSphere,

@@ -37,13 +37,31 @@ func (s *schema) field(t reflect.Type, name string) ([]int, bool) {
 	}
 	var f fieldIndex
 	if name != "" && t.Kind() == reflect.Struct {
-		var sf reflect.StructField
-		if sf, f.ok = t.FieldByName(strings.ToUpper(name[:1]) + name[1:]); f.ok {
-			f.index, f.ok = sf.Index, sf.IsExported()
-		}
+		f.index, f.ok = findField(t, strings.ToUpper(name[:1])+name[1:])
 	}
 	s.fields.Store(k, f)
 	return f.index, f.ok
+}
+
+// findField is reflect's FieldByName, except that an embedded struct is no
+// field: the property resourcePool of a VirtualApp is a list, not the
+// ResourcePool that it extends.
+func findField(t reflect.Type, name string) ([]int, bool) {
+	for i := range t.NumField() {
+		if sf := t.Field(i); sf.Name == name && !sf.Anonymous && sf.IsExported() {
+			return []int{i}, true
+		}
+	}
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		if !sf.Anonymous || sf.Type.Kind() != reflect.Struct {
+			continue
+		}
+		if index, ok := findField(sf.Type, name); ok {
+			return append([]int{i}, index...), true
+		}
+	}
+	return nil, false
 }
 
 // isA says whether a managed object is of the type a client named: its own

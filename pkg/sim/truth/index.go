@@ -100,6 +100,9 @@ func (x *index) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes [
 	if !ok {
 		return
 	}
+	if !x.has(vm.Self) {
+		return // destroyed: vcsim takes the devices off a VM that it has removed
+	}
 	for _, c := range changes {
 		// vcsim sets config.uuid without notice, but announces config.modified after it.
 		if strings.HasPrefix(c.Name, "guest") || strings.HasPrefix(c.Name, "config") || c.Name == "parent" {
@@ -117,6 +120,13 @@ func (x *index) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.remove(ref)
+}
+
+func (x *index) has(ref vc.Ref) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, ok := x.vms[ref]
+	return ok
 }
 
 func (x *index) remove(ref vc.Ref) {

@@ -27,43 +27,32 @@ func (c *Corrections) ResetVMTask(ctx *simulator.Context, req *types.ResetVM_Tas
 
 // RebootGuest asks the guest to restart; power state and boot time stay.
 func (c *Corrections) RebootGuest(ctx *simulator.Context, req *types.RebootGuest) soap.HasFault {
-	body := new(methods.RebootGuestBody)
-	withVM(ctx, req.This, func(vm *simulator.VirtualMachine) {
-		if fault := guestRuns(vm); fault != nil {
-			body.Fault_ = simulator.Fault("", fault)
-			return
-		}
+	fault := askGuest(ctx, req.This, func(vm *simulator.VirtualMachine) {
 		vc.Post(ctx, &types.VmGuestRebootEvent{VmEvent: vmEvent(ctx, vm, "Guest OS reboot for %s", vm.Name)})
 		ctx.Update(vm, []types.PropertyChange{vc.P("guest.guestState", string(types.VirtualMachineGuestStateResetting))})
-		body.Res = new(types.RebootGuestResponse)
 	})
-	return body
+	if fault != nil {
+		return &methods.RebootGuestBody{Fault_: fault}
+	}
+	return &methods.RebootGuestBody{Res: new(types.RebootGuestResponse)}
 }
 
 // ShutdownGuest asks the guest to power the VM off.
 func (c *Corrections) ShutdownGuest(ctx *simulator.Context, req *types.ShutdownGuest) soap.HasFault {
-	var body soap.HasFault
-	withVM(ctx, req.This, func(vm *simulator.VirtualMachine) {
-		if fault := guestRuns(vm); fault != nil {
-			body = &methods.ShutdownGuestBody{Fault_: simulator.Fault("", fault)}
-			return
-		}
-		body = vm.ShutdownGuest(ctx, req)
-	})
-	return body
+	fault := askGuest(ctx, req.This, func(vm *simulator.VirtualMachine) { vm.ShutdownGuest(ctx, req) })
+	if fault != nil {
+		return &methods.ShutdownGuestBody{Fault_: fault}
+	}
+	return &methods.ShutdownGuestBody{Res: new(types.ShutdownGuestResponse)}
 }
 
 // StandbyGuest asks the guest to suspend the VM.
 func (c *Corrections) StandbyGuest(ctx *simulator.Context, req *types.StandbyGuest) soap.HasFault {
-	var body soap.HasFault
-	withVM(ctx, req.This, func(vm *simulator.VirtualMachine) {
-		if fault := guestRuns(vm); fault != nil {
-			body = &methods.StandbyGuestBody{Fault_: simulator.Fault("", fault)}
-			return
-		}
-		body = vm.StandbyGuest(ctx, req)
-	})
-	return body
+	fault := askGuest(ctx, req.This, func(vm *simulator.VirtualMachine) { vm.StandbyGuest(ctx, req) })
+	if fault != nil {
+		return &methods.StandbyGuestBody{Fault_: fault}
+	}
+	return &methods.StandbyGuestBody{Res: new(types.StandbyGuestResponse)}
 }
 
 // RefreshDatastore has nothing to find out: capacity and free space are what the topology and later changes made them.
@@ -71,17 +60,22 @@ func (c *Corrections) RefreshDatastore(*simulator.Context, *types.RefreshDatasto
 	return &methods.RefreshDatastoreBody{Res: new(types.RefreshDatastoreResponse)}
 }
 
-// withVM runs f with the VM locked; Redirect has seen to it that there is one, but it may be gone by now.
-func withVM(ctx *simulator.Context, ref vc.Ref, f func(*simulator.VirtualMachine)) {
+// askGuest runs f with the VM locked, if its guest can hear.
+func askGuest(ctx *simulator.Context, ref vc.Ref, f func(*simulator.VirtualMachine)) *soap.Fault {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {
-		// A VM that nobody else has: the checks in f answer for it.
-		vm = new(simulator.VirtualMachine)
-		vm.Self = ref
-		f(vm)
-		return
+		return simulator.Fault("", &types.ManagedObjectNotFound{Obj: ref})
 	}
-	ctx.WithLock(vm, func() { f(vm) })
+	var fault types.BaseMethodFault
+	ctx.WithLock(vm, func() {
+		if fault = guestRuns(vm); fault == nil {
+			f(vm)
+		}
+	})
+	if fault != nil {
+		return simulator.Fault("", fault)
+	}
+	return nil
 }
 
 // task runs f as a task on the VM, with the VM locked from now until its end, as vcsim's own tasks do.

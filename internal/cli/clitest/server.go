@@ -1,0 +1,202 @@
+package clitest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Server is a sandbox that serves a [World]. Its methods may be called from any goroutine.
+type Server struct {
+	// Socket is where it listens.
+	Socket string
+
+	mu    sync.Mutex
+	world World
+	grown chan struct{} // closed and replaced with each event
+	vms   []api.VMRequest
+	gates []api.GateRequest
+	fail  *api.Error
+	ended chan struct{}
+}
+
+// Serve starts a server, which ends with the test.
+func Serve(t *testing.T, w World) *Server {
+	t.Helper()
+	// Not t.TempDir(): its path may be too long for a socket.
+	dir, err := os.MkdirTemp("", "clitest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{
+		Socket: filepath.Join(dir, "s"), world: w, grown: make(chan struct{}), ended: make(chan struct{}),
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", s.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: s.handler()}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		s.End()
+		server.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+		os.RemoveAll(dir)
+	})
+	return s
+}
+
+// Change changes the world and tells of it with an event.
+func (s *Server) Change(f func(*World), e api.EventLine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.world)
+	if n := len(s.world.Events); e.Seq == 0 && n > 0 {
+		e.Seq = s.world.Events[n-1].Seq + 1
+	}
+	s.world.Events = append(s.world.Events, e)
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+// Refuse makes every request to change something end in e.
+func (s *Server) Refuse(e *api.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = e
+}
+
+// End ends all event streams, as the end of a sandbox does.
+func (s *Server) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+	default:
+		close(s.ended)
+	}
+}
+
+// VMRequests returns what was asked for of VMs.
+func (s *Server) VMRequests() []api.VMRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.vms
+}
+
+// GateRequests returns what was asked for of vCenters.
+func (s *Server) GateRequests() []api.GateRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gates
+}
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for path, part := range map[string]func(World) any{
+		"status": func(w World) any {
+			if n := len(w.Events); n > 0 {
+				w.Status.LastEvent = w.Events[n-1].Seq
+			}
+			return w.Status
+		},
+		"vcenters":    func(w World) any { return w.VCenters },
+		"datacenters": func(w World) any { return w.Datacenters },
+		"hosts":       func(w World) any { return w.Hosts },
+		"vms":         func(w World) any { return w.VMs },
+		"nodes":       func(w World) any { return w.Nodes },
+		"zones":       func(w World) any { return w.Zones },
+		"access":      func(w World) any { return w.Access },
+	} {
+		mux.HandleFunc("GET /v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			_ = json.NewEncoder(w).Encode(part(s.world))
+		})
+	}
+	mux.HandleFunc("GET /v1/events", s.events)
+	mux.HandleFunc("POST /v1/vm", func(w http.ResponseWriter, r *http.Request) {
+		var req api.VMRequest
+		s.change(w, r, &req, func() string {
+			s.vms = append(s.vms, req)
+			return string(req.Action) + " done to " + req.VM
+		})
+	})
+	mux.HandleFunc("POST /v1/gate", func(w http.ResponseWriter, r *http.Request) {
+		var req api.GateRequest
+		s.change(w, r, &req, func() string {
+			s.gates = append(s.gates, req)
+			return "vcenter " + req.VCenter + " is " + req.Mode
+		})
+	})
+	return mux
+}
+
+// change answers a request to change something.
+func (s *Server) change(w http.ResponseWriter, r *http.Request, req any, note func() string) {
+	if err := json.NewDecoder(r.Body).Decode(req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(s.fail)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(api.Done{Message: note(), Seq: 77})
+}
+
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	after, _ := strconv.ParseUint(r.FormValue("after"), 10, 64)
+	follow := r.FormValue("follow") == "true"
+	for {
+		lines, grown := s.after(after)
+		for _, line := range lines {
+			if json.NewEncoder(w).Encode(line) != nil {
+				return
+			}
+			after = line.Seq
+		}
+		if !follow {
+			return
+		}
+		if http.NewResponseController(w).Flush() != nil || !s.wait(r.Context(), grown) {
+			return
+		}
+	}
+}
+
+func (s *Server) after(seq uint64) (lines []api.EventLine, grown chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.world.Events {
+		if line.Seq > seq {
+			lines = append(lines, line)
+		}
+	}
+	return lines, s.grown
+}
+
+func (s *Server) wait(ctx context.Context, grown chan struct{}) bool {
+	select {
+	case <-grown:
+		return true
+	case <-s.ended:
+	case <-ctx.Done():
+	}
+	return false
+}

@@ -1,0 +1,126 @@
+package get
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+)
+
+func TestOptions(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		want options
+		exit int
+	}{
+		{args: "", want: options{flags: output.Flags{Format: "table"}}},
+		{args: "a b -o wide", want: options{names: []string{"a", "b"}, flags: output.Flags{Format: "wide"}}},
+		{args: "-w --no-headers", want: options{watch: true, flags: output.Flags{Format: "table", NoHeaders: true}}},
+		{args: "-o xml", exit: report.Usage},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			e := clitest.NewEnv(nil)
+			var got *options
+			cmd := NewCmdNodes(e.Deps, func(_ context.Context, o *options) error { got = o; return nil })
+			if r := e.Run(t.Context(), cmd, strings.Fields(tc.args)...); r.Exit != tc.exit {
+				t.Fatalf("ended with %+v", r)
+			}
+			if tc.exit != 0 {
+				return
+			}
+			if d := cmp.Diff(tc.want.names, got.names, cmp.Transformer("nil", func(s []string) string { return strings.Join(s, " ") })); d != "" {
+				t.Error(d)
+			}
+			if got.flags != tc.want.flags || got.watch != tc.want.watch {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestGet(t *testing.T) {
+	s := clitest.Serve(t, clitest.ZonesUSEU())
+	for _, kind := range []string{"vcenters", "datacenters", "hosts", "vms", "nodes", "zones"} {
+		for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
+			t.Run(kind+"/"+format, func(t *testing.T) {
+				e := clitest.NewEnv(s)
+				if r := e.Run(t.Context(), NewCmdGet(e.Deps), kind, "-o", format); r.Exit != 0 {
+					t.Fatalf("ended with %+v", r)
+				}
+				clitest.Golden(t, kind+"."+format, e.Out.String())
+			})
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	s := clitest.Serve(t, clitest.ZonesUSEU())
+	for _, tc := range []struct{ args, want string }{
+		{"vms worker-1", "vm/worker-1\n"},
+		{"vm worker-1.example eu/worker-1 /folder/dceu/vm/worker-1", "vm/worker-1\n"},
+		{"vms worker-1 control-plane-1", "vm/worker-1\nvm/control-plane-1\n"},
+		{"no worker-1", "node/worker-1.example\n"},
+		{"dc us/dcwest", "datacenter/dcwest\n"},
+		{"host eu/esx-3", "host/esx-3\n"},
+		{"zone us/us-west", "zone/us-west\n"},
+		{"vc eu", "vcenter/eu\n"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			e := clitest.NewEnv(s)
+			if r := e.Run(t.Context(), NewCmdGet(e.Deps), append(strings.Fields(tc.args), "-o", "name")...); r.Exit != 0 {
+				t.Fatalf("ended with %+v", r)
+			}
+			if d := cmp.Diff(tc.want, e.Out.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	s := clitest.Serve(t, clitest.ZonesUSEU())
+	for _, tc := range []struct {
+		args string
+		want report.Record
+	}{
+		{"vms wroker-1", report.Record{Code: "not-found", Message: `there is no VM "wroker-1"; did you mean "worker-1"?`, Exit: 1}},
+		{"zones mars", report.Record{Code: "not-found", Message: `there is no zone "mars"`, Exit: 1}},
+		{"node", report.Record{}},
+		{"nods", report.Record{Code: "usage", Message: `there is no command "get nods"`, Try: "get nodes", Exit: 2}},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			e := clitest.NewEnv(s)
+			if d := cmp.Diff(tc.want, e.Run(t.Context(), NewCmdGet(e.Deps), strings.Fields(tc.args)...)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	s := clitest.Serve(t, clitest.World{})
+	for _, tc := range []struct{ format, out, err string }{
+		{"table", "", "no nodes\n"},
+		{"json", "{\n  \"apiVersion\": \"sandbox.vsphere/v1alpha1\",\n  \"kind\": \"NodeList\",\n  \"items\": []\n}\n", "no nodes\n"},
+	} {
+		e := clitest.NewEnv(s)
+		if r := e.Run(t.Context(), NewCmdGet(e.Deps), "nodes", "-o", tc.format); r.Exit != 0 {
+			t.Fatalf("ended with %+v", r)
+		}
+		if d := cmp.Diff([]string{tc.out, tc.err}, []string{e.Out.String(), e.Err.String()}); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+func TestHelpOfTheGroup(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	if r := e.Run(t.Context(), NewCmdGet(e.Deps)); r.Exit != 0 || !strings.Contains(e.Out.String(), "kubeconfig") {
+		t.Errorf("ended with %+v and\n%s", r, e.Out)
+	}
+}

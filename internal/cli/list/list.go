@@ -1,0 +1,141 @@
+// Package list is the command that lists sandboxes, the dead among them.
+package list
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// patience is how long a sandbox may take to tell how it is: the list must not hang with it.
+const patience = 2 * time.Second
+
+// The states of a sandbox beside its phases.
+const (
+	crashed = "crashed"   // it left a directory behind and no process
+	silent  = "no-answer" // there is a process, and no answer from it
+)
+
+// sandbox is one line.
+type sandbox struct {
+	Name      string        `json:"name"`
+	State     string        `json:"state"`
+	Scenario  string        `json:"scenario,omitempty"`
+	Nodes     api.NodeCount `json:"nodes"`
+	VCenters  int           `json:"vcenters"`
+	Speed     float64       `json:"speed,omitempty"`
+	StartedAt time.Time     `json:"startedAt,omitzero"`
+	PID       int           `json:"pid,omitempty"`
+	Server    string        `json:"server,omitempty"`
+	Dir       string        `json:"dir"`
+}
+
+type options struct {
+	streams   *iostreams.Streams
+	sandboxes command.Sandboxes
+	now       func() time.Time
+
+	flags output.Flags
+}
+
+// NewCmdList returns the command; runF, when not nil, runs in its place.
+func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	o := &options{streams: d.Streams, sandboxes: d.Sandboxes, now: d.Now}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List sandboxes",
+		Long: `List sandboxes: those that run, with their phase, and those that crashed and left
+something behind, which the next "up" of that name or "doctor --fix" removes.`,
+		Example: `  vsphere-sandbox list
+  vsphere-sandbox list -o json`,
+		Args:              command.NoArgs,
+		ValidArgsFunction: complete.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	o.flags.Bind(cmd)
+	return cmd
+}
+
+func run(ctx context.Context, o *options) error {
+	found, err := o.sandboxes.List(ctx)
+	if err != nil {
+		return err
+	}
+	items := make([]sandbox, len(found))
+	var wg sync.WaitGroup
+	for i, s := range found {
+		wg.Go(func() { items[i] = describe(ctx, s) })
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := output.List(o.streams.Out, o.flags, kind(o.now()), items); err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		fmt.Fprintf(o.streams.Err, "no sandboxes\ntry: %s up\n", command.Program)
+	}
+	for _, s := range items {
+		if s.State == crashed {
+			fmt.Fprintf(o.streams.Err, "%s crashed\ntry: %s logs --name %[1]s\ntry: %[2]s doctor --fix\n", s.Name, command.Program)
+			break
+		}
+	}
+	return nil
+}
+
+// describe asks a sandbox how it is.
+func describe(ctx context.Context, s command.Sandbox) sandbox {
+	line := sandbox{Name: s.Name, State: crashed, Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Scenario: s.Scenario}
+	if !s.Running {
+		line.PID = 0
+		return line
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	status, err := api.NewClient(s.Socket).Status(ctx)
+	if err != nil {
+		line.State = silent
+		return line
+	}
+	line.State, line.Scenario, line.Nodes, line.VCenters = string(status.Phase), status.Scenario, status.Nodes, len(status.VCenters)
+	line.Speed, line.StartedAt, line.PID, line.Server = status.Speed, status.StartedAt, status.PID, status.Server
+	return line
+}
+
+func kind(now time.Time) output.Kind[sandbox] {
+	type column = output.Column[sandbox]
+	return output.Kind[sandbox]{
+		Name: "Sandbox",
+		Ref:  func(s sandbox) string { return "sandbox/" + s.Name },
+		Columns: []column{
+			{Header: "NAME", Value: func(s sandbox) string { return s.Name }},
+			{Header: "STATE", Value: func(s sandbox) string { return s.State }},
+			{Header: "SCENARIO", Value: func(s sandbox) string { return s.Scenario }},
+			{Header: "VCENTERS", Value: func(s sandbox) string { return strconv.Itoa(s.VCenters) }},
+			{Header: "READY", Value: func(s sandbox) string { return fmt.Sprintf("%d/%d", s.Nodes.Ready, s.Nodes.Wanted) }},
+			{Header: "AGE", Value: func(s sandbox) string { return output.Age(now, s.StartedAt) }},
+			{Header: "SPEED", Wide: true, Value: func(s sandbox) string { return fmt.Sprintf("%g", s.Speed) }},
+			{Header: "PID", Wide: true, Value: func(s sandbox) string { return strconv.Itoa(s.PID) }},
+			{Header: "SERVER", Wide: true, Value: func(s sandbox) string { return s.Server }},
+			{Header: "DIRECTORY", Wide: true, Value: func(s sandbox) string { return s.Dir }},
+		},
+	}
+}

@@ -1,0 +1,52 @@
+package list
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+)
+
+func TestList(t *testing.T) {
+	for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
+		t.Run(format, func(t *testing.T) {
+			e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
+			e.State.Items = append(e.State.Items,
+				command.Sandbox{Name: "dead", Dir: "/state/dead", Scenario: "single", PID: 17},
+				command.Sandbox{Name: "deaf", Dir: "/state/deaf", Socket: t.TempDir() + "/none", Running: true, PID: 18},
+			)
+			if r := e.Run(t.Context(), NewCmdList(e.Deps, nil), "-o", format); r.Exit != 0 {
+				t.Fatalf("ended with %+v", r)
+			}
+			clitest.Golden(t, "list."+format, e.Out.String())
+			if d := cmp.Diff("dead crashed\ntry: vsphere-sandbox logs --name dead\ntry: vsphere-sandbox doctor --fix\n", e.Err.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	if r := e.Run(t.Context(), NewCmdList(e.Deps, nil)); r.Exit != 0 || e.Out.Len() > 0 {
+		t.Errorf("ended with %+v and %q", r, e.Out)
+	}
+	if d := cmp.Diff("no sandboxes\ntry: vsphere-sandbox up\n", e.Err.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTrouble(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Err = errors.New("state directory: permission denied")
+	if r := e.Run(t.Context(), NewCmdList(e.Deps, nil)); r.Exit != report.Failure {
+		t.Errorf("ended with %+v", r)
+	}
+	if r := e.Run(t.Context(), NewCmdList(e.Deps, nil), "x"); r.Exit != report.Usage {
+		t.Errorf("ended with %+v", r)
+	}
+}

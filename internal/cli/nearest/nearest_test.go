@@ -1,0 +1,37 @@
+package nearest
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestOf(t *testing.T) {
+	verbs := []string{"status", "suspend", "power-on", "power-off", "kubectl", "list"}
+	for _, tc := range []struct{ name, want string }{
+		{"stauts", "status"},
+		{"STATUS", "status"},
+		{"poweron", "power-on"},
+		{"power-of", "power-off"},
+		{"kubeclt", "kubectl"},
+		{"kube", "kubectl"},
+		{"l", ""},
+		{"lst", "list"},
+		{"xyzzy", ""},
+		{"", ""},
+		{"s", ""},
+		{strings.Repeat("a", 100), ""},
+	} {
+		if got := Of(tc.name, verbs); got != tc.want {
+			t.Errorf("Of(%q) = %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestOfDoesNotGuessBetweenTwoBeginnings(t *testing.T) {
+	if got := Of("work", []string{"worker-eu-1", "worker-us-1"}); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := Of("wörker", []string{"worker"}); got != "worker" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,49 @@
+package report
+
+import "fmt"
+
+// The exit statuses of every command.
+const (
+	OK           = 0
+	Failure      = 1   // it did not work
+	Usage        = 2   // it was asked wrongly; nothing was done
+	Degraded     = 3   // it worked, and what was hoped for is not so
+	Prerequisite = 4   // this machine lacks what it needs
+	Interrupted  = 130 // Ctrl-C
+)
+
+// Error is an error that knows how it is to be told. Fields may be left empty: Code then is "failed", Exit [Failure].
+type Error struct {
+	// Code is a stable kebab-case id.
+	Code string
+	// Message is one sentence: lower case, subject first, no full stop.
+	Message string
+	// Try is what to do about it, a command where there is one; several lines are several things to try.
+	Try string
+	// Exit is the exit status.
+	Exit int
+	// Err is the reason, if another error is.
+	Err error
+}
+
+// Error returns the message and the reason.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Message
+	}
+	return e.Message + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// UsageError returns an error for a command that was asked wrongly. try may be empty.
+func UsageError(try, format string, args ...any) error {
+	return &Error{Code: "usage", Message: fmt.Sprintf(format, args...), Try: try, Exit: Usage}
+}
+
+// Exit is an error of which nothing is left to be told, because it has been: only its number, the exit status, counts.
+type Exit int
+
+// Error returns "exit status N".
+func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }

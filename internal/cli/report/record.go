@@ -1,0 +1,99 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Record is an error as it is told.
+type Record struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Why     string `json:"why,omitempty"`
+	Try     string `json:"try,omitempty"`
+	Exit    int    `json:"exit"`
+}
+
+// Of returns the record of err, the zero Record when err is nil. Errors it knows are [Error], [Exit], those that a
+// sandbox answers with, and the end of a context; every other is a plain failure.
+func Of(err error) Record {
+	var (
+		own  *Error
+		exit Exit
+		told *api.Error
+	)
+	switch {
+	case err == nil:
+		return Record{}
+	case errors.As(err, &exit):
+		return Record{Exit: int(exit)}
+	case errors.As(err, &own):
+		r := Record{Code: own.Code, Message: own.Message, Try: own.Try, Exit: own.Exit}
+		if own.Err != nil {
+			r.Why = own.Err.Error()
+		}
+		if r.Code == "" {
+			r.Code = "failed"
+		}
+		if r.Exit == OK {
+			r.Exit = Failure
+		}
+		return r
+	case errors.As(err, &told):
+		return Record{Code: told.Code, Message: err.Error(), Try: told.Try, Exit: Failure}
+	case errors.Is(err, context.Canceled):
+		return Record{Code: "interrupted", Message: "interrupted", Exit: Interrupted}
+	}
+	return Record{Code: "failed", Message: err.Error(), Exit: Failure}
+}
+
+// Write tells r on w: as JSON or YAML when format says so, else as "error:" and "try:" lines. A record without a
+// message, and an interruption, which whoever pressed Ctrl-C knows of, are not told in text.
+func Write(w io.Writer, format string, r Record) error {
+	if r.Message == "" {
+		return nil
+	}
+	switch format {
+	case "json":
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		return e.Encode(envelope{r})
+	case "yaml":
+		b, err := yaml.Marshal(envelope{r})
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+	if r.Exit == Interrupted {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("error: " + r.Message)
+	if r.Why != "" {
+		b.WriteString(": " + r.Why)
+	}
+	b.WriteByte('\n')
+	if r.Try != "" {
+		for line := range strings.SplitSeq(r.Try, "\n") {
+			fmt.Fprintf(&b, "try: %s\n", line)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// envelope keeps the door open for more beside the error.
+type envelope struct {
+	Error Record `json:"error"`
+}

@@ -1,0 +1,2 @@
+// Package status is the command that tells how a sandbox is.
+package status

@@ -1,0 +1,91 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+)
+
+// readyFD is the descriptor on which a detached sandbox says that it is ready: one byte. If it ends without, it failed.
+const readyFD = 3
+
+// detach runs the sandbox in a process and session of its own, shows its boot, and returns when it is ready.
+func detach(ctx context.Context, o *options) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	args := []string{
+		"--name", o.name, "up", o.source, "--detached", "--output", o.format,
+		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain),
+	}
+	cmd := exec.Command(o.Self, args...)
+	cmd.Stdout, cmd.Stderr = o.Streams.Out, o.Streams.Err
+	cmd.ExtraFiles = []*os.File{w}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // neither Ctrl-C nor the end of this terminal is for it
+	if err := cmd.Start(); err != nil {
+		w.Close()
+		return err
+	}
+	w.Close()
+
+	ready := make(chan bool, 1)
+	go func() {
+		n, _ := r.Read(make([]byte, 1))
+		ready <- n == 1
+	}()
+	select {
+	case ok := <-ready:
+		if ok {
+			fmt.Fprint(o.Streams.Err, "\nIt keeps running:\n", next(o), "  ", command.Program, o.nameFlag(), " down\n")
+			return cmd.Process.Release()
+		}
+	case <-ctx.Done():
+		_ = cmd.Process.Signal(syscall.SIGTERM) // its only error is that it has ended
+	}
+	var exit *exec.ExitError
+	switch err := cmd.Wait(); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &exit) && exit.ExitCode() > 0:
+		return report.Exit(exit.ExitCode()) // it has said why
+	case err != nil:
+		return fmt.Errorf("sandbox %q: %w", o.name, err)
+	}
+	return fmt.Errorf("sandbox %q: ended before it was ready", o.name)
+}
+
+func (o *options) nameFlag() string {
+	if o.name == command.DefaultName {
+		return ""
+	}
+	return " --name " + o.name
+}
+
+// released lets go of the terminal of whoever detached this process, and tells them that it is ready.
+func released() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	f := os.NewFile(readyFD, "ready")
+	defer f.Close()
+	if _, err := f.Write([]byte{1}); err != nil {
+		return err
+	}
+	for fd := range 3 {
+		if err := dup(int(null.Fd()), fd); err != nil {
+			return err
+		}
+	}
+	return nil
+}

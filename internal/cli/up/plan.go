@@ -1,0 +1,76 @@
+package up
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// plan says what up would build. YAML and JSON are the topology itself with every default filled in and every identity
+// derived: a file that builds the same again.
+func plan(o *options) error {
+	switch o.format {
+	case output.YAML:
+		b, err := topology.Marshal(o.topology)
+		if err != nil {
+			return err
+		}
+		_, err = o.Streams.Out.Write(b)
+		return err
+	case output.JSON:
+		return output.Object(o.Streams.Out, o.format, topology.Kind, o.topology)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Sandbox %q would have %s.\n\n", o.name, o.topology.Count())
+	if len(o.topology.Nodes()) > 0 {
+		if err := output.List(&b, output.Flags{}, planned(), rows(o.topology)); err != nil {
+			return err
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "At speed %g, where upstream's defaults are:\n", o.speed)
+	for _, r := range pace.Table() {
+		fmt.Fprintf(&b, "  %-24s %-75s %8s (%s)\n", r.Component, r.Setting, pace.Speed(o.speed).Of(r.Period), r.Upstream)
+	}
+	_, err := fmt.Fprint(o.Streams.Out, b.String())
+	return err
+}
+
+// rows are the nodes as they should come to be.
+func rows(t *topology.Topology) []api.Node {
+	var list []api.Node
+	for _, n := range t.Nodes() {
+		place := t.Place(n)
+		row := api.Node{
+			Name: strings.ToLower(n.VM.Hostname), VM: n.VM.Name, VCenter: n.VCenter.Name, Datacenter: n.Datacenter.Name,
+			Region: place.Region, Zone: place.Zone, ProviderID: "vsphere://" + strings.ToLower(n.VM.UUID),
+			Roles: []string{string(n.VM.Role)},
+		}
+		for _, nic := range n.VM.NICs {
+			row.Addresses = append(row.Addresses, nic.Addresses...)
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+func planned() output.Kind[api.Node] {
+	return output.Kind[api.Node]{
+		Name: "Node",
+		Ref:  func(n api.Node) string { return "node/" + n.Name },
+		Columns: []output.Column[api.Node]{
+			{Header: "NAME", Value: func(n api.Node) string { return n.Name }},
+			{Header: "ROLE", Value: func(n api.Node) string { return strings.Join(n.Roles, ",") }},
+			{Header: "VCENTER", Value: func(n api.Node) string { return n.VCenter }},
+			{Header: "DATACENTER", Value: func(n api.Node) string { return n.Datacenter }},
+			{Header: "REGION", Value: func(n api.Node) string { return n.Region }},
+			{Header: "ZONE", Value: func(n api.Node) string { return n.Zone }},
+			{Header: "ADDRESSES", Value: func(n api.Node) string { return strings.Join(n.Addresses, ",") }},
+			{Header: "PROVIDER-ID", Value: func(n api.Node) string { return n.ProviderID }},
+		},
+	}
+}

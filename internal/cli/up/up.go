@@ -1,0 +1,134 @@
+// Package up is the command that boots a sandbox.
+package up
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
+)
+
+type options struct {
+	*command.Deps
+
+	source   string // scenario or file
+	name     string
+	topology *topology.Topology
+	speed    float64
+	port     int
+	detach   bool
+	detached bool // this process is the one that was detached
+	dryRun   bool
+	retain   bool
+	format   string
+}
+
+// NewCmdUp returns the command; runF, when not nil, runs in its place.
+func NewCmdUp(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	o := &options{Deps: d}
+	cmd := &cobra.Command{
+		Use:   "up [SCENARIO | FILE]",
+		Short: "Boot simulated vCenters and a Kubernetes cluster on their VMs",
+		Long: `Boot simulated vCenters and a Kubernetes cluster whose nodes are their VMs, and
+keep them up until Ctrl-C (or, with --detach, until "vsphere-sandbox down").
+
+What to build is a scenario that comes with the program, or a topology file.
+Everything runs on loopback, as you, and is gone afterwards.
+
+Exit status: 0 after an orderly end, 1 when it could not boot, 2 for a bad
+topology or flag, 4 when the machine lacks something (a port, disk space),
+130 when it was interrupted while booting.`,
+		Example: `  vsphere-sandbox up
+  vsphere-sandbox up zones-per-cluster --detach
+  vsphere-sandbox up my-topology.yaml --name mine --speed 1
+  vsphere-sandbox up single --dry-run -o yaml`,
+		Args: command.AtMostOne,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return scenarios.Names(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.source = scenarios.Default
+			if len(args) > 0 {
+				o.source = args[0]
+			}
+			if err := o.complete(); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.detach, "detach", "d", false, "return once the sandbox is ready, and leave it running")
+	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
+	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: a free one)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
+	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that failed, until the next command cleans up")
+	f.BoolVar(&o.detached, "detached", false, "")
+	_ = f.MarkHidden("detached") // its only error is an unknown flag
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
+	return cmd
+}
+
+// complete checks what can be checked before anything is touched.
+func (o *options) complete() error {
+	o.name, _ = o.Name()
+	if err := instance.ValidateName(o.name); err != nil {
+		return report.UsageError("--name lab", "%v", err)
+	}
+	if err := pace.Speed(o.speed).Validate(); err != nil {
+		return report.UsageError("", "--speed: %v", err)
+	}
+	if o.port < 0 || o.port > 65535 {
+		return report.UsageError("", "--api-port %d: want a number from 0 to 65535", o.port)
+	}
+	if o.detach && o.dryRun {
+		return report.UsageError("", "--detach and --dry-run exclude each other")
+	}
+	var err error
+	o.topology, err = load(o.source)
+	return err
+}
+
+func run(ctx context.Context, o *options) error {
+	switch {
+	case o.dryRun:
+		return plan(o)
+	case o.detach:
+		return detach(ctx, o)
+	}
+	return boot(ctx, o)
+}
+
+// next is what a person may want to do with a sandbox that has come up.
+func next(o *options) string {
+	name := ""
+	if o.name != command.DefaultName {
+		name = " --name " + o.name
+	}
+	worker := "VM"
+	for _, n := range o.topology.Nodes() {
+		if n.VM.Role == topology.RoleWorker {
+			worker = n.VM.Name
+			break
+		}
+	}
+	return fmt.Sprintf(`
+  %[1]s%[2]s kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
+  %[1]s%[2]s vm power-off %[3]s
+  %[1]s%[2]s events -f
+`, command.Program, name, worker)
+}

@@ -1,0 +1,2 @@
+// Package vm is the commands that do something to virtual machines.
+package vm

@@ -1,0 +1,36 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// NewCmdMove returns the command; runF, when not nil, runs in its place.
+func NewCmdMove(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, o := newCmd(d, api.Move, "Move VMs to another host of their vCenter",
+		"Move VMs to another host of their vCenter, as vMotion does. The node stays as it\nis, even when its zone changes.", runF)
+	cmd.Use = "move VM... --to HOST"
+	cmd.Example = "  vsphere-sandbox vm move worker-1 --to esx-2"
+	cmd.Flags().StringVar(&o.host, "to", "", "the host to move them to (required)")
+	_ = cmd.RegisterFlagCompletionFunc("to", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return complete.Hosts(d)(cmd, nil, typed)
+	})
+	return cmd
+}
+
+// validate checks what flags and arguments alone can tell.
+func (o *options) validate() error {
+	switch {
+	case o.action == api.Move && o.host == "":
+		return report.UsageError(command.Program+" get hosts", "move needs --to HOST")
+	case o.action == api.Destroy && !o.yes && !o.streams.Interactive():
+		return report.UsageError("--yes", "destroy asks first, and there is nobody to ask")
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/act"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// NewCmdVM returns the group of commands.
+func NewCmdVM(d *command.Deps) *cobra.Command {
+	return command.Group(&cobra.Command{
+		Use:   "vm",
+		Short: "Power VMs on and off, suspend, reset, hang, move or destroy them",
+		Long: `Do something to virtual machines.
+
+Name a VM as NAME, HOSTNAME, VCENTER/NAME or by its inventory path. Each command
+takes several, and returns when the vCenter reports it done; what Kubernetes
+makes of it comes later: see events and wait.`,
+		Example: `  vsphere-sandbox vm power-off worker-1
+  vsphere-sandbox vm power-on worker-1
+  vsphere-sandbox vm move worker-1 --to esx-2`,
+	},
+		NewCmdPowerOn(d, nil), NewCmdPowerOff(d, nil), NewCmdSuspend(d, nil), NewCmdReset(d, nil), NewCmdHang(d, nil),
+		NewCmdMove(d, nil), NewCmdDestroy(d, nil),
+	)
+}
+
+type options struct {
+	streams *iostreams.Streams
+	connect func(context.Context) (*command.Target, error)
+
+	action  api.VMAction
+	vms     []string
+	vcenter string
+	host    string // of move
+	yes     bool   // of destroy
+	format  string
+}
+
+// newCmd returns a command with what all of them have: names, --vcenter and -o.
+func newCmd(d *command.Deps, action api.VMAction, short, long string, runF func(context.Context, *options) error) (*cobra.Command, *options) {
+	o := &options{streams: d.Streams, connect: d.Connect, action: action}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:               string(action) + " VM...",
+		Short:             short,
+		Long:              long,
+		Example:           fmt.Sprintf("  vsphere-sandbox vm %s worker-1", action),
+		Args:              command.AtLeastOne("VM"),
+		ValidArgsFunction: complete.VMs(d),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.vms = args
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the vCenter of the VMs, where names repeat")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Once(complete.VCenters(d)))
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
+	return cmd, o
+}
+
+func run(ctx context.Context, o *options) error {
+	t, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if o.action == api.Destroy && !o.yes {
+		if ok, err := o.confirm(ctx); !ok || err != nil {
+			return err
+		}
+	}
+	return act.Each(ctx, o.streams, o.format, "vm", o.vms, func(ctx context.Context, name string) (api.Done, error) {
+		return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
+			return c.VM(ctx, api.VMRequest{Action: o.action, VM: name, VCenter: o.vcenter, Host: o.host})
+		})
+	})
+}

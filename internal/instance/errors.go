@@ -1,0 +1,42 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrRunning says that a live sandbox has the name, or, as long as it takes,
+// that a process is removing what a dead one left. Use errors.As.
+type ErrRunning struct {
+	Name string
+	PID  int // 0 when not known
+}
+
+func (e ErrRunning) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("sandbox %q is already running", e.Name)
+	}
+	return fmt.Sprintf("sandbox %q is already running, as process %d", e.Name, e.PID)
+}
+
+// ErrNotFound says that there is no sandbox of that name, and which there are.
+// Use errors.As.
+type ErrNotFound struct {
+	Name string
+	Have []string // sorted
+}
+
+func (e ErrNotFound) Error() string {
+	if len(e.Have) == 0 {
+		return fmt.Sprintf("sandbox %q does not exist; there is none", e.Name)
+	}
+	return fmt.Sprintf("sandbox %q does not exist; there is %s", e.Name, strings.Join(e.Have, ", "))
+}
+
+// ErrForeign says that a directory is in the way that no sandbox has made. It
+// is neither used nor removed.
+var ErrForeign = errors.New("not a sandbox's directory")
+
+// ErrNotOwner is returned for what only the owner of a directory may do.
+var ErrNotOwner = errors.New("instance directory is not owned by this process")

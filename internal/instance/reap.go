@@ -1,0 +1,165 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// reapPatience is how long killed processes may take to go away.
+const reapPatience = 10 * time.Second
+
+// Report says what was found of a dead sandbox.
+type Report struct {
+	Name string
+
+	// Killed are the processes that were still alive and have been killed. The
+	// members of a child's process group have the child's name.
+	Killed []Process
+
+	// Spared are the processes of the journal whose pid is in use by a process
+	// that could not be proven to be the sandbox's.
+	Spared []Process
+
+	// Removed tells that there were files, which have been removed.
+	Removed bool
+}
+
+// Reap cleans up after a dead sandbox: every process of its journal that is
+// alive, and that names the instance directory in its command line or
+// environment, is killed with its process group, then the directory is removed.
+// The error is an ErrRunning when the sandbox lives, and an ErrNotFound when
+// there is none of that name. Any number of processes may do this at once, and
+// Create the sandbox anew.
+func Reap(ctx context.Context, root, name string) (Report, error) {
+	path, err := resolve(root, name)
+	if err != nil {
+		return Report{}, err
+	}
+	lock, err := acquire(path, name, toClean)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
+		return Report{}, notFound(root, name)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	d := &Dir{name: name, path: path, lock: lock}
+	report, err := clean(ctx, path, name)
+	if err != nil {
+		return report, errors.Join(fmt.Errorf("sandbox %q: %w", name, err), d.Close())
+	}
+	report.Removed = true
+	return report, d.Remove()
+}
+
+// ReapAll reaps every dead sandbox below root and returns what was found of
+// each. One that cannot be cleaned up does not keep it from the others.
+func ReapAll(ctx context.Context, root string) ([]Report, error) {
+	entries, err := List(root)
+	if err != nil {
+		return nil, err
+	}
+	var reports []Report
+	var errs []error
+	for _, entry := range entries {
+		if entry.Running {
+			continue
+		}
+		report, err := Reap(ctx, root, entry.Name)
+		if errors.As(err, new(ErrRunning)) || errors.As(err, new(ErrNotFound)) {
+			continue // another process was faster
+		}
+		reports, errs = append(reports, report), append(errs, err)
+	}
+	return reports, errors.Join(errs...)
+}
+
+// clean kills what is left of the sandbox whose directory is at path and
+// empties the directory. The caller has the lock.
+func clean(ctx context.Context, path, name string) (Report, error) {
+	report := Report{Name: name}
+	journaled, err := readJournal(filepath.Join(path, journalName))
+	if err != nil {
+		return report, err
+	}
+	if err := report.kill(ctx, path, journaled); err != nil {
+		return report, err
+	}
+	if report.Removed, err = empty(path); err != nil {
+		return report, err
+	}
+	if len(report.Killed)+len(report.Spared) == 0 && !report.Removed {
+		return Report{}, nil
+	}
+	return report, nil
+}
+
+// kill ends the journaled processes and waits until they are gone.
+func (r *Report) kill(ctx context.Context, path string, journaled []Process) error {
+	if len(journaled) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reapPatience)
+	defer cancel()
+	running, err := processes(ctx)
+	if err != nil {
+		return fmt.Errorf("process list: %w", err)
+	}
+	self := os.Getpid()
+	var doomed []observed
+	for _, p := range journaled {
+		members, stranger := group(running, p)
+		if stranger {
+			r.Spared = append(r.Spared, p)
+			continue
+		}
+		for _, m := range members {
+			member := Process{Name: p.Name, PID: m.pid, Start: m.start}
+			if m.pid == self || !m.names(ctx, path) {
+				r.Spared = append(r.Spared, member)
+				continue
+			}
+			if err := m.kill(); err != nil {
+				return fmt.Errorf("%s: process %d: %w", p.Name, m.pid, err)
+			}
+			r.Killed = append(r.Killed, member)
+			doomed = append(doomed, m)
+		}
+	}
+	return awaitGone(ctx, doomed)
+}
+
+// group returns the running processes of p's process group, p among them.
+// Stranger says that the pid is another process's by now: the group is, too.
+func group(running []observed, p Process) (members []observed, stranger bool) {
+	for _, r := range running {
+		if r.pid == p.PID && p.Start != "" && r.start != p.Start {
+			return nil, true
+		}
+		if r.pid == p.PID || r.pgid == p.PID {
+			members = append(members, r)
+		}
+	}
+	return members, false
+}
+
+// awaitGone waits for the end of processes that are not ours to wait for, so
+// there is nothing to do but to look.
+func awaitGone(ctx context.Context, doomed []observed) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for _, p := range doomed {
+		for p.alive() {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return fmt.Errorf("process %d is still there after SIGKILL: %w", p.pid, ctx.Err())
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package instance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Record is what a sandbox writes down about itself for other commands.
+type Record struct {
+	Name      string    `json:"name"`
+	PID       int       `json:"pid"`
+	StartedAt time.Time `json:"startedAt"`
+	Version   string    `json:"version,omitempty"`
+	Scenario  string    `json:"scenario,omitempty"`
+	Ready     bool      `json:"ready"`
+
+	// Extra is whatever else the sandbox wants to be known.
+	Extra json.RawMessage `json:"extra,omitempty"`
+}
+
+// WriteRecord replaces the record. A reader sees the old one or the new one,
+// never a part, also when the disk is full; it is not made to survive a loss of
+// power, which the sandbox does not either. Owner only.
+func (d *Dir) WriteRecord(r Record) error {
+	if err := d.owned(); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("sandbox %q: record: %w", d.name, err)
+	}
+	if err := replaceFile(filepath.Join(d.path, recordName), append(text, '\n')); err != nil {
+		return fmt.Errorf("sandbox %q: record: %w", d.name, err)
+	}
+	return nil
+}
+
+// ReadRecord returns the record written last; the error is an fs.ErrNotExist
+// when there is none yet.
+func (d *Dir) ReadRecord() (Record, error) { return readRecord(d.path) }
+
+func readRecord(path string) (Record, error) {
+	text, err := os.ReadFile(filepath.Join(path, recordName))
+	if err != nil {
+		return Record{}, err
+	}
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Record{}, fmt.Errorf("%s: %w", filepath.Join(path, recordName), err)
+	}
+	return r, nil
+}
+
+// replaceFile writes path (mode 0600) in one step.
+func replaceFile(path string, text []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(text)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+	return err
+}

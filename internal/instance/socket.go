@@ -1,0 +1,133 @@
+package instance
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxSocketPath is what fits into sockaddr_un on every system: 104 bytes on
+// macOS, 108 on Linux, the closing zero included.
+const maxSocketPath = 103
+
+// makeSocketDir returns the path of the control socket of the instance
+// directory at path, in a short directory where that is too long.
+func makeSocketDir(path string) (socket string, err error) {
+	socket = filepath.Join(path, socketName)
+	if len(socket) <= maxSocketPath {
+		return socket, nil
+	}
+	dir, err := makeShortDir(path)
+	return filepath.Join(dir, socketName), err
+}
+
+// makeShortDir makes a directory with a short path for the instance directory
+// at path, empty unless it is there already and noted, and notes its name in
+// the instance directory for readers and for the removal: another command may
+// run with another TMPDIR.
+func makeShortDir(path string) (dir string, err error) {
+	if dir, err := socketDir(path); err != nil || dir != "" {
+		return dir, err
+	}
+	short := fmt.Sprintf("vsphere-sandbox-%d-%x", os.Geteuid(), sha256.Sum256([]byte(path)))
+	short = short[:min(len(short), 40)]
+	dir = filepath.Join(os.TempDir(), short)
+	if len(filepath.Join(dir, socketName)) > maxSocketPath {
+		dir = filepath.Join("/tmp", short)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("control socket: %w", err)
+	}
+	if err := trusted(dir); err != nil {
+		return "", err
+	}
+	// Of an instance directory that somebody removed by hand.
+	if err := emptyShortDir(dir); err != nil {
+		return "", fmt.Errorf("control socket: %w", err)
+	}
+	if err := replaceFile(filepath.Join(path, socketDirName), []byte(dir+"\n")); err != nil {
+		_ = os.Remove(dir)
+		return "", err
+	}
+	return dir, nil
+}
+
+// emptyShortDir removes what a sandbox puts into its short directory: the
+// socket and links, never a directory or what a link leads to.
+func emptyShortDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type()&(fs.ModeSocket|fs.ModeSymlink) == 0 {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// findSocket returns the path that makeSocketDir did.
+func findSocket(path string) (string, error) {
+	dir, err := socketDir(path)
+	if err != nil {
+		return "", err
+	}
+	if dir == "" {
+		return filepath.Join(path, socketName), nil
+	}
+	if err := trusted(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return filepath.Join(dir, socketName), nil
+}
+
+// socketDir returns the noted short directory, or "" when there is none.
+func socketDir(path string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(path, socketDirName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// removeSocketDir removes the short directory, of which it takes only what
+// makeSocketDir and the sandbox put there.
+func removeSocketDir(path string) error {
+	dir, err := socketDir(path)
+	if err != nil || dir == "" {
+		return err
+	}
+	if err := trusted(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := emptyShortDir(dir); err != nil {
+		return err
+	}
+	return os.Remove(dir)
+}
+
+// trusted returns an error unless dir is a directory in which nobody else can
+// have put a socket: the temporary directory is everybody's.
+func trusted(dir string) error {
+	if err := private(dir); err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return fmt.Errorf("control socket: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("control socket: %s: mode is %#o, want 0700: %w", dir, mode, fs.ErrPermission)
+	}
+	return nil
+}

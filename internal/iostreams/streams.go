@@ -1,0 +1,47 @@
+package iostreams
+
+import (
+	"bytes"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Streams are a command's standard streams. Results go to Out; everything said to the person, such as progress, hints
+// and errors, goes to Err. The zero value is of no use: see [System] and [Test].
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+
+	inTTY, outTTY, errTTY bool
+}
+
+// System returns the streams of this process.
+func System() *Streams {
+	return &Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		inTTY: isTerminal(os.Stdin), outTTY: isTerminal(os.Stdout), errTTY: isTerminal(os.Stderr),
+	}
+}
+
+// Test returns streams over buffers, none of which is a terminal until [Streams.SetTTY] says so.
+func Test() (s *Streams, in, out, err *bytes.Buffer) {
+	in, out, err = new(bytes.Buffer), new(bytes.Buffer), new(bytes.Buffer)
+	return &Streams{In: in, Out: out, Err: err}, in, out, err
+}
+
+// SetTTY overrides which streams count as terminals.
+func (s *Streams) SetTTY(in, out, err bool) { s.inTTY, s.outTTY, s.errTTY = in, out, err }
+
+// OutTTY tells whether a person reads Out.
+func (s *Streams) OutTTY() bool { return s.outTTY }
+
+// ErrTTY tells whether a person reads Err.
+func (s *Streams) ErrTTY() bool { return s.errTTY }
+
+// Interactive tells whether a person can be asked: someone reads Err and types into In.
+func (s *Streams) Interactive() bool { return s.inTTY && s.errTTY }
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -1,0 +1,15 @@
+// Package provider is the vSphere cloud provider: what a cloud controller manager needs to know about nodes that are
+// virtual machines of one or more vCenters. It implements InstancesV2 of k8s.io/cloud-provider and runs under that
+// module's stock controllers.
+//
+// A node becomes a VM by its providerID, else by its system UUID in either byte order, else by hostname, else by
+// address. Everything is answered from an index that a watch keeps current (package inventory), except one thing: that
+// a VM is gone, which is only ever said after every configured vCenter has confirmed it directly. Any doubt is an
+// error, and on an error the controllers delete nothing.
+//
+//	err := provider.Run(ctx, []string{"--cloud-config=/etc/cloud/vsphere.conf", "--kubeconfig=…"})
+//
+// It offers no load balancers, routes or clusters, and knows nothing of the sandbox: it runs in production as it is.
+//
+// Floor 1: of this module it imports only the packages below it.
+package provider

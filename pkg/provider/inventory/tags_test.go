@@ -1,0 +1,103 @@
+package inventory_test
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+)
+
+// tagger is an independent login at the REST API.
+func (w *world) tagger(t *testing.T, name string) *tags.Manager {
+	t.Helper()
+	v := w.vcenter(t, name)
+	rc := rest.NewClient(w.admin(t, name))
+	if err := rc.Login(t.Context(), url.UserPassword(v.User(), v.Password())); err != nil {
+		t.Fatal(err)
+	}
+	return tags.NewManager(rc)
+}
+
+// A missed tag is found without waiting for the next regular reading.
+func TestTagMiss(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	vm, err := w.ByHostName("e1").One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Zone(vm); err == nil {
+		t.Fatal("a zone before there is a tag")
+	}
+	m := w.tagger(t, "us")
+	id, err := m.CreateTag(t.Context(), &tags.Tag{Name: "us-east", CategoryID: "k8s-zone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dc, err := find.NewFinder(w.admin(t, "us")).Datacenter(t.Context(), "/americas/east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.AttachTag(t.Context(), id, dc); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "zone of e1", func() error {
+		z, err := w.Zone(vm)
+		if err == nil && z != (inventory.Zone{Region: "us", Zone: "us-east"}) {
+			err = fmt.Errorf("got %v", z)
+		}
+		return err
+	})
+}
+
+// Categories are configured by name; one that does not exist is said, and holds up nothing else.
+func TestNoCategory(t *testing.T) {
+	w := start(t, func(_ *world, cfg *inventory.Config) { cfg.Categories.Zone = "no-such-category" })
+	w.synced(t)
+	vm, err := w.ByHostName("w1").One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missing *inventory.MissingTagError
+	if _, err := w.Zone(vm); !errors.As(err, &missing) || missing.Err == nil {
+		t.Errorf("got %v, want the reading's error in it", err)
+	}
+}
+
+// In steady state a vCenter sees one long poll and three REST calls per reading, whatever the number of VMs.
+func TestSteadyState(t *testing.T) {
+	w := start(t, func(_ *world, cfg *inventory.Config) { cfg.TagRefresh = 100 * time.Millisecond })
+	w.synced(t)
+	calls := func() map[string]int64 {
+		n := map[string]int64{}
+		for _, s := range w.vcenter(t, "us").Gate().Stats() {
+			n[s.Method] += s.Calls
+		}
+		return n
+	}
+	before := calls()
+	time.Sleep(1050 * time.Millisecond)
+	var soap, rest int64
+	for method, n := range calls() {
+		switch n -= before[method]; {
+		case n == 0:
+		case method == "WaitForUpdatesEx":
+			soap += n
+		case len(method) > 0 && (method[0] == '/' || method[:3] == "GET" || method[:4] == "POST"):
+			rest += n
+		default:
+			t.Errorf("%d calls of %s", n, method)
+		}
+	}
+	if soap > 3 || rest > 11*3+10 {
+		t.Errorf("%d long polls and %d REST calls in a second with ten readings", soap, rest)
+	}
+	t.Logf("long polls %d, rest %d", soap, rest)
+}

@@ -1,0 +1,94 @@
+package vcenter
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+func TestBackoff(t *testing.T) {
+	b := Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	for _, tc := range []struct {
+		failures int
+		most     time.Duration
+	}{
+		{1, 100 * time.Millisecond}, {2, 200 * time.Millisecond}, {4, 800 * time.Millisecond}, {5, time.Second}, {1000, time.Second},
+	} {
+		for range 100 {
+			if d := b.pause(tc.failures); d > tc.most || d < tc.most/2 {
+				t.Fatalf("pause after %d failures: %s, want within %s and %s", tc.failures, d, tc.most/2, tc.most)
+			}
+		}
+	}
+}
+
+func TestWhole(t *testing.T) {
+	w := &watch{spec: WatchSpec{Properties: map[string][]string{"VirtualMachine": {"name", "guest.net", "guest.hostName"}}}}
+	for _, tc := range []struct {
+		name  string
+		want  []string
+		exact bool
+	}{
+		{"guest.net", []string{"guest.net"}, true},
+		{"guest.net[4000].ipAddress", []string{"guest.net"}, false},
+		{"guest.net.x", []string{"guest.net"}, false},
+		{"guest", []string{"guest.net", "guest.hostName"}, false},
+		{"guest.network", nil, false},
+	} {
+		got, exact := w.whole(tc.name)
+		if exact != tc.exact || !cmp.Equal(got, tc.want) {
+			t.Errorf("%s: %v, exact %v; want %v, %v", tc.name, got, exact, tc.want, tc.exact)
+		}
+	}
+}
+
+// batches keeps what it is told.
+type batches struct {
+	list [][]Update
+}
+
+func (b *batches) Update(u []Update) { b.list = append(b.list, u) }
+func (b *batches) Synced()           {}
+func (b *batches) Lost(error)        {}
+
+// What went while the watch was broken is told as Leave before the new Synced.
+func TestForget(t *testing.T) {
+	h := &batches{}
+	w := &watch{handler: h, seen: map[types.ManagedObjectReference]int{}, round: 2}
+	old, kept := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
+	w.seen[old], w.seen[kept] = 1, 2
+	w.forget()
+	w.forget()
+	want := [][]Update{{{Kind: Leave, Ref: old}}}
+	if diff := cmp.Diff(want, h.list); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A removal is a nil value, whatever the vCenter puts into it.
+func TestDeliverRemoval(t *testing.T) {
+	h := &batches{}
+	w := &watch{
+		handler: h, seen: map[types.ManagedObjectReference]int{},
+		spec: WatchSpec{Properties: map[string][]string{"VirtualMachine": {"guest.hostName"}}},
+	}
+	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+	set := &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{{
+		Kind: types.ObjectUpdateKindModify, Obj: ref,
+		ChangeSet:  []types.PropertyChange{{Name: "guest.hostName", Op: types.PropertyChangeOpRemove, Val: "x"}},
+		MissingSet: []types.MissingProperty{{Path: "name"}},
+	}}}}}
+	if err := w.deliver(t.Context(), nil, nil, set); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.list) != 1 || len(h.list[0]) != 1 {
+		t.Fatalf("got %v", h.list)
+	}
+	u := h.list[0][0]
+	if u.Changes[0].Val != nil || !slices.Equal(u.Missing, []string{"name"}) {
+		t.Errorf("got %+v", u)
+	}
+}

@@ -1,0 +1,55 @@
+package sandbox
+
+import (
+	"context"
+	"sync"
+)
+
+// background runs the goroutines of boot steps, in groups that are ended and waited for together. The zero value is
+// ready to use, from any goroutine.
+type background struct {
+	mu     sync.Mutex
+	groups map[string]*group
+}
+
+type group struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// run starts f in the group of that name. Its context ends with the group, not with the boot; in a group that has been
+// ended it is ended from the start.
+func (b *background) run(name string, f func(context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := b.groups[name]
+	if g == nil {
+		g = &group{}
+		g.ctx, g.cancel = context.WithCancel(context.Background())
+		if b.groups == nil {
+			b.groups = map[string]*group{}
+		}
+		b.groups[name] = g
+	}
+	g.wg.Go(func() { f(g.ctx) })
+}
+
+// end ends a group and waits for its goroutines, or for ctx.
+func (b *background) end(ctx context.Context, name string) error {
+	b.mu.Lock()
+	g := b.groups[name]
+	b.mu.Unlock()
+	if g == nil {
+		return nil
+	}
+	g.cancel()
+	done := make(chan struct{})
+	go func() { g.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// step is one line of the boot. start returns when what it brings up can be used; its context ends with the sandbox's
+// stop and bounds the start only. stop may be nil, is called in reverse order for every step that was begun, also when
+// its start failed half-way, and gets a context that bounds it.
+type step struct {
+	name  string
+	start func(context.Context) error
+	stop  func(context.Context) error
+}
+
+// steps is the order of things. The control plane comes first because it takes longest and needs nothing of vSphere;
+// vCenters are built while it starts.
+func (s *Sandbox) steps() []step {
+	return []step{
+		{"event log", s.openEventFile, s.closeEventFile},
+		{"control API", s.serveAPI, s.closeAPI},
+		{"control plane", s.startControlPlane, s.stopControlPlane},
+		{"vCenters", s.startVCenters, s.stopVCenters},
+		{"inventory watch", s.watchInventory, s.unwatchInventory},
+		{"API server", s.waitControlPlane, nil},
+		{"node watch", s.watchNodes, s.unwatchNodes},
+		{"cloud config", s.writeCloudConfig, s.unwatchCloudConfig},
+		{"cloud controller manager", s.startCCM, s.stopCCM},
+		{"nodes", s.startNodes, s.stopNodes},
+		{"initialization", s.waitInitialized, nil},
+	}
+}
+
+// boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].
+func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error) {
+	for n, st := range steps {
+		begin := time.Now()
+		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name})
+		err := func() error {
+			ctx, cancel := context.WithTimeoutCause(ctx, bootTimeout, fmt.Errorf("not done after %s", bootTimeout))
+			defer cancel()
+			return st.start(ctx)
+		}()
+		if err != nil {
+			if ctx.Err() == nil {
+				s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.name + ": " + err.Error()})
+			}
+			return n + 1, fmt.Errorf("%s: %w", st.name, err)
+		}
+		took := time.Since(begin)
+		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "boot.step", Message: fmt.Sprintf("%s: up in %s", st.name, took.Round(time.Millisecond))})
+		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name, Done: true, Took: took})
+	}
+	return len(steps), nil
+}
+
+// shutdown stops the first begun steps in reverse. Nothing that fails keeps the rest from being stopped.
+func (s *Sandbox) shutdown(steps []step, begun int) error {
+	s.setPhase(api.Stopping)
+	var errs []error
+	for n := begun - 1; n >= 0; n-- {
+		st := steps[n]
+		if st.stop == nil {
+			continue
+		}
+		s.progress(Progress{Step: begun - n, Steps: begun, Name: st.name})
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		if err := st.stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", st.name, err))
+		}
+		cancel()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+const (
+	ccmComponent      = "ccm"
+	ccmServiceAccount = "cloud-controller-manager"
+	// ccmEventSource is the component name in the Events that our provider writes.
+	ccmEventSource = "vsphere-cloud-provider"
+)
+
+// tokenLifetime is asked for; the API server may grant another. The token is renewed at four fifths of it.
+const tokenLifetime = 24 * time.Hour
+
+// startCCM creates the ServiceAccount and roles of the cloud controller manager and starts it with a token of that
+// account: it can do what its roles allow, and nothing else.
+func (s *Sandbox) startCCM(ctx context.Context) error {
+	if err := s.createCCMAccount(ctx); err != nil {
+		return err
+	}
+	if err := s.projectToken(ctx); err != nil {
+		return err
+	}
+	kubeconfig := s.opts.Dir.Path("ccm", "kubeconfig")
+	if err := s.cluster.TokenKubeconfig(kubeconfig, "default", s.tokenFile()); err != nil {
+		return err
+	}
+	ccm := child.Start(s.components.spec(child.Spec{
+		Name: ccmComponent,
+		Args: []string{
+			"ccm",
+			"--cloud-provider=vsphere",
+			"--cloud-config=" + s.cloudConfigFile(),
+			"--kubeconfig=" + kubeconfig,
+			// There is one, and it is started again when it ends: no lease to wait for.
+			"--leader-elect=false",
+			// Nobody asks it anything; without a port it needs no right to review tokens.
+			"--secure-port=0",
+			"--node-monitor-period=" + s.opts.Speed.Of(pace.CCMNodeMonitor).String(),
+			"--node-status-update-frequency=" + s.opts.Speed.Of(pace.CCMNodeStatusUpdate).String(),
+			"--tag-refresh-period=" + s.opts.Speed.Of(pace.TagRefresh).String(),
+			"--concurrent-node-syncs=4",
+		},
+	}), s.components.notify)
+	s.mu.Lock()
+	s.ccm = ccm
+	s.mu.Unlock()
+	return nil
+}
+
+func (s *Sandbox) stopCCM(ctx context.Context) error {
+	s.mu.Lock()
+	ccm := s.ccm
+	s.mu.Unlock()
+	var err error
+	if ccm != nil {
+		err = ccm.Stop(ctx)
+	}
+	return errors.Join(err, s.background.end(ctx, "ccm token"))
+}
+
+func (s *Sandbox) tokenFile() string { return s.opts.Dir.Path("ccm", "token") }
+
+// projectToken writes a token of the ServiceAccount to the file from which the cloud controller manager reads it, and
+// renews it in time, as a kubelet does for a pod.
+func (s *Sandbox) projectToken(ctx context.Context) error {
+	renewIn, err := s.writeToken(ctx)
+	if err != nil {
+		return err
+	}
+	s.background.run("ccm token", func(ctx context.Context) {
+		for {
+			select {
+			case <-time.After(renewIn):
+			case <-ctx.Done():
+				return
+			}
+			if renewIn, err = s.writeToken(ctx); err != nil {
+				renewIn = time.Minute
+				s.log.Append(event.Event{
+					Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.token",
+					Object: event.Object{Kind: "Component", Name: ccmComponent}, Message: err.Error(),
+				})
+			}
+		}
+	})
+	return nil
+}
+
+func (s *Sandbox) writeToken(ctx context.Context) (renewIn time.Duration, err error) {
+	seconds := int64(tokenLifetime.Seconds())
+	r, err := s.cluster.Client().CoreV1().ServiceAccounts(cloudNamespace).CreateToken(ctx, ccmServiceAccount,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("token of ServiceAccount %s/%s: %w", cloudNamespace, ccmServiceAccount, err)
+	}
+	if err := replaceFile(s.tokenFile(), []byte(r.Status.Token)); err != nil {
+		return 0, err
+	}
+	return time.Until(r.Status.ExpirationTimestamp.Time) * 4 / 5, nil
+}

@@ -1,0 +1,161 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// Names of what the cloud controller manager is configured with: those of upstream's release manifests.
+const (
+	cloudNamespace = metav1.NamespaceSystem
+	cloudConfigMap = "vsphere-cloud-config"
+	cloudConfigKey = "vsphere.conf"
+	cloudSecret    = "vsphere-cloud-secret"
+)
+
+// writeCloudConfig puts vsphere.conf into a ConfigMap and the credentials into a Secret, as a user would, and starts
+// to project the ConfigMap into the file that the cloud controller manager reads, as a kubelet would.
+func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
+	conf, err := s.cloudConfig()
+	if err != nil {
+		return err
+	}
+	core := s.cluster.Client().CoreV1()
+	_, err = core.ConfigMaps(cloudNamespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: cloudConfigMap},
+		Data:       map[string]string{cloudConfigKey: string(conf)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	secret := map[string]string{}
+	for _, vc := range s.vcenters {
+		secret[vc.Host()+".username"] = vc.User()
+		secret[vc.Host()+".password"] = vc.Password()
+	}
+	_, err = core.Secrets(cloudNamespace).Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: cloudSecret},
+		StringData: secret,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	return s.projectCloudConfig(ctx)
+}
+
+// cloudConfig renders vsphere.conf in upstream's YAML.
+func (s *Sandbox) cloudConfig() ([]byte, error) {
+	tenants := map[string]any{}
+	for _, vc := range s.opts.Topology.Spec.VCenters {
+		dcs := make([]string, len(vc.Datacenters))
+		for i := range vc.Datacenters {
+			dcs[i] = vc.Datacenters[i].InventoryPath()
+		}
+		running := s.watchedVCenter(vc.Name)
+		tenants[vc.Name] = map[string]any{"server": running.Host(), "port": running.Port(), "datacenters": dcs}
+	}
+	return yaml.Marshal(map[string]any{
+		"global": map[string]any{
+			"insecureFlag":    false,
+			"caFile":          s.vcenterCA(),
+			"secretName":      cloudSecret,
+			"secretNamespace": cloudNamespace,
+		},
+		"vcenter": tenants,
+		"labels": map[string]any{
+			"region": s.opts.Topology.Spec.Categories.Region,
+			"zone":   s.opts.Topology.Spec.Categories.Zone,
+		},
+	})
+}
+
+// cloudConfigFile is where the cloud controller manager finds vsphere.conf.
+func (s *Sandbox) cloudConfigFile() string { return s.opts.Dir.Path("ccm", cloudConfigKey) }
+
+// projectCloudConfig returns when the file is there, and keeps it as the ConfigMap says.
+func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
+	if err := os.MkdirAll(s.opts.Dir.Path("ccm"), 0o700); err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(s.cluster.Client(), 0,
+		informers.WithNamespace(cloudNamespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", cloudConfigMap).String()
+		}))
+	maps := factory.Core().V1().ConfigMaps().Informer()
+	last := ""
+	project := func(o any) {
+		conf := o.(*corev1.ConfigMap).Data[cloudConfigKey]
+		if conf == last {
+			return
+		}
+		if err := replaceFile(s.cloudConfigFile(), []byte(conf)); err != nil {
+			s.opts.Logger.Error("cloud config", "err", err)
+			return
+		}
+		if last != "" {
+			s.cloudConfigChanged()
+		}
+		last = conf
+	}
+	handler, err := maps.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    project,
+		UpdateFunc: func(_, o any) { project(o) },
+	})
+	if err != nil {
+		return err
+	}
+	s.background.run("cloud config", func(ctx context.Context) {
+		factory.Start(ctx.Done())
+		<-ctx.Done()
+		factory.Shutdown()
+	})
+	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+		return errors.Join(errors.New("the API server does not list ConfigMaps"), context.Cause(ctx))
+	}
+	return nil
+}
+
+func (s *Sandbox) unwatchCloudConfig(ctx context.Context) error {
+	return s.background.end(ctx, "cloud config")
+}
+
+// cloudConfigChanged makes the cloud controller manager read its configuration anew, by a restart, as upstream's does
+// when its file changes.
+func (s *Sandbox) cloudConfigChanged() {
+	s.log.Append(event.Event{
+		Plane: event.PlaneKubernetes, Kind: "ccm.config-changed",
+		Object:  event.Object{Kind: "ConfigMap", Name: cloudConfigMap},
+		Message: cloudConfigKey + " changed: the cloud controller manager is started again",
+	})
+	s.background.run("cloud config", func(ctx context.Context) {
+		s.mu.Lock()
+		ccm := s.ccm
+		s.mu.Unlock()
+		if ccm == nil {
+			return
+		}
+		if err := ccm.Restart(ctx); err != nil {
+			s.opts.Logger.Error("cloud controller manager", "err", err)
+		}
+	})
+}
+
+// replaceFile puts a whole new file, for its owner only, in the place of path.
+func replaceFile(path string, data []byte) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}

@@ -1,0 +1,112 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// components keeps the state of every child for status, writes the journal from which a later command cleans up after
+// a sandbox that was killed, and turns changes into events.
+type components struct {
+	s *Sandbox
+
+	mu   sync.Mutex
+	list map[string]*api.Component
+}
+
+func newComponents(s *Sandbox) *components {
+	return &components{s: s, list: map[string]*api.Component{}}
+}
+
+// spec completes the spec of a child: its log, and how it is called.
+func (c *components) spec(spec child.Spec) child.Spec {
+	spec.Args = append(slices.Clone(c.s.opts.Command), spec.Args...)
+	spec.LogPath = c.s.opts.Dir.Log(spec.Name)
+	spec.StopGrace = 2 * time.Second
+	return spec
+}
+
+// notify is given to every child.
+func (c *components) notify(ch child.Change) {
+	c.note(ch, event.Object{Kind: "Component", Name: ch.Name}, 0)
+}
+
+// note records a change of the child that stands for object, made by the event cause (0: by itself).
+func (c *components) note(ch child.Change, object event.Object, cause uint64) {
+	e := event.Event{Plane: event.PlaneSandbox, Object: object, Cause: cause}
+	c.mu.Lock()
+	row := c.list[ch.Name]
+	if row == nil {
+		row = &api.Component{Name: ch.Name, Log: c.s.opts.Dir.Log(ch.Name)}
+		c.list[ch.Name] = row
+	}
+	row.Since = time.Now()
+	switch ch.State {
+	case child.Started:
+		row.State, row.PID, row.Message = "running", ch.PID, ""
+		e.Kind, e.Message = "child.started", fmt.Sprintf("%s: started, pid %d", ch.Name, ch.PID)
+		c.journal(ch)
+	case child.Exited:
+		row.State, row.PID, row.Message = "backing-off", 0, exitText(ch)
+		e.Level, e.Kind, e.Message = event.Error, "child.exited", exitText(ch)
+		c.journal(ch)
+	case child.Restarting:
+		row.Restarts++
+		e.Level, e.Kind = event.Warning, "child.restarting"
+		e.Message = fmt.Sprintf("%s: starts again in %s", ch.Name, ch.Backoff.Round(time.Millisecond))
+	case child.Stopped:
+		row.State, row.PID = "stopped", 0
+		e.Kind, e.Message = "child.stopped", ch.Name+": stopped"
+		c.journal(ch)
+	}
+	c.mu.Unlock()
+	if e.Kind != "" {
+		c.s.log.Append(e)
+	}
+}
+
+func (c *components) journal(ch child.Change) {
+	if ch.PID == 0 {
+		return
+	}
+	var err error
+	if ch.State == child.Started {
+		err = c.s.opts.Dir.Journal().Started(ch.Name, ch.PID)
+	} else {
+		err = c.s.opts.Dir.Journal().Exited(ch.Name, ch.PID)
+	}
+	if err != nil {
+		c.s.opts.Logger.Error("journal", "component", ch.Name, "err", err)
+	}
+}
+
+// exitText says why a child is gone, with the end of its log, which usually knows.
+func exitText(ch child.Change) string {
+	text := ch.Name + ": exited"
+	if ch.Err != nil {
+		text = ch.Err.Error()
+	}
+	if n := len(ch.Tail); n > 0 {
+		text += ": " + strings.TrimSpace(ch.Tail[n-1])
+	}
+	return text
+}
+
+// all lists the components by name.
+func (c *components) all() []api.Component {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rows := make([]api.Component, 0, len(c.list))
+	for _, name := range slices.Sorted(maps.Keys(c.list)) {
+		rows = append(rows, *c.list[name])
+	}
+	return rows
+}

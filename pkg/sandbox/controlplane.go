@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"context"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+)
+
+func (s *Sandbox) startControlPlane(context.Context) error {
+	cluster, err := embedded.New(embedded.Options{
+		Name:  s.opts.Name,
+		Dir:   s.opts.Dir.Path(),
+		Speed: s.opts.Speed,
+		Port:  s.opts.Port,
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.cluster = cluster
+	s.mu.Unlock()
+	s.controlPlane = child.Start(s.components.spec(cluster.Spec("control-plane")), s.components.notify)
+	return nil
+}
+
+func (s *Sandbox) waitControlPlane(ctx context.Context) error {
+	return s.cluster.WaitReady(ctx, s.detail)
+}
+
+func (s *Sandbox) stopControlPlane(ctx context.Context) error {
+	if s.controlPlane != nil {
+		if err := s.controlPlane.Stop(ctx); err != nil {
+			return err
+		}
+	}
+	if s.cluster != nil {
+		return s.cluster.Close()
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package sandbox
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+)
+
+// findVM finds the VM that a request names, by name, hostname, vcenter/name or inventory path.
+func findVM(vms []world.VM, r api.VMRequest) (world.VM, error) {
+	var found []world.VM
+	for _, v := range vms {
+		if r.VCenter != "" && v.VCenter != r.VCenter {
+			continue
+		}
+		switch r.VM {
+		case v.Name, v.VCenter + "/" + v.Name, v.Path, v.VCenter + v.Path:
+			found = append(found, v)
+		default:
+			if v.Hostname != "" && strings.EqualFold(r.VM, v.Hostname) {
+				found = append(found, v)
+			}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return world.VM{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vm %q: no such VM", r.VM), Try: "vsphere-sandbox get vms"}
+	}
+	names := make([]string, len(found))
+	for i, v := range found {
+		names[i] = v.VCenter + v.Path
+	}
+	return world.VM{}, &api.Error{
+		Code:    "ambiguous",
+		Message: fmt.Sprintf("vm %q: there are %d: %s", r.VM, len(found), strings.Join(names, ", ")),
+		Try:     "name it as one of these, or add --vcenter",
+	}
+}

@@ -1,0 +1,64 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+// setGate changes what clients get of a vCenter. The sandbox's own connection is not affected.
+func (s *Sandbox) setGate(ctx context.Context, r api.GateRequest) (api.Done, error) {
+	s.mu.Lock()
+	booted := s.world != nil
+	s.mu.Unlock()
+	if !booted {
+		return api.Done{}, &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet"}
+	}
+	vc := s.watchedVCenter(r.VCenter)
+	if vc == nil {
+		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q: no such vCenter", r.VCenter), Try: "vsphere-sandbox get vcenters"}
+	}
+	mode := gate.Mode{State: gate.State(r.Mode), Delay: time.Duration(r.Delay)}
+	if err := vc.Gate().Set(ctx, mode); err != nil {
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("vcenter %q: %v", r.VCenter, err)}
+	}
+	return api.Done{Message: fmt.Sprintf("vcenter %q is %s", r.VCenter, mode), Seq: s.log.Last()}, nil
+}
+
+// vcenterRows describes the vCenters in topology order.
+func (s *Sandbox) vcenterRows() []api.VCenter {
+	rows := []api.VCenter{}
+	s.mu.Lock()
+	booted := s.world != nil
+	s.mu.Unlock()
+	if !booted {
+		return rows
+	}
+	for _, vc := range s.vcenters {
+		mode := vc.Gate().Mode()
+		row := api.VCenter{
+			Name: vc.Name(), URL: vc.URL().String(), User: vc.User(), InstanceUUID: vc.InstanceUUID(), Version: vc.Version(),
+			Gate: string(mode.State), Delay: api.Duration(mode.Delay), Watched: vc.inventory.Watched(),
+			Datacenters: len(vc.inventory.Datacenters()), Hosts: len(vc.inventory.Hosts()), VMs: len(vc.inventory.VMs()),
+		}
+		for _, st := range vc.Gate().Stats() {
+			row.Calls += uint64(st.Calls)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// access tells how to log in to each vCenter.
+func (s *Sandbox) access() []api.Access {
+	rows := []api.Access{}
+	for _, vc := range s.vcenters {
+		rows = append(rows, api.Access{
+			VCenter: vc.Name(), URL: vc.URL().String(), User: vc.User(), Password: vc.Password(), CAFile: s.vcenterCA(),
+		})
+	}
+	return rows
+}

@@ -1,0 +1,179 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// watchNodes follows Node objects, and the Events that the cloud controller manager writes.
+func (s *Sandbox) watchNodes(ctx context.Context) error {
+	factory := informers.NewSharedInformerFactory(s.cluster.Client(), 0)
+	nodes := factory.Core().V1().Nodes().Informer()
+	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.nodeChanged(&corev1.Node{}, o.(*corev1.Node)) },
+		UpdateFunc: func(old, o any) { s.nodeChanged(old.(*corev1.Node), o.(*corev1.Node)) },
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			s.nodeDeleted(o.(*corev1.Node))
+		},
+	}); err != nil {
+		return err
+	}
+	events := factory.Core().V1().Events().Informer()
+	if _, err := events.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.clusterEvent(o.(*corev1.Event)) },
+		UpdateFunc: func(_, o any) { s.clusterEvent(o.(*corev1.Event)) },
+	}); err != nil {
+		return err
+	}
+	s.background.run("node watch", func(ctx context.Context) {
+		factory.Start(ctx.Done())
+		<-ctx.Done()
+		factory.Shutdown()
+	})
+	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, events.HasSynced) {
+		return errors.Join(errors.New("the API server does not list nodes"), context.Cause(ctx))
+	}
+	return nil
+}
+
+func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.end(ctx, "node watch") }
+
+// nodeChanged keeps the world up to date and writes down what a person would notice.
+func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
+	s.world.SetNode(n)
+	note := func(kind string, level event.Level, format string, args ...any) {
+		s.log.Append(event.Event{
+			Plane: event.PlaneKubernetes, Level: level, Kind: kind,
+			Object:  event.Object{Kind: "Node", Name: n.Name},
+			Message: fmt.Sprintf(format, args...),
+			Cause:   s.causeOf(n),
+		})
+	}
+	if old.Name == "" {
+		s.markControlPlane(n)
+		note("node.registered", event.Info, "registered, %s", strings.Join(taintKeys(n), ", "))
+	}
+	if was, is := world.Ready(old), world.Ready(n); was != is {
+		switch is {
+		case corev1.ConditionTrue:
+			note("node.ready", event.Info, "Ready")
+		case corev1.ConditionUnknown:
+			note("node.unknown", event.Warning, "Ready=Unknown: no heartbeat within the grace period")
+		default:
+			note("node.not-ready", event.Warning, "Ready=%s", is)
+		}
+	}
+	if old.Spec.ProviderID != n.Spec.ProviderID {
+		note("node.provider-id", event.Info, "providerID %s", n.Spec.ProviderID)
+	}
+	for _, label := range []string{corev1.LabelTopologyRegion, corev1.LabelTopologyZone} {
+		if old.Labels[label] != n.Labels[label] {
+			note("node.labelled", event.Info, "%s=%s", label, n.Labels[label])
+		}
+	}
+	before, after := taintKeys(old), taintKeys(n)
+	for _, key := range after {
+		if old.Name != "" && !slices.Contains(before, key) {
+			note("node.tainted", event.Warning, "taint %s", key)
+		}
+	}
+	for _, key := range before {
+		if !slices.Contains(after, key) {
+			note("node.untainted", event.Info, "taint %s is gone", key)
+		}
+	}
+}
+
+// markControlPlane gives a control-plane node the label of its role, which a node may not give itself: what kubeadm
+// does after the kubelet has registered.
+func (s *Sandbox) markControlPlane(n *corev1.Node) {
+	role := ""
+	for _, v := range s.world.VMs() {
+		if strings.EqualFold(v.UUID, n.Status.NodeInfo.SystemUUID) {
+			role = v.Role
+		}
+	}
+	if _, marked := n.Labels[controlPlaneLabel]; marked || role != string(topology.RoleControlPlane) {
+		return
+	}
+	s.background.run("node watch", func(ctx context.Context) {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, controlPlaneLabel)
+		_, err := s.cluster.Client().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && ctx.Err() == nil {
+			s.opts.Logger.Error("control-plane label", "node", n.Name, "err", err)
+		}
+	})
+}
+
+func (s *Sandbox) nodeDeleted(n *corev1.Node) {
+	s.world.DeleteNode(n.Name)
+	s.log.Append(event.Event{
+		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "node.deleted",
+		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causeOf(n),
+	})
+}
+
+// taintKeys lists the keys of the node's taints, each once: the same key may stand there with two effects.
+func taintKeys(n *corev1.Node) []string {
+	var keys []string
+	for _, t := range n.Spec.Taints {
+		if !slices.Contains(keys, t.Key) {
+			keys = append(keys, t.Key)
+		}
+	}
+	return keys
+}
+
+// causeOf finds what most likely made a node change: the last thing that happened to its VM or to its kubelet.
+func (s *Sandbox) causeOf(n *corev1.Node) uint64 {
+	vm, vc := "", ""
+	for _, row := range s.world.Nodes() {
+		if row.Name == n.Name {
+			vm, vc = row.VM, row.VCenter
+		}
+	}
+	return s.lastEvent(func(e event.Event) bool {
+		switch e.Plane {
+		case event.PlaneVSphere:
+			return vm != "" && e.Object.VCenter == vc && e.Object.Name == vm
+		case event.PlaneSandbox:
+			return e.Object.Kind == "Node" && e.Object.Name == n.Name
+		}
+		return false
+	})
+}
+
+// clusterEvent copies the Events that tell of the cloud provider's own doings. Those of nodes and pods are many, and
+// kubectl shows them.
+func (s *Sandbox) clusterEvent(e *corev1.Event) {
+	if e.Source.Component != ccmEventSource && e.ReportingController != ccmEventSource {
+		return
+	}
+	level := event.Info
+	if e.Type == corev1.EventTypeWarning {
+		level = event.Warning
+	}
+	s.log.Append(event.Event{
+		Plane: event.PlaneKubernetes, Level: level, Kind: "ccm.event",
+		Object:  event.Object{Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name},
+		Message: e.Reason + ": " + e.Message,
+	})
+}

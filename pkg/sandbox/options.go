@@ -1,0 +1,46 @@
+package sandbox
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Options say what sandbox to run. All but Port, Progress and OnReady are mandatory.
+type Options struct {
+	Name     string
+	Topology *topology.Topology
+	Speed    pace.Speed
+	// Dir is the instance's directory, whose lock this process holds.
+	Dir *instance.Dir
+	// Port of the API server; 0 takes a free one.
+	Port   int
+	Logger *slog.Logger
+	// Command prefixes the arguments of the children ("control-plane" …); nil means none. It lets a test binary stand in
+	// for the real one.
+	Command []string
+	// Progress is told what is being done, and again whenever that changes. It must not block.
+	Progress func(Progress)
+}
+
+// Progress is what the boot or the stop is at.
+type Progress struct {
+	// Step is the number of the step, from 1, of Steps.
+	Step, Steps int
+	// Name is what the step brings up.
+	Name string
+	// Detail is what it waits for, if it does.
+	Detail string
+	// Done says that the step is done, after Took.
+	Done bool
+	Took time.Duration
+}
+
+// bootTimeout bounds one boot step: a step that takes longer will not come to an end, even on a busy machine.
+const bootTimeout = 2 * time.Minute
+
+// stopTimeout bounds one stop step.
+const stopTimeout = 5 * time.Second

@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+)
+
+// Sandbox is a sandbox that runs. Make it with [New], give it its life with [Sandbox.Run].
+type Sandbox struct {
+	opts  Options
+	log   *event.Log
+	start time.Time
+
+	mu      sync.Mutex
+	phase   api.Phase
+	at      Progress
+	readyAt time.Time
+
+	asked chan struct{} // a stop was asked for through the API
+
+	// What the boot steps bring up, each set by its step and read by later ones.
+	eventFile    *os.File
+	server       *http.Server
+	cluster      *embedded.Cluster
+	controlPlane *child.Child
+	sim          *sim.Simulation
+	vcenters     []*watched
+	world        *world.World
+	nodes        *nodes
+	ccm          *child.Child
+	components   *components
+	background   background // goroutines of steps
+}
+
+// New returns a sandbox that has not begun.
+func New(opts Options) *Sandbox {
+	s := &Sandbox{
+		opts:  opts,
+		log:   event.NewLog(0),
+		start: time.Now(),
+		phase: api.Booting,
+		asked: make(chan struct{}),
+	}
+	s.components = newComponents(s)
+	s.nodes = newNodes(s)
+	return s
+}
+
+// ErrStopped is returned by [Sandbox.Run] when a stop was asked for before the boot was done.
+var ErrStopped = errors.New("stopped before it was ready")
+
+// Run boots the sandbox, calls ready once everything is up (ready may be nil), and stops it when ctx ends or a stop is
+// asked for through the control API. It returns when nothing of it is left running, with what went wrong: nil for a
+// sandbox that was ready and then stopped.
+func (s *Sandbox) Run(ctx context.Context, ready func()) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-s.asked:
+			cancel(ErrStopped)
+		case <-ctx.Done():
+		}
+	}()
+
+	steps := s.steps()
+	begun, err := s.boot(ctx, steps)
+	if err == nil {
+		s.setPhase(api.Ready)
+		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "sandbox.ready", Message: "ready in " + time.Since(s.start).Round(time.Millisecond).String()})
+		if ready != nil {
+			ready()
+		}
+		<-ctx.Done()
+	} else if cause := context.Cause(ctx); cause != nil {
+		err = cause // it failed because it was told to end
+	}
+	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "sandbox.stopping", Message: "stopping"})
+	return errors.Join(err, s.shutdown(steps, begun))
+}
+
+func (s *Sandbox) setPhase(p api.Phase) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.phase = p
+	if p == api.Ready {
+		s.at, s.readyAt = Progress{}, time.Now()
+	}
+}
+
+// progress publishes what is being done.
+func (s *Sandbox) progress(p Progress) {
+	s.mu.Lock()
+	s.at = p
+	s.mu.Unlock()
+	if s.opts.Progress != nil {
+		s.opts.Progress(p)
+	}
+}
+
+// detail says what the present step waits for.
+func (s *Sandbox) detail(text string) {
+	s.mu.Lock()
+	p := s.at
+	s.mu.Unlock()
+	p.Detail = text
+	s.progress(p)
+}
+
+// Nodes lists what became of the nodes.
+func (s *Sandbox) Nodes() []api.Node { return s.world.Nodes() }
+
+// Log is the sandbox's event log.
+func (s *Sandbox) Log() *event.Log { return s.log }
+
+// process says how the kubelet of a VM is.
+func (s *Sandbox) Process(v world.VM) node.Process { return s.nodes.process(v) }
+
+// Role says what a VM is to be in the cluster.
+func (s *Sandbox) Role(v world.VM) string { return s.nodes.role(v) }

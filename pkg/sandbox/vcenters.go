@@ -1,0 +1,213 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+)
+
+// watched is a vCenter with the sandbox's own connection to it and what that tells.
+type watched struct {
+	*sim.VCenter
+	client    *vcenter.Client
+	inventory *world.Inventory
+}
+
+// vcenterCA is the file with the certificate that verifies every vCenter of the sandbox.
+func (s *Sandbox) vcenterCA() string { return s.opts.Dir.Path("pki", "vcenter-ca.crt") }
+
+func (s *Sandbox) startVCenters(ctx context.Context) error {
+	ca, err := cert.NewCA("vsphere-sandbox " + s.opts.Name + " vCenters")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.vcenterCA(), ca.Cert, 0o600); err != nil {
+		return err
+	}
+	dir := s.opts.Dir.Path("sim")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	simulation, err := sim.Start(ctx, sim.Options{
+		Topology:  s.opts.Topology,
+		CA:        ca,
+		Dir:       dir,
+		Events:    s.log,
+		Logger:    s.opts.Logger,
+		BootDelay: s.opts.Speed.Of(pace.GuestBoot),
+	})
+	if err != nil {
+		return err
+	}
+	s.sim = simulation
+	for _, vc := range simulation.VCenters() {
+		client, err := vcenter.New(vcenter.Config{
+			Name:      vc.Name(),
+			Server:    vc.Host(),
+			Port:      vc.Port(),
+			CAData:    ca.Cert,
+			UserAgent: "vsphere-sandbox",
+			Credentials: func(context.Context) (vcenter.Credentials, error) {
+				return vcenter.Credentials{User: vc.User(), Password: vc.Password()}, nil
+			},
+			// The sandbox is at the vCenter's console, so to speak: what is done to its gate is for its clients.
+			Dial:   func(ctx context.Context, _, _ string) (net.Conn, error) { return vc.DialConsole(ctx) },
+			Logger: s.opts.Logger,
+		})
+		if err != nil {
+			return err
+		}
+		s.vcenters = append(s.vcenters, &watched{
+			VCenter: vc, client: client, inventory: world.NewInventory(vc.Name(), s.nodes.observe),
+		})
+	}
+	return nil
+}
+
+func (s *Sandbox) stopVCenters(ctx context.Context) error {
+	if s.sim == nil {
+		return nil
+	}
+	return s.sim.Close(ctx)
+}
+
+// watchInventory returns when every inventory is complete.
+func (s *Sandbox) watchInventory(ctx context.Context) error {
+	inventories := make([]*world.Inventory, len(s.vcenters))
+	for i, vc := range s.vcenters {
+		inventories[i] = vc.inventory
+	}
+	w := world.New(s, inventories...)
+	s.mu.Lock()
+	s.world = w
+	s.mu.Unlock()
+
+	g, ctx := errgroup.WithContext(ctx)
+	for _, vc := range s.vcenters {
+		synced := make(chan struct{})
+		s.background.run("inventory watch", func(ctx context.Context) { _ = vc.client.Run(ctx) }) // returns nil
+		s.background.run("inventory watch", func(ctx context.Context) {
+			_ = vc.client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.inventory, s: s, first: synced}) // ends with ctx
+		})
+		g.Go(func() error {
+			select {
+			case <-synced:
+				return s.readTags(ctx, vc)
+			case <-ctx.Done():
+				return fmt.Errorf("vcenter %q: %w: %w", vc.Name(), context.Cause(ctx), vc.client.State().Err)
+			}
+		})
+	}
+	return g.Wait()
+}
+
+func (s *Sandbox) unwatchInventory(ctx context.Context) error {
+	return s.background.end(ctx, "inventory watch")
+}
+
+// syncing tells when an inventory is complete for the first time, and of losses.
+type syncing struct {
+	*world.Inventory
+	s     *Sandbox
+	first chan struct{}
+}
+
+func (y *syncing) Synced() {
+	y.Inventory.Synced()
+	if y.first != nil {
+		close(y.first)
+		y.first = nil
+	}
+}
+
+func (y *syncing) Lost(err error) {
+	y.Inventory.Lost(err)
+	y.s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "inventory.lost",
+		Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: err.Error(),
+	})
+}
+
+// readTags asks a vCenter which objects have a region or zone tag. Tags have no watch.
+func (s *Sandbox) readTags(ctx context.Context, vc *watched) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var t world.Tags
+	err := vc.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
+		m := tags.NewManager(rc)
+		c := s.opts.Topology.Spec.Categories
+		if t.Region, err = attached(ctx, m, c.Region); err == nil {
+			t.Zone, err = attached(ctx, m, c.Zone)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	vc.inventory.SetTags(t)
+	return nil
+}
+
+// attached returns the name of the tag of a category that each object has. A category that does not exist has none.
+func attached(ctx context.Context, m *tags.Manager, category string) (map[ref]string, error) {
+	of := map[ref]string{}
+	list, err := m.GetTagsForCategory(ctx, category)
+	if err != nil {
+		if cats, cerr := m.GetCategories(ctx); cerr == nil && !named(cats, category) {
+			return of, nil
+		}
+		return nil, fmt.Errorf("tags of category %q: %w", category, err)
+	}
+	if len(list) == 0 {
+		return of, nil
+	}
+	ids := make([]string, len(list))
+	name := map[string]string{}
+	for i, t := range list {
+		ids[i], name[t.ID] = t.ID, t.Name
+	}
+	objects, err := m.ListAttachedObjectsOnTags(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("objects with tags of category %q: %w", category, err)
+	}
+	for _, a := range objects {
+		for _, o := range a.ObjectIDs {
+			of[o.Reference()] = name[a.TagID]
+		}
+	}
+	return of, nil
+}
+
+func named(categories []tags.Category, name string) bool {
+	for _, c := range categories {
+		if c.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// refreshTags brings what is known of tags up to date before somebody is told; what can't be read stays as it was.
+func (s *Sandbox) refreshTags(ctx context.Context) {
+	var g errgroup.Group
+	for _, vc := range s.vcenters {
+		g.Go(func() error { return s.readTags(ctx, vc) })
+	}
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		s.opts.Logger.Warn("tags", "err", err)
+	}
+}

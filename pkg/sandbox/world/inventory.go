@@ -1,0 +1,191 @@
+package world
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+type ref = types.ManagedObjectReference
+
+// Spec is what the sandbox watches of a vCenter: VMs and hosts with what can happen to them, and every ancestor.
+func Spec() vcenter.WatchSpec {
+	entity := []string{"name", "parent"}
+	return vcenter.WatchSpec{Properties: map[string][]string{
+		"VirtualMachine": append([]string{
+			"config.uuid", "config.guestId", "config.hardware.numCPU", "config.hardware.memoryMB",
+			"guest.hostName", "guest.net", "guest.toolsRunningStatus",
+			"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.bootTime",
+		}, entity...),
+		"HostSystem": append([]string{
+			"runtime.connectionState", "runtime.powerState",
+			"summary.hardware.numCpuCores", "summary.hardware.memorySize",
+		}, entity...),
+		"ComputeResource": entity,
+		"Folder":          entity,
+		"Datacenter":      entity,
+	}}
+}
+
+// Inventory is what one vCenter told. It implements [vcenter.Handler]; its other methods may be called from any
+// goroutine.
+type Inventory struct {
+	// VCenter is its name.
+	VCenter string
+
+	changed func(*Inventory, []VM)
+
+	mu      sync.RWMutex
+	objects map[ref]map[string]any
+	tags    Tags
+	synced  bool
+}
+
+// Tags are the names of region and zone tags by the object they are attached to.
+type Tags struct {
+	Region, Zone map[ref]string
+}
+
+// NewInventory returns an empty inventory. changed, when not nil, is called after each batch of updates with the VMs
+// that it changed, created or (Exists false) removed; it is called from the watch's goroutine and must not block it.
+func NewInventory(name string, changed func(*Inventory, []VM)) *Inventory {
+	return &Inventory{VCenter: name, changed: changed, objects: map[ref]map[string]any{}}
+}
+
+// Update implements [vcenter.Handler].
+func (i *Inventory) Update(updates []vcenter.Update) {
+	var vms []VM
+	i.mu.Lock()
+	for _, u := range updates {
+		isVM := u.Ref.Type == "VirtualMachine"
+		switch u.Kind {
+		case vcenter.Leave:
+			if isVM {
+				gone := i.vm(u.Ref)
+				gone.Exists = false
+				vms = append(vms, gone)
+			}
+			delete(i.objects, u.Ref)
+			continue
+		case vcenter.Enter:
+			i.objects[u.Ref] = map[string]any{}
+		}
+		object := i.objects[u.Ref]
+		if object == nil {
+			continue // modified after it left, as far as we were told
+		}
+		for _, c := range u.Changes {
+			object[c.Name] = c.Val
+		}
+		if isVM {
+			vms = append(vms, i.vm(u.Ref))
+		}
+	}
+	i.mu.Unlock()
+	if i.changed != nil && len(vms) > 0 {
+		i.changed(i, vms)
+	}
+}
+
+// Synced implements [vcenter.Handler].
+func (i *Inventory) Synced() { i.setSynced(true) }
+
+// Lost implements [vcenter.Handler]. What was told stays, as the last that is known.
+func (i *Inventory) Lost(error) { i.setSynced(false) }
+
+func (i *Inventory) setSynced(synced bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.synced = synced
+}
+
+// Watched tells whether the inventory is complete and current.
+func (i *Inventory) Watched() bool {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return i.synced
+}
+
+// SetTags replaces what is known of tags.
+func (i *Inventory) SetTags(t Tags) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.tags = t
+}
+
+// refs returns the objects of a type whose name may be a base type's prefixless suffix ("ComputeResource" includes
+// clusters), by path. The caller holds the lock.
+func (i *Inventory) refs(match func(ref) bool) []ref {
+	var refs []ref
+	for r := range i.objects {
+		if match(r) {
+			refs = append(refs, r)
+		}
+	}
+	slices.SortFunc(refs, func(a, b ref) int {
+		return compareOr(strings.Compare(i.path(a), i.path(b)), strings.Compare(a.Value, b.Value))
+	})
+	return refs
+}
+
+func ofType(name string) func(ref) bool { return func(r ref) bool { return r.Type == name } }
+
+// property returns a property in the type wanted, or its zero value when it is unset or unknown.
+func property[T any](i *Inventory, r ref, path string) T {
+	v, _ := i.objects[r][path].(T)
+	return v
+}
+
+// ancestors lists the objects from r upwards, r first. A cycle, which only a corrupt inventory has, ends it.
+func (i *Inventory) ancestors(r ref) []ref {
+	var path []ref
+	for r.Value != "" && len(path) < 64 {
+		path = append(path, r)
+		r = property[ref](i, r, "parent")
+	}
+	return path
+}
+
+// path is the inventory path that govc shows: names from below the root folder, joined by slashes.
+func (i *Inventory) path(r ref) string {
+	var names []string
+	for _, a := range i.ancestors(r) {
+		if property[ref](i, a, "parent").Value == "" {
+			break // the root folder
+		}
+		names = append(names, property[string](i, a, "name"))
+	}
+	slices.Reverse(names)
+	return "/" + strings.Join(names, "/")
+}
+
+// above names the nearest ancestor of a type, "" when there is none.
+func (i *Inventory) above(r ref, kind string) string {
+	for _, a := range i.ancestors(r) {
+		if a.Type == kind {
+			return property[string](i, a, "name")
+		}
+	}
+	return ""
+}
+
+// nearest finds the tag nearest to r going up.
+func (i *Inventory) nearest(r ref, tags map[ref]string) string {
+	for _, a := range i.ancestors(r) {
+		if t, ok := tags[a]; ok {
+			return t
+		}
+	}
+	return ""
+}
+
+func compareOr(first, second int) int {
+	if first != 0 {
+		return first
+	}
+	return second
+}

@@ -1,0 +1,156 @@
+package world
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// VM is a virtual machine in both forms that the sandbox needs: for people and for the node that it may be.
+type VM struct {
+	api.VM
+	Exists   bool
+	BootTime time.Time
+	Ref      types.ManagedObjectReference
+}
+
+// Machine is what the VM's node is told.
+func (v VM) Machine() node.Machine {
+	return node.Machine{
+		Exists:      v.Exists,
+		Power:       node.Power(v.Power),
+		BootTime:    v.BootTime,
+		GuestUp:     v.Tools && v.Hostname != "",
+		Hostname:    v.Hostname,
+		UUID:        v.UUID,
+		CPUs:        v.CPUs,
+		MemoryBytes: uint64(v.MemoryBytes),
+		GuestID:     v.GuestID,
+	}
+}
+
+// vm reads one VM. The caller holds the lock.
+func (i *Inventory) vm(r ref) VM {
+	host := property[ref](i, r, "runtime.host")
+	v := VM{
+		Exists:   true,
+		Ref:      r,
+		BootTime: property[time.Time](i, r, "runtime.bootTime"),
+		VM: api.VM{
+			Name:        property[string](i, r, "name"),
+			VCenter:     i.VCenter,
+			Datacenter:  i.above(r, "Datacenter"),
+			Cluster:     i.above(host, "ClusterComputeResource"),
+			Host:        property[string](i, host, "name"),
+			Path:        i.path(r),
+			MoRef:       r.Value,
+			UUID:        property[string](i, r, "config.uuid"),
+			Connection:  string(property[types.VirtualMachineConnectionState](i, r, "runtime.connectionState")),
+			Tools:       property[string](i, r, "guest.toolsRunningStatus") == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning),
+			Hostname:    property[string](i, r, "guest.hostName"),
+			CPUs:        int(property[int32](i, r, "config.hardware.numCPU")),
+			MemoryBytes: int64(property[int32](i, r, "config.hardware.memoryMB")) << 20,
+			GuestID:     property[string](i, r, "config.guestId"),
+		},
+	}
+	switch property[types.VirtualMachinePowerState](i, r, "runtime.powerState") {
+	case types.VirtualMachinePowerStatePoweredOn:
+		v.Power = string(node.On)
+	case types.VirtualMachinePowerStatePoweredOff:
+		v.Power = string(node.Off)
+	case types.VirtualMachinePowerStateSuspended:
+		v.Power = string(node.Suspended)
+	}
+	for _, nic := range property[types.ArrayOfGuestNicInfo](i, r, "guest.net").GuestNicInfo {
+		for _, ip := range nic.IpAddress {
+			if a, err := netip.ParseAddr(ip); err == nil && !a.IsLinkLocalUnicast() {
+				v.Addresses = append(v.Addresses, ip)
+			}
+		}
+	}
+	// A VM is in the zone of the host that it runs on; a tag of the VM's own folders is what is left when the host has
+	// none, as in the cloud provider.
+	if v.Region = i.nearest(host, i.tags.Region); v.Region == "" {
+		v.Region = i.nearest(r, i.tags.Region)
+	}
+	if v.Zone = i.nearest(host, i.tags.Zone); v.Zone == "" {
+		v.Zone = i.nearest(r, i.tags.Zone)
+	}
+	return v
+}
+
+// VMs lists them by path.
+func (i *Inventory) VMs() []VM {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	var vms []VM
+	for _, r := range i.refs(ofType("VirtualMachine")) {
+		vms = append(vms, i.vm(r))
+	}
+	return vms
+}
+
+// Hosts lists them by path.
+func (i *Inventory) Hosts() []api.Host {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	vms := map[ref]int{}
+	for r := range i.objects {
+		if r.Type == "VirtualMachine" {
+			vms[property[ref](i, r, "runtime.host")]++
+		}
+	}
+	var hosts []api.Host
+	for _, r := range i.refs(ofType("HostSystem")) {
+		hosts = append(hosts, api.Host{
+			Name:        property[string](i, r, "name"),
+			VCenter:     i.VCenter,
+			Datacenter:  i.above(r, "Datacenter"),
+			Cluster:     i.above(r, "ClusterComputeResource"),
+			Connection:  string(property[types.HostSystemConnectionState](i, r, "runtime.connectionState")),
+			Power:       string(property[types.HostSystemPowerState](i, r, "runtime.powerState")),
+			CPUs:        int(property[int16](i, r, "summary.hardware.numCpuCores")),
+			MemoryBytes: property[int64](i, r, "summary.hardware.memorySize"),
+			VMs:         vms[r],
+		})
+	}
+	return hosts
+}
+
+// Datacenters lists them by path, without the counts of nodes, which an inventory does not know.
+func (i *Inventory) Datacenters() []api.Datacenter {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	var dcs []api.Datacenter
+	for _, r := range i.refs(ofType("Datacenter")) {
+		dc := api.Datacenter{
+			Name: property[string](i, r, "name"), VCenter: i.VCenter, Path: i.path(r),
+			Region: i.nearest(r, i.tags.Region), Zone: i.nearest(r, i.tags.Zone),
+		}
+		for o := range i.objects {
+			if i.inside(o, r) {
+				switch o.Type {
+				case "HostSystem":
+					dc.Hosts++
+				case "VirtualMachine":
+					dc.VMs++
+				}
+			}
+		}
+		dcs = append(dcs, dc)
+	}
+	return dcs
+}
+
+func (i *Inventory) inside(r, ancestor ref) bool {
+	for _, a := range i.ancestors(r) {
+		if a == ancestor {
+			return true
+		}
+	}
+	return false
+}

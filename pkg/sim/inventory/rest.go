@@ -1,0 +1,72 @@
+package inventory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// rest speaks to the vCenter's vAPI endpoint in process, before there is a listener.
+type rest struct {
+	ctx     context.Context
+	handler http.Handler
+	login   *url.Userinfo
+	session string
+}
+
+const sessionPath = "/rest/com/vmware/cis/session"
+
+func login(ctx context.Context, h http.Handler, u *url.Userinfo) (*rest, error) {
+	r := &rest{ctx: ctx, handler: h, login: u}
+	if err := r.call(http.MethodPost, sessionPath, nil, &r.session); err != nil {
+		return nil, fmt.Errorf("login: %w", err)
+	}
+	return r, nil
+}
+
+// logout has nothing to say: the session would expire anyway.
+func (r *rest) logout() { _ = r.call(http.MethodDelete, sessionPath, nil, nil) }
+
+func (r *rest) call(method, path string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	q, err := http.NewRequestWithContext(r.ctx, method, path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	if r.session != "" {
+		q.Header.Set("vmware-api-session-id", r.session)
+	} else {
+		password, _ := r.login.Password()
+		q.SetBasicAuth(r.login.Username(), password)
+	}
+	w := &answer{status: http.StatusOK, header: make(http.Header)}
+	r.handler.ServeHTTP(w, q)
+	if w.status != http.StatusOK {
+		return fmt.Errorf("%s %s: status %d: %s", method, path, w.status, bytes.TrimSpace(w.body.Bytes()))
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(w.body.Bytes(), &struct{ Value any }{out}); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// answer is the response of a handler, in memory. (The recorder of net/http/httptest brings a command-line flag along.)
+type answer struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// guests is what the guests of a vCenter report when they are up.
+type guests = map[vc.Ref]guest.Info
+
+// Simulation is the set of running vCenters of one topology. Make one with [Start].
+type Simulation struct {
+	vcenters []*VCenter
+	note     string
+}
+
+// Start builds the topology and serves its vCenters. When it returns without error every one of them answers, and runs
+// until [Simulation.Close]; ctx is for the start alone. When it returns an error nothing is left but files in
+// Options.Dir.
+func Start(ctx context.Context, opts Options) (_ *Simulation, err error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	specs := opts.Topology.Spec.VCenters
+	listeners, note, err := listen(ctx, opts.Addresses, len(specs))
+	if err != nil {
+		return nil, err
+	}
+	s := &Simulation{note: note}
+	defer func() {
+		if err != nil {
+			closeAll(listeners)
+			err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+
+	// One after the other, because vcsim fills in defaults that all vCenters of a process share.
+	for i, spec := range specs {
+		v, err := newVCenter(spec, listeners[i].Addr(), opts)
+		if err != nil {
+			return nil, fmt.Errorf("vcenter %q: %w", spec.Name, err)
+		}
+		s.vcenters = append(s.vcenters, v)
+	}
+	infos, err := s.build(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range s.vcenters {
+		if err := v.correct(infos[i], opts); err != nil {
+			return nil, fmt.Errorf("vcenter %q: %w", v.Name(), err)
+		}
+	}
+	s.serve(listeners)
+	return s, nil
+}
+
+// build builds the inventories side by side.
+func (s *Simulation) build(ctx context.Context, opts Options) ([]guests, error) {
+	infos := make([]guests, len(s.vcenters))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, v := range s.vcenters {
+		g.Go(func() error {
+			var err error
+			dir := filepath.Join(opts.Dir, fmt.Sprintf("vcenter-%d", i+1))
+			if infos[i], err = v.build(ctx, dir, opts.Topology.Spec.Categories); err != nil {
+				return fmt.Errorf("vcenter %q: %w", v.Name(), err)
+			}
+			return nil
+		})
+	}
+	return infos, g.Wait()
+}
+
+// serve gives each listener to its gate.
+func (s *Simulation) serve(listeners []net.Listener) {
+	for i, v := range s.vcenters {
+		v.serve(listeners[i])
+	}
+}
+
+// VCenters are the vCenters in the order of the topology.
+func (s *Simulation) VCenters() []*VCenter { return append([]*VCenter(nil), s.vcenters...) }
+
+// VCenter finds a vCenter by name.
+func (s *Simulation) VCenter(name string) (*VCenter, bool) {
+	for _, v := range s.vcenters {
+		if v.Name() == name {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// Note says what the user should know about how the vCenters came to listen; usually it is empty.
+func (s *Simulation) Note() string { return s.note }
+
+// Close stops every vCenter: connections are cut, long polls end, guests stop. It waits for the calls that are inside,
+// until ctx ends. Files stay in Options.Dir.
+func (s *Simulation) Close(ctx context.Context) error {
+	var all []error
+	for _, v := range s.vcenters {
+		if err := v.close(ctx); err != nil {
+			all = append(all, fmt.Errorf("vcenter %q: %w", v.Name(), err))
+		}
+	}
+	return errors.Join(all...)
+}

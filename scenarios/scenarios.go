@@ -1,0 +1,55 @@
+// Package scenarios holds the topologies that come with the binary, one YAML file each, and hands them out by name.
+// README.md beside them explains the format by example.
+//
+// Floor 0: it imports pkg/topology only.
+package scenarios
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Default is the scenario to use when none is asked for.
+const Default = "zones-us-eu"
+
+//go:embed *.yaml
+var files embed.FS
+
+// FS holds the files, each named after its scenario: zones-us-eu.yaml.
+func FS() fs.FS { return files }
+
+// Names lists the scenarios in alphabetical order.
+func Names() []string {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // the root of an embedded file system can always be read
+	}
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, strings.TrimSuffix(entry.Name(), ".yaml"))
+	}
+	return names
+}
+
+// Read returns a scenario's file as it was written, comments and all. For a name that there is not, the error wraps
+// [fs.ErrNotExist] and lists those there are.
+func Read(name string) ([]byte, error) {
+	data, err := files.ReadFile(name + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("scenario %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
+	}
+	return data, nil
+}
+
+// Load returns a scenario's topology, resolved. Errors are those of [Read].
+func Load(name string) (*topology.Topology, error) {
+	data, err := Read(name)
+	if err != nil {
+		return nil, err
+	}
+	return topology.Load(name+".yaml", data)
+}
