@@ -18,8 +18,8 @@ type group struct {
 	wg     sync.WaitGroup
 }
 
-// run starts f in the group of that name. Its context ends with the group, not with the boot; in a group that has been
-// ended it is ended from the start.
+// run starts f in the group of that name, unless that has been ended. Its context ends with the group, not with the
+// boot.
 func (b *background) run(name string, f func(context.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,6 +32,9 @@ func (b *background) run(name string, f func(context.Context)) {
 		}
 		b.groups[name] = g
 	}
+	if g.ctx.Err() != nil {
+		return
+	}
 	g.wg.Go(func() { f(g.ctx) })
 }
 
@@ -39,11 +42,13 @@ func (b *background) run(name string, f func(context.Context)) {
 func (b *background) end(ctx context.Context, name string) error {
 	b.mu.Lock()
 	g := b.groups[name]
+	if g != nil {
+		g.cancel()
+	}
 	b.mu.Unlock()
 	if g == nil {
 		return nil
 	}
-	g.cancel()
 	done := make(chan struct{})
 	go func() { g.wg.Wait(); close(done) }()
 	select {

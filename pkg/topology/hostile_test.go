@@ -23,7 +23,7 @@ func TestLoadHostile(t *testing.T) {
 			vm("name: a, nics: [{addresses: [" + strings.Repeat("10.0.0.1,", 10_000) + "]}]"),
 			"nics[0].addresses: are 10000, more than the 32 a NIC can have",
 		},
-		"empty items": {header + "    - {name: v, datacenters: [" + filler("{},") + "]}\n", "more than the 250000 list items"},
+		"empty items": {header + "    - {name: v, datacenters: [" + strings.Repeat("{},", 300_000) + "]}\n", "more than the 250000 list items"},
 		"vcenters":    {header + strings.Repeat("    - {name: v}\n", 1000), "spec.vcenters[200]: makes more than the 200 vCenters"},
 	}
 	for name, test := range tests {

@@ -26,7 +26,7 @@ func NewCmdVCenter(d *command.Deps) *cobra.Command {
 		Long: `Set what clients get of a vCenter.
 
 It is the gate in front of it that changes: inventory, sessions and tags survive.
-The sandbox itself still reaches the vCenter.`,
+Clients are all of them: the CCM, govc, and the sandbox's own watch.`,
 		Example: `  vsphere-sandbox vcenter down eu
   vsphere-sandbox vcenter slow us --delay 500ms
   vsphere-sandbox vcenter up us eu`,

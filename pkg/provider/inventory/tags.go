@@ -15,9 +15,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// nameAge is how many readings a tag's name is believed; names are read one by one, and rarely change.
-const nameAge = 10
-
 // attached maps an object to the names of the tags on it, of one category, in order.
 type attached map[types.ManagedObjectReference][]string
 
@@ -84,13 +81,9 @@ func (t *tagIndex) idle(ctx context.Context, pause time.Duration) error {
 
 // refresh reads both categories once.
 func (t *tagIndex) refresh(ctx context.Context) error {
-	var region, zone attached
+	var read []attached
 	err := t.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
-		t.reader.begin()
-		if region, err = t.reader.read(ctx, rc, t.cfg.Categories.Region); err != nil {
-			return err
-		}
-		zone, err = t.reader.read(ctx, rc, t.cfg.Categories.Zone)
+		read, err = t.reader.read(ctx, rc, t.cfg.Categories.Region, t.cfg.Categories.Zone)
 		return err
 	})
 	t.mu.Lock()
@@ -100,7 +93,7 @@ func (t *tagIndex) refresh(ctx context.Context) error {
 	}
 	t.err = err
 	if err == nil {
-		t.region, t.zone, t.readAt = region, zone, time.Now()
+		t.region, t.zone, t.readAt = read[0], read[1], time.Now()
 	}
 	select {
 	case <-t.ready:
@@ -142,10 +135,11 @@ func (t *tagIndex) missed() {
 	}
 }
 
-// sorted puts the names of each object in order, so that several tags of one category always give the same answer.
-func (a attached) sorted() attached {
-	for _, names := range a {
-		slices.Sort(names)
+// add notes that an object carries a tag. The names of one object stay in order, so that several tags of one category
+// always give the same answer.
+func (a attached) add(ref types.ManagedObjectReference, name string) {
+	names := a[ref]
+	if i, found := slices.BinarySearch(names, name); !found {
+		a[ref] = slices.Insert(names, i, name)
 	}
-	return a
 }

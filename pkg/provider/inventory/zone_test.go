@@ -41,9 +41,9 @@ func TestZone(t *testing.T) {
 		for _, p := range pairs {
 			object, tag, _ := strings.Cut(p, "=")
 			kind, value, _ := strings.Cut(object, ":")
-			a[ref(kind, value)] = append(a[ref(kind, value)], tag)
+			a.add(ref(kind, value), tag)
 		}
-		return a.sorted()
+		return a
 	}
 	for _, tc := range []struct {
 		name         string

@@ -32,12 +32,12 @@ func (b *builder) machines(dc *datacenter) error {
 		if failed = b.ctx.Err(); failed != nil {
 			break
 		}
+		b.fresh().WithLock(busy, func() {})
 		folder, err := b.folder(root, spec.Folder)
 		if err != nil {
 			failed = fmt.Errorf("VM %q: folder %q: %w", spec.Name, spec.Folder, err)
 			break
 		}
-		b.fresh().WithLock(busy, func() {})
 		busy = folder
 		task, err := b.create(dc, folder, spec)
 		if err != nil {

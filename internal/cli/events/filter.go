@@ -1,0 +1,67 @@
+package events
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+var planes = []string{string(event.PlaneSandbox), string(event.PlaneVSphere), string(event.PlaneKubernetes)}
+
+// filter chooses events. The zero value lets all through.
+type filter struct {
+	since  time.Duration
+	kinds  []string
+	object string
+	plane  string
+}
+
+func (f *filter) validate() error {
+	if f.since < 0 {
+		return report.UsageError("--since 5m", "--since %s is in the future", f.since)
+	}
+	if f.plane != "" && !slices.Contains(planes, f.plane) {
+		try := "--plane " + strings.Join(planes, "|")
+		if guess := nearest.Of(f.plane, planes); guess != "" {
+			try = "--plane " + guess
+		}
+		return report.UsageError(try, "there is no plane %q", f.plane)
+	}
+	for _, k := range f.kinds {
+		if _, err := path.Match(k, ""); err != nil {
+			return report.UsageError("--kind 'vm.*'", "--kind %q is not a pattern", k)
+		}
+	}
+	return nil
+}
+
+// matcher returns the test of a valid filter; now is what since counts from.
+func (f *filter) matcher(now time.Time) func(event.Event) bool {
+	oldest := time.Time{}
+	if f.since > 0 {
+		oldest = now.Add(-f.since)
+	}
+	return func(e event.Event) bool {
+		return !e.Time.Before(oldest) &&
+			(f.plane == "" || string(e.Plane) == f.plane) &&
+			(f.object == "" || named(e.Object, f.object)) &&
+			(len(f.kinds) == 0 || slices.ContainsFunc(f.kinds, func(k string) bool {
+				ok, _ := path.Match(k, e.Kind)
+				return ok
+			}))
+	}
+}
+
+// named tells whether an object goes by name: NAME, KIND/NAME or VCENTER/NAME.
+func named(o event.Object, name string) bool {
+	if o.Name == name {
+		return true
+	}
+	scope, rest, found := strings.Cut(name, "/")
+	return found && rest == o.Name && (strings.EqualFold(scope, o.Kind) || scope == o.VCenter)
+}
