@@ -108,7 +108,7 @@ func (s *Simulation) VCenter(name string) (*VCenter, bool) {
 func (s *Simulation) Note() string { return s.note }
 
 // Close stops every vCenter: connections are cut, long polls end, guests stop. It waits for the calls that are inside,
-// until ctx ends. Files stay in Options.Dir.
+// until ctx ends. Files stay in Options.Dir. Closing again is harmless.
 func (s *Simulation) Close(ctx context.Context) error {
 	var all []error
 	for _, v := range s.vcenters {

@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 		{"comment only", "# nothing\n", []string{"vsphere.conf: file is empty"}},
 		{"ini", "; old\n[Global]\nuser = u\n", []string{"vsphere.conf:1: this is an INI file; the YAML form is needed"}},
 		{"not yaml", "global: {", []string{"vsphere.conf:1: did not find expected node content"}},
-		{"a list", "- a\n", []string{"vsphere.conf:1: cannot unmarshal !!seq into config.file", "no vcenter is configured"}},
+		{"a list", "- a\n", []string{"vsphere.conf:1: cannot unmarshal !!seq into config.file"}},
 		{"kebab case", "global:\n  user: u\n  password: p\n  insecure-flag: true\nvcenter: {a: {server: vc, ca-file: x}}\n", []string{
 			"vsphere.conf:4: global.insecure-flag: unknown key, did you mean insecureFlag?",
 			"vsphere.conf:5: vcenter.a.ca-file: unknown key, did you mean caFile?",
@@ -126,7 +126,7 @@ func TestErrors(t *testing.T) {
 		{"everything at once", "global:\n  port: 99999\nvcenter:\n  a:\n    secretName: s\n    ipFamily: [ipv5, ipv4, IPv4]\n    thumbprint: 12\n    soapRoundtripCount: 0\n  b: {server: https://vc/sdk, user: u}\nnodes: {internalNetworkSubnetCidr: 10.0.0.0}\n", []string{
 			"vsphere.conf:4: vcenter.a: server is missing",
 			"vsphere.conf:4: vcenter.a: secretName and secretNamespace are needed together",
-			"vsphere.conf:4: vcenter.a.port: 99999 is out of range",
+			"vsphere.conf:2: global.port: 99999 is out of range",
 			`vsphere.conf:6: vcenter.a.ipFamily: "ipv5" is neither ipv4 nor ipv6`,
 			`vsphere.conf:6: vcenter.a.ipFamily: "IPv4" stands twice`,
 			`vsphere.conf:7: vcenter.a.thumbprint: "12"`,

@@ -75,6 +75,7 @@ func parse(data []byte, p *problems) *file {
 	f := &file{}
 	if err := doc.Decode(f); err != nil {
 		p.yaml(err)
+		return nil // what was not decoded would be called missing
 	}
 	f.lines(doc.Content[0], p)
 	return f

@@ -12,6 +12,7 @@ import (
 // resolve makes the configuration that f means, noting what is wrong with it.
 func (f *file) resolve(p *problems) *Config {
 	cfg := &Config{Labels: f.Labels}
+	f.Global.check("global", p)
 	cfg.Nodes = f.Nodes.resolve(p)
 	vcenters := f.VCenter
 	if len(vcenters) == 0 && f.Global.Server != "" {
@@ -55,29 +56,47 @@ func (f *file) vcenter(tenant string, e endpoint, p *problems) VCenter {
 	}
 	if vc.Server == "" {
 		p.key(path, "server is missing")
-	} else if strings.Contains(vc.Server, "/") {
-		p.key(join(path, "server"), "%q: a host name or address is needed, without scheme or path", vc.Server)
 	}
-	if vc.Port < 1 || vc.Port > 65535 {
-		p.key(join(path, "port"), "%d is out of range", vc.Port)
+	if path != "global" {
+		e.check(path, p)
 	}
-	if vc.SOAPRoundtripCount < 1 {
-		p.key(join(path, "soapRoundtripCount"), "%d is less than 1", vc.SOAPRoundtripCount)
-	}
-	if vc.Thumbprint != "" && !thumbprint.MatchString(vc.Thumbprint) {
-		p.key(join(path, "thumbprint"), "%q: a SHA-1 or SHA-256 fingerprint in colon form is needed", vc.Thumbprint)
-	}
-	for _, dc := range vc.Datacenters {
-		if strings.TrimSpace(dc) == "" {
-			p.key(join(path, "datacenters"), "an entry is empty")
-		}
-	}
-	vc.IPFamilies = families(path, first(e.IPFamily, g.IPFamily), p)
+	vc.IPFamilies = families(first(e.IPFamily, g.IPFamily))
 	vc.credentials(path, e, g, p)
 	return vc
 }
 
 var thumbprint = regexp.MustCompile(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){19}$|^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}$`)
+
+// check notes what is wrong with the values of one section, whoever uses them.
+func (e endpoint) check(path string, p *problems) {
+	if strings.Contains(e.Server, "/") {
+		p.key(join(path, "server"), "%q: a host name or address is needed, without scheme or path", e.Server)
+	}
+	if e.Port != nil && (*e.Port < 1 || *e.Port > 65535) {
+		p.key(join(path, "port"), "%d is out of range", *e.Port)
+	}
+	if n := e.SOAPRoundtripCount; n != nil && *n < 1 {
+		p.key(join(path, "soapRoundtripCount"), "%d is less than 1", *n)
+	}
+	if e.Thumbprint != "" && !thumbprint.MatchString(e.Thumbprint) {
+		p.key(join(path, "thumbprint"), "%q: a SHA-1 or SHA-256 fingerprint in colon form is needed", e.Thumbprint)
+	}
+	for _, dc := range e.Datacenters {
+		if strings.TrimSpace(dc) == "" {
+			p.key(join(path, "datacenters"), "an entry is empty")
+		}
+	}
+	var seen []IPFamily
+	for _, name := range e.IPFamily {
+		f := family(name)
+		if f != IPv4 && f != IPv6 {
+			p.key(join(path, "ipFamily"), "%q is neither ipv4 nor ipv6", name)
+		} else if slices.Contains(seen, f) {
+			p.key(join(path, "ipFamily"), "%q stands twice", name)
+		}
+		seen = append(seen, f)
+	}
+}
 
 // credentials decides between a Secret and the file. A vCenter's own choice, of either kind, comes before the global
 // one; a Secret comes before user and password on the same level.
@@ -98,24 +117,18 @@ func (vc *VCenter) credentials(path string, e, g endpoint, p *problems) {
 }
 
 // families reads the address families, ipv4 when there are none.
-func families(path string, names []string, p *problems) []IPFamily {
+func families(names []string) []IPFamily {
 	if len(names) == 0 {
 		return []IPFamily{IPv4}
 	}
 	var fs []IPFamily
 	for _, name := range names {
-		f := IPFamily(strings.ToLower(strings.TrimSpace(name)))
-		switch {
-		case f != IPv4 && f != IPv6:
-			p.key(join(path, "ipFamily"), "%q is neither ipv4 nor ipv6", name)
-		case slices.Contains(fs, f):
-			p.key(join(path, "ipFamily"), "%q stands twice", name)
-		default:
-			fs = append(fs, f)
-		}
+		fs = append(fs, family(name))
 	}
 	return fs
 }
+
+func family(name string) IPFamily { return IPFamily(strings.ToLower(strings.TrimSpace(name))) }
 
 // resolve reads the lists of networks.
 func (n nodes) resolve(p *problems) Nodes {

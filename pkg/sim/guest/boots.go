@@ -25,8 +25,9 @@ type boots struct {
 	latest map[vc.Ref]uint64 // the cycle of the boot that still counts for a VM
 	wake   chan struct{}     // holds one token when the queue changed
 
-	stop chan struct{}
-	done chan struct{}
+	stop     chan struct{}
+	stopOnce sync.Once
+	done     chan struct{}
 }
 
 func startBoots(run func(boot)) *boots {
@@ -61,7 +62,7 @@ func (b *boots) cancel(ref vc.Ref) {
 }
 
 func (b *boots) close() {
-	close(b.stop)
+	b.stopOnce.Do(func() { close(b.stop) })
 	<-b.done
 }
 

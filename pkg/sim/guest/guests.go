@@ -92,7 +92,7 @@ func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info)
 	}
 }
 
-// Close stops booting guests and following the vCenter, and waits for the goroutine.
+// Close stops booting guests and following the vCenter, and waits for the goroutine. Closing again is harmless.
 func (g *Guests) Close() {
 	g.base.Map.RemoveHandler(g)
 	g.boots.close()

@@ -63,6 +63,7 @@ type Service struct {
 	registry *simulator.Registry
 	options  Options
 	schema   *schema
+	newborns newborns
 
 	// listening is replaced, never changed: it is read for every change of the
 	// inventory, with the changing object locked.

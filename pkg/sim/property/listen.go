@@ -19,6 +19,7 @@ func (s *Service) Reference() types.ManagedObjectReference { return s.ref }
 
 // PutObject notes a new object. Called by the registry.
 func (s *Service) PutObject(_ *simulator.Context, obj mo.Reference) {
+	s.newborns.put(obj)
 	_, entity := obj.(mo.Entity)
 	ref := obj.Reference()
 	s.each(func(c *collector) { c.noteEnter(ref, entity) })

@@ -29,11 +29,12 @@ func typeOf(ctx *simulator.Context, ref types.ManagedObjectReference) (reflect.T
 
 // withObject calls f with the managed object behind a reference while the
 // object, and only it, is locked. It says false when there is none.
-func withObject(ctx *simulator.Context, ref types.ManagedObjectReference, f func(reflect.Value)) bool {
+func (s *Service) withObject(ctx *simulator.Context, ref types.ManagedObjectReference, f func(reflect.Value)) bool {
 	obj := ctx.Session.Get(ref)
 	if obj == nil {
 		return false
 	}
+	s.newborns.await(ctx, ref)
 	unlock := ctx.Map.AcquireLock(ctx, obj)
 	defer unlock()
 

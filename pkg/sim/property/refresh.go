@@ -22,8 +22,7 @@ func (f *filter) refresh(ctx *simulator.Context) types.BaseMethodFault {
 	f.reselect, f.selecting = false, true
 	mu.Unlock()
 
-	schema := f.collector.service.schema
-	got := schema.run(ctx, f.selection)
+	got := f.collector.service.run(ctx, f.selection)
 	var fault types.BaseMethodFault
 	if first {
 		fault = missingFault([]types.PropertyFilterSpec{f.spec}, got.missing)

@@ -23,7 +23,7 @@ type page struct {
 
 // retrieve collects once, for RetrievePropertiesEx. An object is read with the
 // property specs of all filter specs, as govmomi/simulator does (collect).
-func (s *schema) retrieve(ctx *simulator.Context, specs []types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
+func (s *Service) retrieve(ctx *simulator.Context, specs []types.PropertyFilterSpec) ([]types.ObjectContent, types.BaseMethodFault) {
 	type planKey struct {
 		t   reflect.Type
 		ref string
@@ -44,17 +44,17 @@ func (s *schema) retrieve(ctx *simulator.Context, specs []types.PropertyFilterSp
 	plans := make(map[planKey]*plan)
 	var out []types.ObjectContent
 	for _, ref := range got.refs {
-		withObject(ctx, ref, func(obj reflect.Value) {
+		s.withObject(ctx, ref, func(obj reflect.Value) {
 			k := planKey{obj.Type(), ref.Type}
 			p, known := plans[k]
 			if !known {
-				p = s.newPlan(obj.Type(), ref.Type, want)
+				p = s.schema.newPlan(obj.Type(), ref.Type, want)
 				plans[k] = p
 			}
 			if p == nil {
 				return
 			}
-			c := p.content(s, obj, ref)
+			c := p.content(s.schema, obj, ref)
 			c.PropSet = onlySet(c.PropSet)
 			out = append(out, c)
 		})
@@ -113,7 +113,7 @@ func (pc *PropertyCollector) RetrievePropertiesEx(ctx *simulator.Context, r *typ
 		return pc.PropertyCollector.RetrievePropertiesEx(ctx, r)
 	}
 	body := new(methods.RetrievePropertiesExBody)
-	objects, fault := c.service.schema.retrieve(ctx, r.SpecSet)
+	objects, fault := c.service.retrieve(ctx, r.SpecSet)
 	if fault != nil {
 		body.Fault_ = soapFault(fault)
 		return body
@@ -164,7 +164,7 @@ func (pc *PropertyCollector) RetrieveProperties(ctx *simulator.Context, r *types
 		return pc.PropertyCollector.RetrieveProperties(ctx, r)
 	}
 	body := new(methods.RetrievePropertiesBody)
-	objects, fault := c.service.schema.retrieve(ctx, r.SpecSet)
+	objects, fault := c.service.retrieve(ctx, r.SpecSet)
 	if fault != nil {
 		body.Fault_ = soapFault(fault)
 		return body

@@ -161,7 +161,7 @@ func TestRetrieveTraversals(t *testing.T) {
 // A traversal that comes back to where it was ends; vcsim's own never returns.
 func TestRetrieveCycle(t *testing.T) {
 	v := newVCenter(t, true, property.Options{}, nil)
-	host := v.Map.Any("HostSystem").Reference()
+	host := *v.Map.Get(v.vms()[0]).(*simulator.VirtualMachine).Runtime.Host
 	loop := &types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: "vms"}, Type: "HostSystem", Path: "vm",
 		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "VirtualMachine", Path: "runtime.host",
 			SelectSet: []types.BaseSelectionSpec{&types.SelectionSpec{Name: "vms"}}}}}

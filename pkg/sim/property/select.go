@@ -21,9 +21,9 @@ type selected struct {
 // run selects. At most one object is locked at any moment, and only while its
 // references are copied, so the lists of two objects may be of two moments:
 // who watches must look again at objects that change meanwhile.
-func (s *schema) run(ctx *simulator.Context, sel *selection) selected {
+func (s *Service) run(ctx *simulator.Context, sel *selection) selected {
 	w := walker{
-		schema:  s,
+		service: s,
 		ctx:     ctx,
 		seen:    make(map[types.ManagedObjectReference]struct{}),
 		visited: make(map[visit]struct{}),
@@ -49,7 +49,7 @@ type visit struct {
 }
 
 type walker struct {
-	schema  *schema
+	service *Service
 	ctx     *simulator.Context
 	out     selected
 	seen    map[types.ManagedObjectReference]struct{}
@@ -73,14 +73,14 @@ func (w *walker) follow(ref types.ManagedObjectReference, steps []*step) {
 		refs []types.ManagedObjectReference
 	}
 	var legs []leg
-	withObject(w.ctx, ref, func(obj reflect.Value) {
+	w.service.withObject(w.ctx, ref, func(obj reflect.Value) {
 		for _, st := range steps {
 			v := visit{ref, st}
 			if _, done := w.visited[v]; done || !w.applies(obj.Type(), ref.Type, st) {
 				continue
 			}
 			w.visited[v] = struct{}{}
-			legs = append(legs, leg{st, w.schema.references(obj, &st.path)})
+			legs = append(legs, leg{st, w.service.schema.references(obj, &st.path)})
 		}
 	})
 	if len(legs) != 0 {
@@ -98,7 +98,7 @@ func (w *walker) follow(ref types.ManagedObjectReference, steps []*step) {
 
 // applies says whether a step is meant for an object of the type.
 func (w *walker) applies(t reflect.Type, refType string, st *step) bool {
-	return st.typ == "" || w.schema.isA(t, refType, st.typ)
+	return st.typ == "" || w.service.schema.isA(t, refType, st.typ)
 }
 
 // references copies the references at a path of a locked object.

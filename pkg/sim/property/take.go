@@ -79,7 +79,7 @@ func (f *filter) one(ctx *simulator.Context) (types.ObjectUpdate, bool) {
 func (f *filter) enter(ctx *simulator.Context, ref types.ManagedObjectReference, m *member) (types.ObjectUpdate, bool) {
 	s := f.collector.service.schema
 	var content types.ObjectContent
-	if !withObject(ctx, ref, func(obj reflect.Value) { content = m.plan.content(s, obj, ref) }) {
+	if !f.collector.service.withObject(ctx, ref, func(obj reflect.Value) { content = m.plan.content(s, obj, ref) }) {
 		f.expel(ref, m)
 		return types.ObjectUpdate{}, false
 	}
@@ -113,7 +113,7 @@ func (f *filter) expel(ref types.ManagedObjectReference, m *member) {
 func (f *filter) modify(ctx *simulator.Context, ref types.ManagedObjectReference, m *member, changed names) (types.ObjectUpdate, bool) {
 	s := f.collector.service.schema
 	u := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: ref}
-	withObject(ctx, ref, func(obj reflect.Value) {
+	f.collector.service.withObject(ctx, ref, func(obj reflect.Value) {
 		for i := range m.plan.entries {
 			e := &m.plan.entries[i]
 			if changed != nil && !e.touched(changed) {
