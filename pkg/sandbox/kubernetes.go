@@ -105,13 +105,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 // markControlPlane gives a control-plane node the label of its role, which a node may not give itself: what kubeadm
 // does after the kubelet has registered.
 func (s *Sandbox) markControlPlane(n *corev1.Node) {
-	role := ""
-	for _, v := range s.world.VMs() {
-		if strings.EqualFold(v.UUID, n.Status.NodeInfo.SystemUUID) {
-			role = v.Role
-		}
-	}
-	if _, marked := n.Labels[controlPlaneLabel]; marked || role != string(topology.RoleControlPlane) {
+	if _, marked := n.Labels[controlPlaneLabel]; marked || s.nodes.behind(n.Name).role != topology.RoleControlPlane {
 		return
 	}
 	s.background.run("node watch", func(ctx context.Context) {
@@ -144,16 +138,11 @@ func taintKeys(n *corev1.Node) []string {
 
 // causeOf finds what most likely made a node change: the last thing that happened to its VM or to its kubelet.
 func (s *Sandbox) causeOf(n *corev1.Node) uint64 {
-	vm, vc := "", ""
-	for _, row := range s.world.Nodes() {
-		if row.Name == n.Name {
-			vm, vc = row.VM, row.VCenter
-		}
-	}
+	vm := s.nodes.behind(n.Name)
 	return s.lastEvent(func(e event.Event) bool {
 		switch e.Plane {
 		case event.PlaneVSphere:
-			return vm != "" && e.Object.VCenter == vc && e.Object.Name == vm
+			return vm.vm != "" && e.Object.VCenter == vm.vcenter && e.Object.Name == vm.vm
 		case event.PlaneSandbox:
 			return e.Object.Kind == "Node" && e.Object.Name == n.Name
 		}

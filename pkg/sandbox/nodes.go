@@ -29,6 +29,15 @@ type nodes struct {
 	mu   sync.Mutex
 	open bool // kubelets may start: there is an API server to register with
 	vms  map[vmKey]*machine
+	// bound tells which VM's kubelet has a node name, from its first boot on and beyond the VM's end: what becomes of the
+	// Node object after that is still that VM's doing.
+	bound map[string]bound
+}
+
+// bound is the VM behind a node.
+type bound struct {
+	vcenter, vm string
+	role        topology.Role
 }
 
 // vmKey tells VMs apart: a moref is unique within its vCenter only.
@@ -44,7 +53,7 @@ type machine struct {
 }
 
 func newNodes(s *Sandbox) *nodes {
-	n := &nodes{s: s, byUUID: map[string]topology.Role{}, byName: map[[2]string]topology.Role{}, vms: map[vmKey]*machine{}}
+	n := &nodes{s: s, byUUID: map[string]topology.Role{}, byName: map[[2]string]topology.Role{}, vms: map[vmKey]*machine{}, bound: map[string]bound{}}
 	for _, r := range s.opts.Topology.Nodes() {
 		n.byUUID[strings.ToLower(r.VM.UUID)] = r.VM.Role
 		n.byName[[2]string{r.VCenter.Name, r.VM.Name}] = r.VM.Role
@@ -127,7 +136,8 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		return spec, err
 	}
 	n.mu.Lock()
-	role := n.role(m.vm)
+	role := topology.Role(n.role(m.vm))
+	n.bound[name] = bound{vcenter: m.vm.VCenter, vm: m.vm.Name, role: role}
 	n.mu.Unlock()
 	image, kernel := node.OS(nm.GuestID)
 	cfg := node.Config{
@@ -140,7 +150,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		OSImage:      image,
 		Kernel:       kernel,
 		Speed:        n.s.opts.Speed,
-		ControlPlane: role == string(topology.RoleControlPlane),
+		ControlPlane: role == topology.RoleControlPlane,
 	}
 	if err := n.s.cluster.NodeKubeconfig(cfg.Kubeconfig, name); err != nil {
 		return spec, err
@@ -168,6 +178,13 @@ func (n *nodes) notify(m *machine, c child.Change) {
 		c.Name = "node/" + strings.ToLower(vm.Name)
 	}
 	n.s.components.note(c, event.Object{Kind: "Node", VCenter: vm.VCenter, Name: strings.TrimPrefix(c.Name, "node/")}, cause)
+}
+
+// behind returns the VM whose kubelet is the node of that name.
+func (n *nodes) behind(node string) bound {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.bound[node]
 }
 
 // hang stops the guest of a VM; false when it does not run.

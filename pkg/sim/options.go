@@ -17,7 +17,8 @@ type Options struct {
 	// CA signs the certificates of the vCenters. Required.
 	CA *cert.CA
 	// Dir holds the files of the datastores: an existing directory that nobody else can read, empty, removed by the
-	// caller after Close. Required.
+	// caller after Close. Each VM is a directory with five small files, and making them is most of the time that a large
+	// topology takes: on a file system in memory 1,000 VMs take a second, on a disk several. Required.
 	Dir string
 	// Addresses are where the vCenters listen, one "IP:port" each in the order of the topology; port 0 means any free
 	// one. Empty means a loopback address of its own for each, all with the port [DefaultPort], and the next block of

@@ -60,7 +60,7 @@ said to be lost.`,
 	f.StringVar(&o.filter.object, "object", "", "only events about this object: NAME or KIND/NAME")
 	f.StringVar(&o.filter.plane, "plane", "", "only events of this plane: sandbox, vsphere or kubernetes")
 	// Cannot fail: the flags were added in the lines above.
-	_ = cmd.RegisterFlagCompletionFunc("plane", cobra.FixedCompletions(planes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("plane", cobra.FixedCompletions(planes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("object", complete.Once(complete.VMs(d)))
 	return cmd
 }

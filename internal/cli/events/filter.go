@@ -11,7 +11,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-var planes = []string{string(event.PlaneSandbox), string(event.PlaneVSphere), string(event.PlaneKubernetes)}
+func planes() []string {
+	return []string{string(event.PlaneSandbox), string(event.PlaneVSphere), string(event.PlaneKubernetes)}
+}
 
 // filter chooses events. The zero value lets all through.
 type filter struct {
@@ -25,9 +27,9 @@ func (f *filter) validate() error {
 	if f.since < 0 {
 		return report.UsageError("--since 5m", "--since %s is in the future", f.since)
 	}
-	if f.plane != "" && !slices.Contains(planes, f.plane) {
-		try := "--plane " + strings.Join(planes, "|")
-		if guess := nearest.Of(f.plane, planes); guess != "" {
+	if f.plane != "" && !slices.Contains(planes(), f.plane) {
+		try := "--plane " + strings.Join(planes(), "|")
+		if guess := nearest.Of(f.plane, planes()); guess != "" {
 			try = "--plane " + guess
 		}
 		return report.UsageError(try, "there is no plane %q", f.plane)

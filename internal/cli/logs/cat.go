@@ -15,6 +15,9 @@ import (
 // system; a person does not see the difference.
 const look = 200 * time.Millisecond
 
+// gone is how many looks must find no file for it to be gone for good.
+const gone = 3
+
 // cat writes a file, or its last lines when tail >= 0, and with follow goes on with what is added, until ctx ends or
 // the file is gone. A file that is moved away and begun anew, as logs are when they grow too long, is followed.
 func cat(ctx context.Context, w io.Writer, path string, tail int, follow bool) error {
@@ -30,7 +33,7 @@ func cat(ctx context.Context, w io.Writer, path string, tail int, follow bool) e
 	}
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	for {
+	for missing := 0; ; {
 		if _, err := io.Copy(w, f); err != nil {
 			return fmt.Errorf("log: %w", err)
 		}
@@ -44,11 +47,15 @@ func cat(ctx context.Context, w io.Writer, path string, tail int, follow bool) e
 		}
 		next, err := successor(f, path)
 		if errors.Is(err, fs.ErrNotExist) {
+			if missing++; missing < gone {
+				continue // moved away a moment ago
+			}
 			_, err := io.Copy(w, f)
 			return err // the sandbox has ended
 		} else if err != nil {
 			return fmt.Errorf("log: %w", err)
 		}
+		missing = 0
 		if next != nil {
 			if _, err := io.Copy(w, f); err != nil { // what came before it was moved
 				next.Close()

@@ -86,6 +86,7 @@ type datacenter struct {
 	networks map[string]vc.Ref
 	hosts    []*host
 	byName   map[string]*host
+	taken    map[home]bool
 }
 
 func (b *builder) fresh() *simulator.Context { return vc.Fresh(b.sim) }
@@ -160,6 +161,7 @@ func (b *builder) datacenter(spec topology.Datacenter) error {
 		obj:        b.sim.Map.Get(body.Res.Returnval).(*simulator.Datacenter),
 		networks:   make(map[string]vc.Ref),
 		byName:     make(map[string]*host),
+		taken:      make(map[home]bool),
 	}
 	b.place(dc.obj.Self, spec.Place)
 	for _, step := range []func(*datacenter) error{b.compute, b.connect, b.mount, b.machines} {

@@ -77,7 +77,8 @@ func (b *builder) create(dc *datacenter, folder *simulator.Folder, spec topology
 	if b.sim.Map.FindByName(spec.Datastore, h.obj.Datastore) == nil {
 		return vc.Ref{}, fmt.Errorf("datastore %q: not mounted on host %q", spec.Datastore, spec.Host)
 	}
-	devices, err := devices(dc, spec)
+	home := dc.home(spec)
+	devices, err := devices(dc, spec, home)
 	if err != nil {
 		return vc.Ref{}, err
 	}
@@ -89,7 +90,7 @@ func (b *builder) create(dc *datacenter, folder *simulator.Folder, spec topology
 		NumCPUs:      spec.CPUs,
 		MemoryMB:     int64(spec.Memory.MiB()),
 		Version:      hardwareVersion,
-		Files:        &types.VirtualMachineFileInfo{VmPathName: (&object.DatastorePath{Datastore: spec.Datastore}).String()},
+		Files:        &types.VirtualMachineFileInfo{VmPathName: home + ".vmx"},
 		DeviceChange: devices,
 	}
 	if spec.IsNode() {
@@ -109,19 +110,30 @@ func (b *builder) create(dc *datacenter, folder *simulator.Folder, spec topology
 // hardwareVersion is the newest of vSphere 8.0.3.
 const hardwareVersion = "vmx-21"
 
-func devices(dc *datacenter, spec topology.VM) ([]types.BaseVirtualDeviceConfigSpec, error) {
+// home chooses the VM's directory and returns the path of its files without extension: "[ds] web/web", and
+// "[ds] web_1/web" for a second VM of that name in another folder. vcsim, left to itself, tries names until one is free.
+func (dc *datacenter) home(spec topology.VM) string {
+	name := strings.ReplaceAll(spec.Name, "/", "%2f")
+	dir := name
+	for i := 1; dc.taken[home{spec.Datastore, dir}]; i++ {
+		dir = fmt.Sprintf("%s_%d", name, i)
+	}
+	dc.taken[home{spec.Datastore, dir}] = true
+	return (&object.DatastorePath{Datastore: spec.Datastore, Path: dir + "/" + name}).String()
+}
+
+// home is a VM's directory.
+type home struct{ datastore, dir string }
+
+func devices(dc *datacenter, spec topology.VM, home string) ([]types.BaseVirtualDeviceConfigSpec, error) {
 	var list object.VirtualDeviceList
 	scsi, err := list.CreateSCSIController("pvscsi")
 	if err != nil {
 		return nil, err
 	}
 	list = append(list, scsi)
-	disk := list.CreateDisk(scsi.(types.BaseVirtualController), vc.Ref{}, "")
+	disk := list.CreateDisk(scsi.(types.BaseVirtualController), vc.Ref{}, home+".vmdk")
 	disk.CapacityInKB = systemDiskKB
-	if b, ok := disk.Backing.(*types.VirtualDiskFlatVer2BackingInfo); ok {
-		// Without a file: vcsim names it after the VM, in the VM's directory.
-		b.FileName = (&object.DatastorePath{Datastore: spec.Datastore}).String()
-	}
 	list = append(list, disk)
 	for i, n := range spec.NICs {
 		ref, ok := dc.networks[n.Network]

@@ -156,7 +156,7 @@ func TestCreateAndDestroyUnderContainerView(t *testing.T) {
 	close(stop)
 	watching.Wait()
 	want := len(v.vms())
-	for i, w := range watches {
+	for _, w := range watches {
 		w.until("survivors", func(s world) bool {
 			for _, ref := range survivors {
 				if s[ref.String()] == nil {
@@ -165,7 +165,6 @@ func TestCreateAndDestroyUnderContainerView(t *testing.T) {
 			}
 			return len(s) == want
 		})
-		_ = i
 	}
 }
 

@@ -1,0 +1,54 @@
+package env
+
+import (
+	"path"
+	"strings"
+)
+
+// shell is how a kind of shell sets and unsets variables.
+type shell struct {
+	name       string
+	set, unset func(name, value string) string
+	// eval is what the user types to have a command's output take effect.
+	eval func(command string) string
+}
+
+func shells() []shell {
+	posix := func(name string) shell {
+		return shell{
+			name:  name,
+			set:   func(n, v string) string { return "export " + n + "=" + quote(v, `'\''`) },
+			unset: func(n, _ string) string { return "unset " + n },
+			eval:  func(c string) string { return `eval "$(` + c + `)"` },
+		}
+	}
+	return []shell{
+		posix("bash"), posix("zsh"),
+		{
+			name:  "fish",
+			set:   func(n, v string) string { return "set -gx " + n + " " + quote(strings.ReplaceAll(v, `\`, `\\`), `\'`) },
+			unset: func(n, _ string) string { return "set -e " + n },
+			eval:  func(c string) string { return c + " | source" },
+		},
+		{
+			name:  "powershell",
+			set:   func(n, v string) string { return "$Env:" + n + " = " + quote(v, `''`) },
+			unset: func(n, _ string) string { return "Remove-Item -ErrorAction SilentlyContinue Env:" + n },
+			eval:  func(c string) string { return "& " + c + " | Out-String | Invoke-Expression" },
+		},
+	}
+}
+
+// quote puts v in single quotes, where inner stands for a single quote.
+func quote(v, inner string) string { return "'" + strings.ReplaceAll(v, "'", inner) + "'" }
+
+// shellOf returns the shell of a name; of those not known, and of none, bash, whose words all but fish understand.
+func shellOf(name string) shell {
+	all := shells()
+	for _, s := range all {
+		if s.name == path.Base(name) {
+			return s
+		}
+	}
+	return all[0]
+}

@@ -1,0 +1,294 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/object"
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+func TestInstanceMetadata(t *testing.T) {
+	w := start(t, nil)
+	w1 := &cloudprovider.InstanceMetadata{
+		ProviderID:   "vsphere://" + w1UUID,
+		InstanceType: "vsphere-vm.cpu-2.mem-4gb.os-ubuntu",
+		NodeAddresses: []v1.NodeAddress{
+			{Type: v1.NodeHostName, Address: "w1"},
+			{Type: v1.NodeInternalIP, Address: "198.18.5.1"},
+			{Type: v1.NodeExternalIP, Address: "198.18.5.1"},
+		},
+		Region: "us", Zone: "us-west",
+	}
+	withIP := node("some-alias", "", "")
+	withIP.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "2001:db8::5"}}
+	annotated := node("some-alias", "", "")
+	annotated.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": "192.0.2.1, 198.18.5.1"}
+	labelled := node("some-alias", "", "")
+	labelled.Labels = map[string]string{v1.LabelHostname: "w1.example.org"}
+	for _, tc := range []struct {
+		name string
+		node *v1.Node
+	}{
+		{"provider id", node("some-alias", "vsphere://"+w1UUID, "")},
+		{"provider id in upper case, with blanks", node("some-alias", " VSPHERE://"+strings.ToUpper(w1UUID)+" ", "")},
+		{"provider id in the other byte order", node("some-alias", "vsphere://"+w1Swapped, "")},
+		{"provider id before anything else", node("eu1", "vsphere://"+w1UUID, eu1UUID)},
+		{"system uuid", node("some-alias", "", w1UUID)},
+		{"system uuid in upper case and the other byte order", node("some-alias", "", strings.ToUpper(w1Swapped))},
+		{"system uuid before the name", node("eu1", "", w1UUID)},
+		{"name", node("w1", "", "")},
+		{"name, with a uuid that nobody has", node("w1", "", unknown)},
+		{"name, with a uuid that is none", node("w1", "", "not a uuid")},
+		{"hostname label", labelled},
+		{"address", withIP},
+		{"provided address", annotated},
+		{"name that is an address", node("198.18.5.1", "", "")},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := w.InstanceMetadata(t.Context(), tc.node)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(w1, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	for _, tc := range []struct {
+		name string
+		node *v1.Node
+		want string
+	}{
+		{"unknown", node("nobody", "", unknown), "vm not found"},
+		{"foreign provider id", node("w1", "kind://docker/kind/w1", w1UUID), "not one of vsphere"},
+		{"empty provider id", node("w1", "vsphere://", w1UUID), `providerID "vsphere://"`},
+		{"no zone", node("u1", "", ""), `no tag of category "k8s-region" or "k8s-zone" on any of HostSystem "h2"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got, err := w.InstanceMetadata(t.Context(), tc.node); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, %v, want an error with %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// What must never have a node deleted is an error, whatever the node looks like.
+func TestInstanceExists(t *testing.T) {
+	w := start(t, nil)
+	for _, tc := range []struct {
+		name  string
+		node  *v1.Node
+		want  bool
+		error bool
+	}{
+		{"there", node("w1", "vsphere://"+w1UUID, ""), true, false},
+		{"there, other byte order", node("w1", "vsphere://"+w1Swapped, ""), true, false},
+		{"there, by name", node("w1", "", ""), true, false},
+		{"confirmed gone", node("w9", "vsphere://"+unknown, ""), false, false},
+		{"unknown without provider id", node("w9", "", unknown), false, true},
+		{"foreign", node("w9", "k3s://w9", unknown), false, true},
+		{"aws", node("w9", "aws:///eu-1a/i-0abc", unknown), false, true},
+		{"no uuid", node("w9", "vsphere://", ""), false, true},
+		{"broken uuid", node("w9", "vsphere://4201", ""), false, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := w.InstanceExists(t.Context(), tc.node)
+			if got != tc.want || (err != nil) != tc.error {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestShutdownAndDestroy(t *testing.T) {
+	w := start(t, nil)
+	n := node("w1", "vsphere://"+w1UUID, "")
+	shutdown := func(want bool) func() error {
+		return func() error {
+			got, err := w.InstanceShutdown(t.Context(), n)
+			if err == nil && got != want {
+				err = fmt.Errorf("got %v", got)
+			}
+			return err
+		}
+	}
+	eventually(t, "on", shutdown(false))
+	w.do(t, "/west/vm/w1", (*object.VirtualMachine).Suspend)
+	eventually(t, "suspended is shut down", shutdown(true))
+	w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOn)
+	eventually(t, "on again", shutdown(false))
+	w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOff)
+	eventually(t, "off is shut down", shutdown(true))
+	eventually(t, "no addresses from a guest that is off", func() error {
+		if _, err := w.InstanceMetadata(t.Context(), n); err == nil {
+			return errors.New("still some")
+		}
+		return nil
+	})
+	if exists, err := w.InstanceExists(t.Context(), n); err != nil || !exists {
+		t.Errorf("off: exists %v, %v", exists, err)
+	}
+	w.do(t, "/west/vm/w1", (*object.VirtualMachine).Destroy)
+	eventually(t, "gone", func() error {
+		exists, err := w.InstanceExists(t.Context(), n)
+		if err == nil && exists {
+			err = errors.New("exists")
+		}
+		return err
+	})
+	if _, err := w.InstanceShutdown(t.Context(), n); !errors.Is(err, inventory.ErrNotFound) {
+		t.Errorf("shutdown of a VM that is gone: %v", err)
+	}
+}
+
+// While one vCenter is out, nodes of the other are served, and nobody's absence is told.
+func TestOutage(t *testing.T) {
+	w := start(t, nil)
+	for _, state := range []gate.State{gate.Down, gate.Hung} {
+		w.gate(t, "eu", state)
+		eventually(t, "doubt", func() error {
+			if _, err := w.InstanceMetadata(t.Context(), node("eu1", "vsphere://"+eu1UUID, "")); err == nil {
+				return errors.New("eu1 still served")
+			}
+			return nil
+		})
+		began := time.Now()
+		if _, err := w.InstanceMetadata(t.Context(), node("w1", "", w1UUID)); err != nil {
+			t.Error(err)
+		}
+		// The name is that of a VM on the vCenter that answers, the UUID may be one on the other.
+		if _, err := w.InstanceMetadata(t.Context(), node("w2", "", unknown)); err == nil {
+			t.Error("bound by name although the VM of its UUID may be on the vCenter that is out")
+		}
+		for _, id := range []string{eu1UUID, unknown} {
+			n := node("x", "vsphere://"+id, "")
+			if exists, err := w.InstanceExists(t.Context(), n); exists || err == nil {
+				t.Errorf("%s: exists %v, %v, want an error", state, exists, err)
+			}
+			if _, err := w.InstanceShutdown(t.Context(), n); err == nil {
+				t.Errorf("%s: shutdown without an error", state)
+			}
+		}
+		if d := time.Since(began); d > 200*time.Millisecond {
+			t.Errorf("%s: answers took %s", state, d)
+		}
+		w.gate(t, "eu", gate.Up)
+		eventually(t, "recovered", func() error {
+			_, err := w.InstanceMetadata(t.Context(), node("eu1", "vsphere://"+eu1UUID, ""))
+			return err
+		})
+	}
+	eventually(t, "events", func() error {
+		if n := len(w.events(t, ReasonUnreachable)); n == 0 {
+			return errors.New("none about the outage")
+		}
+		return nil
+	})
+}
+
+// A wrong password in the Secret is told by an event without the password, deletes nothing, and is mended live.
+func TestWrongPassword(t *testing.T) {
+	w := start(t, func(s *v1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
+	n := node("eu1", "vsphere://"+eu1UUID, "")
+	if _, err := w.InstanceMetadata(t.Context(), n); !errors.Is(err, vcenter.ErrInvalidLogin) {
+		t.Errorf("got %v", err)
+	}
+	if exists, err := w.InstanceExists(t.Context(), n); exists || !errors.Is(err, vcenter.ErrInvalidLogin) {
+		t.Errorf("exists %v, %v", exists, err)
+	}
+	if _, err := w.InstanceMetadata(t.Context(), node("w1", "", "")); err != nil {
+		t.Errorf("a node on the other vCenter: %v", err)
+	}
+	var failed []v1.Event
+	eventually(t, "event", func() error {
+		if failed = w.events(t, ReasonLoginFailed); len(failed) == 0 {
+			return errors.New("none")
+		}
+		return nil
+	})
+	e := failed[0]
+	if e.InvolvedObject.Kind != "Secret" || e.InvolvedObject.Name != "creds" || e.Namespace != "kube-system" || e.Type != v1.EventTypeWarning {
+		t.Errorf("event about %+v in %s, %s", e.InvolvedObject, e.Namespace, e.Type)
+	}
+	if strings.Contains(e.Message, "hunter2") || !strings.Contains(e.Message, "vCenter eu (127.0.0.2)") {
+		t.Errorf("message %q", e.Message)
+	}
+	w.update(t, w.secret())
+	eventually(t, "recovered", func() error {
+		_, err := w.InstanceMetadata(t.Context(), n)
+		return err
+	})
+	eventually(t, "recovery event", func() error {
+		for _, e := range w.events(t, ReasonConnected) {
+			if strings.Contains(e.Message, "vCenter eu") {
+				return nil
+			}
+		}
+		return errors.New("none")
+	})
+}
+
+// A Secret that comes later, without or with the keys, is taken up by its watch.
+func TestSecretLate(t *testing.T) {
+	w := start(t, func(s *v1.Secret) { s.Data = map[string][]byte{"unrelated": nil} })
+	n := node("w1", "", "")
+	if _, err := w.InstanceMetadata(t.Context(), n); !errors.Is(err, vcenter.ErrNoCredentials) ||
+		!strings.Contains(err.Error(), "keys 127.0.0.1.username and 127.0.0.1.password are needed") {
+		t.Errorf("got %v", err)
+	}
+	w.update(t, w.secret())
+	eventually(t, "served", func() error {
+		_, err := w.InstanceMetadata(t.Context(), n)
+		return err
+	})
+}
+
+func TestConcurrent(t *testing.T) {
+	w := start(t, nil)
+	done := make(chan error)
+	for range 32 {
+		go func() {
+			var err error
+			for range 50 {
+				for _, n := range []*v1.Node{node("w1", "", ""), node("w2", "", ""), node("x", "vsphere://"+eu1UUID, "")} {
+					_, e := w.InstanceMetadata(context.Background(), n)
+					err = errors.Join(err, e)
+				}
+			}
+			done <- err
+		}()
+	}
+	for range 32 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The end of the stop channel leaves no session behind.
+func TestLogout(t *testing.T) {
+	w := start(t, nil)
+	w.stop()
+	var logouts int64
+	for _, v := range w.sim.VCenters() {
+		for _, s := range v.Gate().Stats() {
+			if s.Method == "Logout" {
+				logouts += s.Calls
+			}
+		}
+	}
+	if logouts != 2 {
+		t.Errorf("%d logouts, want 2", logouts)
+	}
+}

@@ -1,0 +1,220 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+const (
+	w1UUID    = "42010a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
+	w1Swapped = "3b0a0142-2d1c-5f4e-8071-92a3b4c5d6e7"
+	eu1UUID   = "42020a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
+	unknown   = "deadbeef-1c2d-4e5f-8071-92a3b4c5d6e7"
+)
+
+const zones = `
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: test}
+spec:
+  vcenters:
+    - name: us
+      datacenters:
+        - name: west
+          region: us
+          zone: us-west
+          clusters: [{name: c1, hosts: [{name: h1}]}]
+          vms:
+            - {name: w1, hostname: w1, uuid: ` + w1UUID + `, nics: [{addresses: [198.18.5.1/16, "2001:db8::5/64"]}]}
+            - {name: w2, hostname: w2}
+        - name: untagged
+          hosts: [{name: h2}]
+          vms: [{name: u1}]
+    - name: eu
+      datacenters:
+        - name: dc
+          region: eu
+          zone: eu-all
+          clusters: [{name: c1, hosts: [{name: h3}]}]
+          vms: [{name: eu1, uuid: ` + eu1UUID + `}]
+`
+
+// world is simulated vCenters, a fake API server with the credentials, and a provider between them.
+type world struct {
+	*Provider
+	sim  *sim.Simulation
+	ca   *cert.CA
+	k8s  *fake.Clientset
+	stop func()
+}
+
+// start runs all three for the time of the test; edit may change the Secret before the provider reads it.
+func start(t *testing.T, edit func(*v1.Secret)) *world {
+	t.Helper()
+	top, err := topology.Load("test.yaml", []byte(zones))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	if w.ca, err = cert.NewCA("test"); err != nil {
+		t.Fatal(err)
+	}
+	// Two addresses, since credentials are found by host.
+	if w.sim, err = sim.Start(t.Context(), sim.Options{
+		Topology: top, CA: w.ca, Dir: t.TempDir(), Addresses: []string{"127.0.0.1:0", "127.0.0.2:0"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		if err := w.sim.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	secret := w.secret()
+	if edit != nil {
+		edit(secret)
+	}
+	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: "other"}}
+	w.k8s = fake.NewClientset(secret, other)
+	if w.Provider, err = New(w.config(t), Options{CallTimeout: 500 * time.Millisecond, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = func() {
+		cancel()
+		w.Wait()
+	}
+	t.Cleanup(w.stop)
+	w.start(ctx, w.k8s)
+	return w
+}
+
+func (w *world) secret() *v1.Secret {
+	s := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
+	for _, v := range w.sim.VCenters() {
+		s.Data[v.Host()+".username"] = []byte(v.User())
+		s.Data[strings.ToUpper(v.Host()+".password")] = []byte(v.Password() + "\n")
+	}
+	return s
+}
+
+func (w *world) config(t *testing.T) *config.Config {
+	t.Helper()
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, w.ca.Cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "global: {secretName: creds, secretNamespace: kube-system, caFile: " + ca + ", ipFamily: [ipv4]}\n" +
+		"labels: {region: k8s-region, zone: k8s-zone}\nvcenter:\n"
+	for _, v := range w.sim.VCenters() {
+		text += fmt.Sprintf("  %s: {server: %s, port: %d}\n", v.Name(), v.Host(), v.Port())
+	}
+	cfg, err := config.Load("vsphere.conf", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func (w *world) update(t *testing.T, s *v1.Secret) {
+	t.Helper()
+	if _, err := w.k8s.CoreV1().Secrets(s.Namespace).Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) gate(t *testing.T, vcenter string, s gate.State) {
+	t.Helper()
+	v, _ := w.sim.VCenter(vcenter)
+	if err := v.Gate().Set(t.Context(), gate.Mode{State: s}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// do runs tasks on a VM of the first vCenter.
+func (w *world) do(t *testing.T, path string, steps ...func(*object.VirtualMachine, context.Context) (*object.Task, error)) {
+	t.Helper()
+	v := w.sim.VCenters()[0]
+	sc := soap.NewClient(v.URL(), false)
+	sc.DefaultTransport().TLSClientConfig = &tls.Config{RootCAs: w.ca.Pool()}
+	defer sc.CloseIdleConnections()
+	c, err := vim25.NewClient(t.Context(), sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.NewManager(c).Login(t.Context(), url.UserPassword(v.User(), v.Password())); err != nil {
+		t.Fatal(err)
+	}
+	vm, err := find.NewFinder(c).VirtualMachine(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps {
+		task, err := step(vm, t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := task.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// events returns the events of a reason so far.
+func (w *world) events(t *testing.T, reason string) []v1.Event {
+	t.Helper()
+	list, err := w.k8s.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []v1.Event
+	for _, e := range list.Items {
+		if e.Reason == reason {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+func eventually(t *testing.T, what string, cond func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if err = cond(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("not within 10 s: %s: %v", what, err)
+}
+
+func node(name, providerID, systemUUID string) *v1.Node {
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.NodeSpec{ProviderID: providerID},
+		Status:     v1.NodeStatus{NodeInfo: v1.NodeSystemInfo{SystemUUID: systemUUID}},
+	}
+}

@@ -1,0 +1,218 @@
+package e2e
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Every child may die at any time: it is started again, and the cluster is what it was.
+func TestKillChildren(t *testing.T) {
+	s := newHome(t).up("kill")
+	before := s.node("worker-west-1")
+	for _, name := range []string{"node/worker-west-1", "ccm", "control-plane"} {
+		t.Run(name, func(t *testing.T) {
+			s.killComponent(name)
+			s.await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
+		})
+	}
+	if after := s.node("worker-west-1"); after.ProviderID != before.ProviderID || !after.Created.Equal(before.Created) {
+		t.Errorf("the node is another after the crashes:\nbefore %+v\nafter  %+v", before, after)
+	}
+	if c := s.component("control-plane"); c.Restarts != 1 {
+		t.Errorf("control-plane was restarted %d times, want once", c.Restarts)
+	}
+}
+
+// A sandbox that is killed leaves no process; the next command leaves nothing at all.
+func TestKillSandbox(t *testing.T) {
+	h := newHome(t)
+	s := h.up("victim")
+	if err := syscall.Kill(s.status().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitNoProcesses()
+	r := h.try("--name", "victim", "status")
+	if r.code == 0 || !strings.Contains(r.err, "victim") {
+		t.Errorf("status of a killed sandbox: exit status %d\n%s", r.code, r.both())
+	}
+	h.checkNothingLeft()
+	// And the name is free.
+	h.up("victim", "single")
+}
+
+// Killed at a random moment of its boot, a sandbox leaves no process, and its name can be used at once.
+func TestKillWhileBooting(t *testing.T) {
+	h := newHome(t)
+	for range 5 {
+		after := time.Duration(rand.Int64N(int64(4 * time.Second)))
+		c := h.cmd("--name", "boot", "up")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after) // a random moment is the point
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		t.Logf("killed %s after its start", after)
+		h.awaitNoProcesses()
+		h.must("--name", "boot", "down")
+		h.checkNothingLeft()
+	}
+	h.up("boot", "single")
+}
+
+// awaitNoProcesses waits for the death of every process of this home.
+func (h *home) awaitNoProcesses() {
+	h.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for len(h.processes()) > 0 {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("still alive: %v", h.processes())
+		}
+		time.Sleep(20 * time.Millisecond) // the death of another's process can't be waited for
+	}
+}
+
+// Ctrl-C at every step of the boot ends it at once and cleanly.
+func TestInterruptAtEveryStep(t *testing.T) {
+	h := newHome(t)
+	for _, step := range []string{
+		"event log", "control API", "control plane", "vCenters", "inventory watch", "API server",
+		"node watch", "cloud config", "cloud controller manager", "nodes",
+	} {
+		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
+			c := h.cmd("--name", "ctrlc", "up")
+			w := &watcher{for_: "✓ " + step, seen: make(chan struct{})}
+			c.Stderr = w
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-w.seen:
+			case <-time.After(time.Minute):
+				t.Errorf("the step was not reached:\n%s", w.text())
+			}
+			if err := c.Process.Signal(os.Interrupt); err != nil {
+				t.Error(err)
+			}
+			begin := time.Now()
+			_ = c.Wait()
+			if code := c.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("exit status %d, want 130\n%s", code, w.text())
+			}
+			t.Logf("ended %.2fs after Ctrl-C", time.Since(begin).Seconds())
+			h.checkNothingLeft()
+		})
+	}
+}
+
+// watcher is a writer that tells when a text has been written.
+type watcher struct {
+	for_ string
+	seen chan struct{}
+
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	once sync.Once
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf.Write(p)
+	if strings.Contains(w.buf.String(), w.for_) {
+		w.once.Do(func() { close(w.seen) })
+	}
+	return len(p), nil
+}
+
+func (w *watcher) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+// In the foreground Ctrl-C is the way to end a sandbox that is up: that is no failure.
+func TestInterruptWhenReady(t *testing.T) {
+	h := newHome(t)
+	c := h.cmd("up", "single")
+	w := &watcher{for_: "Ctrl-C ends it", seen: make(chan struct{})}
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, w
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-w.seen:
+	case <-time.After(time.Minute):
+		t.Errorf("not ready:\n%s", w.text())
+	}
+	_ = c.Process.Signal(os.Interrupt)
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit status %d, want 0\n%s", code, w.text())
+	}
+	if !strings.HasPrefix(out.String(), "NAME") || strings.Count(out.String(), "vsphere://") == 0 {
+		t.Errorf("stdout is no node table:\n%s", out.String())
+	}
+	h.checkNothingLeft()
+}
+
+// Two sandboxes with different names work side by side; a second one of the same name is refused, with the way out.
+func TestTwoSandboxes(t *testing.T) {
+	h := newHome(t)
+	one, two := h.up("one", "single"), h.up("two", "single")
+	for _, s := range []*sandbox{one, two} {
+		nodes, err := s.client.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			if !well(n) {
+				t.Errorf("sandbox %s: %+v", s.name, n)
+			}
+		}
+	}
+	if a, b := one.status(), two.status(); a.Server == b.Server || a.VCenters[0].URL == b.VCenters[0].URL {
+		t.Errorf("they share an address: %s %s, %s %s", a.Server, a.VCenters[0].URL, b.Server, b.VCenters[0].URL)
+	}
+	r := h.try("--name", "one", "up", "single")
+	if r.code != 1 || !strings.Contains(r.err, "already running") || !strings.Contains(r.err, "try: ") {
+		t.Errorf("a second sandbox of the same name: exit status %d\n%s", r.code, r.both())
+	}
+	if !strings.Contains(h.must("list"), "two") {
+		t.Error("list does not show both")
+	}
+	h.must("--name", "one", "down")
+	r = h.try("--name", "one", "down")
+	if r.code != 0 || !strings.Contains(r.err, "nothing to do") {
+		t.Errorf("a second down: exit status %d\n%s", r.code, r.both())
+	}
+	if !well(two.node("worker-1")) {
+		t.Errorf("sandbox two suffered from the end of one: %+v", two.node("worker-1"))
+	}
+}
+
+// A state directory with a long path works: the sockets in it, whose paths the kernel limits, are made elsewhere.
+func TestLongStatePath(t *testing.T) {
+	h := newHome(t)
+	deep := filepath.Join(h.state, strings.Repeat("deep-", 12), strings.Repeat("deeper-", 12))
+	was := h.state
+	h.state = deep
+	s := h.up("long", "single")
+	if !well(s.node("worker-1")) {
+		t.Errorf("%+v", s.node("worker-1"))
+	}
+	h.must("down", "--all")
+	h.checkNothingLeft()
+	h.state = was
+	if err := os.RemoveAll(filepath.Join(was, strings.Repeat("deep-", 12))); err != nil {
+		t.Fatal(err)
+	}
+}

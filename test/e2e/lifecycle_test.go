@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+func itoa[T ~int | ~int32 | ~int64](n T) string { return fmt.Sprint(int64(n)) }
+
+// reaction is how long the cluster may take to notice that a node is gone, at the default speed of 10: grace 5 s, and
+// room for a busy machine.
+const reaction = 30 * time.Second
+
+func TestPowerOffAndOn(t *testing.T) {
+	s := newHome(t).up("power")
+	const name = "worker-west-1"
+	before := s.node(name)
+	s.vm("power-off", name)
+	s.await("NotReady", reaction, func() bool { return s.node(name).Ready == "Unknown" })
+	s.await("shutdown taint", reaction, func() bool { return tainted(s.node(name), taintShutdown) })
+	s.vm("power-on", name)
+	s.await("well again", reaction, func() bool { return well(s.node(name)) })
+	after := s.node(name)
+	if after.ProviderID != before.ProviderID || !slices.Equal(after.Addresses, before.Addresses) || !after.Created.Equal(before.Created) {
+		t.Errorf("the node came back as another:\nbefore %+v\nafter  %+v", before, after)
+	}
+	checkChain(s, name)
+}
+
+// checkChain wants the shutdown taint to be traced back, event by event, to the command.
+func checkChain(s *sandbox, name string) {
+	s.t.Helper()
+	bySeq := map[uint64]string{}
+	cause := map[uint64]uint64{}
+	var taint uint64
+	for _, e := range s.eventsSince(0, "") {
+		bySeq[e.Seq], cause[e.Seq] = e.Kind, e.Cause
+		if e.Kind == "node.tainted" && e.Object.Name == name && e.Message == "taint "+taintShutdown {
+			taint = e.Seq
+		}
+	}
+	var chain []string
+	for seq := taint; seq != 0; seq = cause[seq] {
+		chain = append(chain, bySeq[seq])
+	}
+	if len(chain) < 3 || chain[len(chain)-1] != "command.power-off" || !slices.Contains(chain, "vm.powered-off") {
+		s.t.Errorf("the shutdown taint's chain of causes is %v, want it to lead to command.power-off by vm.powered-off", chain)
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	s := newHome(t).up("suspend")
+	const name = "worker-east-1"
+	s.vm("suspend", name)
+	s.await("NotReady", reaction, func() bool { return s.node(name).Ready == "Unknown" })
+	s.await("shutdown taint", reaction, func() bool { return tainted(s.node(name), taintShutdown) })
+	pid := s.component("node/" + name).PID
+	s.vm("power-on", name)
+	s.await("well again", reaction, func() bool { return well(s.node(name)) })
+	if again := s.component("node/" + name).PID; again != pid || pid == 0 {
+		t.Errorf("the kubelet went on as process %d, was %d: a resumed guest does not boot", again, pid)
+	}
+}
+
+func TestHangAndReset(t *testing.T) {
+	s := newHome(t).up("hang")
+	const name = "worker-eu-1"
+	s.vm("hang", name)
+	s.await("NotReady", reaction, func() bool { return s.node(name).Ready == "Unknown" })
+	s.never("a VM that runs is called shut down", 5*time.Second, func() string {
+		if tainted(s.node(name), taintShutdown) {
+			return "shutdown taint"
+		}
+		return ""
+	})
+	s.vm("reset", name)
+	s.await("well again", reaction, func() bool { return well(s.node(name)) })
+}
+
+func TestDestroy(t *testing.T) {
+	s := newHome(t).up("destroy")
+	const name = "worker-eu-2"
+	s.vm("destroy", name, "--yes")
+	s.await("Node object gone", reaction, func() bool { return !s.node(name).Registered })
+	for _, n := range []string{"cp-1", "worker-west-1", "worker-east-1", "worker-east-2", "worker-eu-1"} {
+		if !well(s.node(n)) {
+			t.Errorf("node %s is not well: %+v", n, s.node(n))
+		}
+	}
+	if c := s.component("node/" + name); c.State != "stopped" || c.PID != 0 {
+		t.Errorf("its kubelet is %s, pid %d", c.State, c.PID)
+	}
+}
+
+func TestMove(t *testing.T) {
+	s := newHome(t).up("move")
+	const name = "worker-west-1"
+	hosts, err := s.client.Hosts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func() string {
+		vms, err := s.client.VMs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vms {
+			if v.Name == name {
+				return v.Host
+			}
+		}
+		return ""
+	}
+	from, to := at(), ""
+	for _, h := range hosts {
+		if h.Datacenter == "dcwest" && h.Name != from {
+			to = h.Name
+		}
+	}
+	s.vm("move", name, "--to", to)
+	s.await("on host "+to, reaction, func() bool { return at() == to })
+	s.never("a vMotion is noticed by the cluster", 6*time.Second, func() string {
+		if !well(s.node(name)) {
+			return fmt.Sprintf("%+v", s.node(name))
+		}
+		return ""
+	})
+}

@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// euNodes and usNodes are those of the default scenario, by vCenter.
+var (
+	usNodes = []string{"cp-1", "worker-west-1", "worker-east-1", "worker-east-2"}
+	euNodes = []string{"worker-eu-1", "worker-eu-2"}
+)
+
+// unwell names the first of the nodes that is not well.
+func (s *sandbox) unwell(names []string) string {
+	for _, n := range names {
+		if row := s.node(n); !well(row) {
+			return fmt.Sprintf("node %s: %+v", n, row)
+		}
+	}
+	return ""
+}
+
+// A vCenter that is down for a minute deletes no node and taints none of another vCenter's, although a VM of it dies
+// meanwhile; when it is back, that VM is known to be off.
+func TestVCenterOutage(t *testing.T) {
+	long(t)
+	s := newHome(t).up("outage")
+	s.run("vcenter", "down", "eu")
+	s.vm("power-off", "worker-eu-1") // at the console, so to speak
+	begin := s.last()
+	s.never("a node is deleted or another vCenter's node suffers", time.Minute, func() string {
+		if gone := s.eventsSince(begin, "node.deleted"); len(gone) > 0 {
+			return "deleted: " + gone[0].Object.Name
+		}
+		if n := s.node("worker-eu-1"); tainted(n, taintShutdown) {
+			return "shutdown taint on the word of a vCenter that cannot be asked"
+		}
+		return s.unwell(append([]string{"worker-eu-2"}, usNodes...))
+	})
+	// The living vCenter's nodes are looked after all the while.
+	s.vm("power-off", "worker-west-1")
+	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-west-1"), taintShutdown) })
+	s.run("vcenter", "up", "eu")
+	s.await("its own VM is known to be off", time.Minute, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
+	s.vm("power-on", "worker-eu-1")
+	s.vm("power-on", "worker-west-1")
+	s.await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
+}
+
+// A vCenter that accepts connections and never answers is no better than one that is down, and no worse.
+func TestHungVCenter(t *testing.T) {
+	s := newHome(t).up("hung")
+	s.run("vcenter", "hang", "eu")
+	s.vm("power-off", "worker-east-1")
+	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-east-1"), taintShutdown) })
+	s.run("vcenter", "up", "eu")
+	s.vm("power-on", "worker-east-1")
+	s.await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
+}
+
+// A cloud controller manager that starts while a vCenter is down serves the others, deletes nothing, and catches up.
+func TestVCenterDownWhenCCMStarts(t *testing.T) {
+	s := newHome(t).up("ccmstart")
+	s.run("vcenter", "down", "eu")
+	s.vm("power-off", "worker-eu-1")
+	s.await("NotReady", reaction, func() bool { return s.node("worker-eu-1").Ready == "Unknown" })
+	begin := s.last()
+	s.killComponent("ccm")
+	s.vm("power-off", "worker-east-1")
+	s.await("the living vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-east-1"), taintShutdown) })
+	s.await("the cloud controller manager says which vCenter it cannot reach", reaction, func() bool {
+		for _, e := range s.eventsSince(begin, "ccm.event") {
+			if strings.Contains(e.Message, "VCenterUnreachable") && strings.Contains(e.Message, "eu") {
+				return true
+			}
+		}
+		return false
+	})
+	s.never("a node is deleted on the word of nobody", 10*time.Second, func() string {
+		if gone := s.eventsSince(begin, "node.deleted"); len(gone) > 0 {
+			return gone[0].Object.Name
+		}
+		return ""
+	})
+	s.run("vcenter", "up", "eu")
+	s.await("caught up", time.Minute, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
+}
+
+// A wrong password is told in an Event that names the vCenter and not the password, deletes nothing, and is over when
+// the Secret is mended.
+func TestWrongPassword(t *testing.T) {
+	s := newHome(t).up("password")
+	access, err := s.client.Access(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(password string) {
+		for _, a := range access {
+			if a.VCenter == "eu" {
+				host := strings.Split(strings.TrimPrefix(a.URL, "https://"), ":")[0]
+				if password == "" {
+					password = a.Password
+				}
+				s.run("kubectl", "-n", "kube-system", "patch", "secret", "vsphere-cloud-secret", "--type=merge", "-p",
+					fmt.Sprintf(`{"data":{%q:%q}}`, host+".password", base64.StdEncoding.EncodeToString([]byte(password))))
+			}
+		}
+	}
+	begin := s.last()
+	set("certainly wrong")
+	s.killComponent("ccm")
+	s.await("a clear event", reaction, func() bool {
+		for _, e := range s.eventsSince(begin, "ccm.event") {
+			if strings.Contains(e.Message, "VCenterLoginFailed") && strings.Contains(e.Message, "eu") {
+				if strings.Contains(e.Message, "certainly wrong") {
+					t.Errorf("the event tells the password: %s", e.Message)
+				}
+				return true
+			}
+		}
+		return false
+	})
+	s.vm("power-off", "worker-eu-1")
+	s.vm("power-off", "worker-east-1")
+	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-east-1"), taintShutdown) })
+	s.never("a node is deleted for want of a password", 5*time.Second, func() string {
+		if gone := s.eventsSince(begin, "node.deleted"); len(gone) > 0 {
+			return gone[0].Object.Name
+		}
+		return ""
+	})
+	set("")
+	s.await("mended", reaction, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
+}
+
+// killComponent kills a child and waits until it has been started again.
+func (s *sandbox) killComponent(name string) {
+	s.t.Helper()
+	pid := s.component(name).PID
+	if pid == 0 {
+		s.t.Fatalf("component %s does not run", name)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		s.t.Fatal(err)
+	}
+	s.await(name+" started again", reaction, func() bool {
+		c := s.component(name)
+		return c.PID != 0 && c.PID != pid && c.State == "running"
+	})
+}
