@@ -43,7 +43,7 @@ e2e: build ## acceptance scripts and end-to-end tests, through the binary
 	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/... $(ARGS)
 
 bench: build ## measure boot, memory and reaction times; prints the table of docs/benchmarks.md
-	@hack/bench $(BIN)
+	@$(GO) run ./hack/bench -bin $(BIN) $(ARGS)
 
 lint: ## golangci-lint, where it is installed
 	golangci-lint run

@@ -39,6 +39,11 @@ func (s *Sandbox) steps() []step {
 
 // boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].
 func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error) {
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	s.mu.Lock()
+	s.abort = abort
+	s.mu.Unlock()
 	for n, st := range steps {
 		begin := time.Now()
 		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name})
@@ -48,6 +53,9 @@ func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error)
 			return st.start(ctx)
 		}()
 		if err != nil {
+			if crashed := (*crashError)(nil); errors.As(context.Cause(ctx), &crashed) {
+				err = crashed
+			}
 			if ctx.Err() == nil {
 				s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.name + ": " + err.Error()})
 			}
@@ -58,6 +66,24 @@ func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error)
 		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name, Done: true, Took: took})
 	}
 	return len(steps), nil
+}
+
+// crashError says that a child cannot be kept alive.
+type crashError struct{ text string }
+
+func (e *crashError) Error() string { return e.text }
+
+// bootCrashes is how often a child may crash in a boot: once is bad luck, and a boot that waits for a child that will
+// never live only hides the reason.
+const bootCrashes = 3
+
+// crashed ends a boot in which a child has crashed too often. Later a child may crash as often as it likes.
+func (s *Sandbox) crashed(times int, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase == api.Booting && times >= bootCrashes && s.abort != nil {
+		s.abort(&crashError{text})
+	}
 }
 
 // shutdown stops the first begun steps in reverse. Nothing that fails keeps the rest from being stopped.

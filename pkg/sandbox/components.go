@@ -67,9 +67,13 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 		e.Kind, e.Message = "child.stopped", ch.Name+": stopped"
 		c.journal(ch)
 	}
+	crashes := row.Restarts + 1
 	c.mu.Unlock()
 	if e.Kind != "" {
 		c.s.log.Append(e)
+	}
+	if ch.State == child.Exited {
+		c.s.crashed(crashes, e.Message)
 	}
 }
 

@@ -27,6 +27,7 @@ type Sandbox struct {
 	phase   api.Phase
 	at      Progress
 	readyAt time.Time
+	abort   context.CancelCauseFunc // ends the boot
 
 	asked chan struct{} // a stop was asked for through the API
 

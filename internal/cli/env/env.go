@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,8 +113,12 @@ func run(ctx context.Context, o *options) error {
 		})
 	}
 	var b strings.Builder
-	for _, v := range vars {
-		fmt.Fprintln(&b, sh.set(v.Name, v.Value))
+	for _, name := range Names() {
+		if i := slices.IndexFunc(vars, func(v Var) bool { return v.Name == name }); i >= 0 {
+			fmt.Fprintln(&b, sh.set(name, vars[i].Value))
+		} else { // of another vCenter, before
+			fmt.Fprintln(&b, sh.unset(name, ""))
+		}
 	}
 	if len(vcenters) > 1 && o.vcenter == "" {
 		fmt.Fprintf(&b, "# govc talks to vCenter %s; --vcenter chooses another: %s\n", vcenters[0], strings.Join(vcenters[1:], ", "))

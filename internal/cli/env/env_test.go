@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 func TestOptions(t *testing.T) {
@@ -67,6 +68,16 @@ func TestAShellUnderstandsIt(t *testing.T) {
 	}
 	if d := cmp.Diff("pa'ss", string(out)); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestOfTwoDatacentersNoneIsSet(t *testing.T) {
+	w := clitest.ZonesUSEU()
+	w.Datacenters = append(w.Datacenters, api.Datacenter{Name: "dceast", VCenter: "us", Path: "/dceast"})
+	e := clitest.NewEnv(clitest.Serve(t, w))
+	e.Run(t.Context(), NewCmdEnv(e.Deps, nil))
+	if !strings.Contains(e.Out.String(), "\nunset GOVC_DATACENTER\n") {
+		t.Errorf("got\n%s", e.Out)
 	}
 }
 

@@ -2,10 +2,8 @@ package get
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -80,13 +78,10 @@ func runKubeconfig(ctx context.Context, o *kubeconfigOptions) error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(s.Kubeconfig)
-	if s.Kubeconfig == "" || errors.Is(err, fs.ErrNotExist) {
-		return &report.Error{
-			Code: "unavailable", Message: fmt.Sprintf("sandbox %q has no kubeconfig yet", s.Name),
-			Try: command.Program + " wait --for=ready",
-		}
+	if err := kubeconfig.Check(s); err != nil {
+		return err
 	}
+	text, err := os.ReadFile(s.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -55,6 +56,9 @@ func boot(ctx context.Context, o *options) (err error) {
 	progress := newProgress(o.Streams.Err, o.Streams.ErrTTY())
 	defer progress.close()
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.topology.Count(), o.speed)
+	if len(o.topology.Nodes()) == 0 {
+		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
+	}
 	s := sandbox.New(sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Logger: logger,
 		Progress: progress.show,
@@ -135,7 +139,7 @@ func explain(o *options, err error) error {
 		e.Try = fmt.Sprintf("vsphere-sandbox status --name %s\nvsphere-sandbox down --name %[1]s\nvsphere-sandbox up --name another", o.name)
 	case errors.Is(err, syscall.EADDRINUSE):
 		e.Code, e.Message, e.Try = "port-in-use", "a port is taken by another program", "vsphere-sandbox up --api-port 0   # any free one"
-	case errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, syscall.ENOSPC), strings.Contains(err.Error(), syscall.ENOSPC.Error()): // a child can only tell in words
 		e.Code, e.Message, e.Try = "disk-full", "the disk of the state directory is full", "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere"
 	case errors.Is(err, fs.ErrPermission):
 		e.Code, e.Message, e.Try = "state-unwritable", "the state directory cannot be written", "export VSPHERE_SANDBOX_STATE=DIR that you may write"

@@ -1,0 +1,82 @@
+package archtest
+
+import "strings"
+
+// confinement keeps outside packages in a few places.
+type confinement struct {
+	imports []string
+	in      []string
+	// tests says that tests elsewhere may import them all the same.
+	tests bool
+	why   string
+}
+
+func confinements() []confinement {
+	return []confinement{
+		{
+			imports: []string{"k8s.io/kubernetes/..."},
+			in:      []string{"pkg/cluster/embedded/controlplane", "pkg/node/kubelet"},
+			why:     "it takes minutes to compile, keeps process-wide registries, and promises nobody a stable API",
+		},
+		{
+			imports: []string{"go.etcd.io/etcd/server/..."},
+			in:      []string{"pkg/cluster/embedded/controlplane"},
+			why:     "a database server belongs to the one process that is the control plane",
+		},
+		{
+			imports: []string{"github.com/vmware/govmomi/simulator/...", "github.com/vmware/govmomi/.../simulator/..."},
+			in:      []string{"pkg/sim/..."},
+			why:     "everything but pkg/sim speaks the vSphere API, so that a real vCenter can take the simulator's place",
+		},
+		{
+			imports: []string{"github.com/spf13/cobra/..."},
+			in:      []string{"internal/cli/...", "cmd/..."},
+			why:     "only the command line knows that it is a command line",
+		},
+		{
+			imports: []string{"k8s.io/kubectl/..."},
+			in:      []string{"internal/cli/kubectl/..."},
+			why:     "it is a program to be passed through, not a library to be built on",
+		},
+		{
+			imports: []string{"github.com/vmware/govmomi/cli/..."},
+			in:      []string{"internal/cli/govc/..."},
+			why:     "govc's commands register themselves in process-wide tables",
+		},
+		{
+			imports: []string{"sigs.k8s.io/kind/..."},
+			in:      []string{"pkg/cluster/kind/..."},
+			why:     "kind is one of several grounds, behind the same interface as the others",
+		},
+		{
+			imports: []string{
+				"charm.land/...", "github.com/charmbracelet/...",
+			},
+			in:  []string{"pkg/tui/..."},
+			why: "the terminal UI is one reader of the event log among others",
+		},
+		{
+			imports: []string{"testing", "testing/...", "net/http/httptest", "github.com/google/go-cmp/..."},
+			in:      []string{"internal/cli/clitest"},
+			tests:   true,
+			why:     "what only tests need is not linked into the program",
+		},
+	}
+}
+
+func checkConfined(m *Module) []Violation {
+	var found []Violation
+	for _, c := range confinements() {
+		for _, f := range m.Files {
+			if match(c.in, f.Dir) || f.Test && c.tests {
+				continue
+			}
+			for _, i := range f.Imports {
+				if match(c.imports, i.Path) {
+					found = append(found, violation(f, i, c.why, "imports %s, which stays in %s", i.Path, strings.Join(c.in, ", ")))
+				}
+			}
+		}
+	}
+	return found
+}

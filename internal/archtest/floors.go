@@ -1,0 +1,98 @@
+package archtest
+
+import "fmt"
+
+// floor is a layer of the module: what is on it imports lower floors, and otherwise only what is in its own tree.
+type floor struct {
+	number int
+	what   string
+	trees  []string // first-level trees; packages of one tree may import each other
+}
+
+// floors is the house. A package that is on none of them has to be given a place first.
+func floors() []floor {
+	return []floor{
+		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
+			"pkg/event/...", "pkg/topology/...", "scenarios",
+			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/instance",
+			"internal/iostreams", "internal/pace",
+		}},
+		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
+		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
+			"pkg/sim/...", "pkg/cluster/...", "pkg/node/...",
+		}},
+		{3, "one sandbox: puts the parts together and answers for them", []string{"pkg/sandbox/..."}},
+		{4, "what looks at a sandbox through its API and its events", []string{"pkg/tui/...", "pkg/scenario/..."}},
+		{5, "the program: it alone reads flags and writes to the terminal", []string{"internal/cli/...", "cmd/...", "test/..."}},
+	}
+}
+
+// sideways are the steps between trees of one floor.
+func sideways() []edge {
+	return []edge{
+		{"scenarios", "pkg/topology/...", "a scenario is a topology in a file"},
+		{"cmd/...", "internal/cli/...", "the program is its commands"},
+	}
+}
+
+// edge allows one import.
+type edge struct{ from, to, why string }
+
+func allowed(edges []edge, from, to string) bool {
+	for _, e := range edges {
+		if match([]string{e.from}, from) && match([]string{e.to}, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// place returns the floor and the tree of a package.
+func place(dir string) (f floor, tree string, ok bool) {
+	for _, f := range floors() {
+		for _, tree := range f.trees {
+			if match([]string{tree}, dir) {
+				return f, tree, true
+			}
+		}
+	}
+	return floor{}, "", false
+}
+
+func checkFloors(m *Module) []Violation {
+	var found []Violation
+	for _, f := range m.dirs() {
+		if _, _, ok := place(f.Dir); !ok {
+			found = append(found, Violation{
+				File: f.Path, What: fmt.Sprintf("package %s is on no floor", f.Dir),
+				Why: "every package has a place in the table of floors, so that somebody has thought about it",
+			})
+		}
+	}
+	for _, f := range m.Files {
+		if f.Test {
+			continue
+		}
+		own, tree, ok := place(f.Dir)
+		if !ok {
+			continue
+		}
+		for _, i := range f.Imports {
+			dir, ok := m.within(i.Path)
+			if !ok {
+				continue
+			}
+			other, otherTree, ok := place(dir)
+			switch {
+			case !ok, otherTree == tree, other.number < own.number, allowed(sideways(), f.Dir, dir):
+			case other.number == own.number:
+				found = append(found, violation(f, i, "trees of one floor do not know of each other",
+					"imports %s, which is on floor %d, too", dir, own.number))
+			default:
+				found = append(found, violation(f, i, fmt.Sprintf("a package imports only lower floors; floor %d is %s", own.number, own.what),
+					"on floor %d, imports %s of floor %d", own.number, dir, other.number))
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,99 @@
+package archtest
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// planned are packages that rules already speak of and that are not there yet.
+func planned() []string {
+	return []string{
+		"pkg/csi/...", "pkg/tui/...", "pkg/scenario/...", "pkg/cluster/kind/...", "test/...", "internal/cli",
+		"internal/cli/kubectl/...", "internal/cli/govc/...",
+	}
+}
+
+func repository(t *testing.T) *Module {
+	t.Helper()
+	m, err := Read(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestRepository is what the package is for.
+func TestRepository(t *testing.T) {
+	for _, v := range Check(repository(t)) {
+		t.Error(v)
+	}
+}
+
+// A rule about packages that nobody has is a rule that has rotted.
+func TestRulesSpeakOfPackagesThatExist(t *testing.T) {
+	dirs := repository(t).dirs()
+	for _, p := range patterns() {
+		if slices.Contains(planned(), p) {
+			continue
+		}
+		found := false
+		for dir := range dirs {
+			found = found || fits(p, dir)
+		}
+		if !found {
+			t.Errorf("%s: the rules name it, and there is no such package", p)
+		}
+	}
+}
+
+// patterns are all that the tables say of packages of this module.
+func patterns() []string {
+	var all []string
+	for _, f := range floors() {
+		all = append(all, f.trees...)
+	}
+	for _, e := range append(sideways(), upward()...) {
+		all = append(all, e.from, e.to)
+	}
+	for _, s := range seals() {
+		all = append(append(all, s.tree), s.imports...)
+	}
+	for _, c := range confinements() {
+		all = append(all, c.in...)
+	}
+	for _, l := range links() {
+		all = append(append(all, l.packages...), l.but...)
+	}
+	for _, r := range reservations() {
+		all = append(append(all, r.target), r.by...)
+	}
+	return all
+}
+
+// The Makefile leaves the race detector away from what links Kubernetes, and only from that.
+func TestMakefileKnowsTheHeavyPackages(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^HEAVY := (.*)$`).FindSubmatch(makefile)
+	if found == nil {
+		t.Fatal("Makefile: no HEAVY")
+	}
+	heavy, err := regexp.Compile(strings.ReplaceAll(string(found[1]), "$$", "$"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := repository(t)
+	g := newGraph(m)
+	for dir := range m.dirs() {
+		_, links := g.reaches(dir, link{never: []string{"k8s.io/kubernetes/..."}})
+		isTest := match([]string{"test/..."}, dir)
+		if got := heavy.MatchString(m.Path + "/" + dir); got != (links || isTest) {
+			t.Errorf("%s: links k8s.io/kubernetes: %t; in the Makefile's HEAVY: %t", dir, links, got)
+		}
+	}
+}

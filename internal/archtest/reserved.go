@@ -1,0 +1,46 @@
+package archtest
+
+// reservation names the only packages that may import one.
+type reservation struct {
+	target string
+	by     []string
+	why    string
+}
+
+func reservations() []reservation {
+	return []reservation{
+		{
+			"internal/cli/children", []string{"internal/cli", "cmd/..."},
+			"it links all of Kubernetes into whoever imports it",
+		},
+		{
+			"pkg/cluster/embedded/controlplane", []string{"internal/cli/children"},
+			"it runs in a process of its own; its parent knows it by its command line",
+		},
+		{
+			"pkg/node/kubelet", []string{"internal/cli/children"},
+			"it runs in a process of its own; its parent knows it by its command line",
+		},
+		{
+			"internal/cli/clitest", nil,
+			"it is for tests of commands",
+		},
+	}
+}
+
+func checkReserved(m *Module) []Violation {
+	var found []Violation
+	for _, r := range reservations() {
+		for _, f := range m.Files {
+			if f.Test || match(r.by, f.Dir) {
+				continue
+			}
+			for _, i := range f.Imports {
+				if dir, ok := m.within(i.Path); ok && dir == r.target {
+					found = append(found, violation(f, i, r.why, "imports %s", dir))
+				}
+			}
+		}
+	}
+	return found
+}

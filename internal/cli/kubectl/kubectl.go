@@ -1,0 +1,103 @@
+package kubectl
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubeconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+type options struct {
+	streams *iostreams.Streams
+	status  func(context.Context) (api.Status, error)
+	getenv  func(string) string
+	setenv  func(name, value string) error
+	release func()
+	main    func(*iostreams.Streams, []string) int
+
+	args []string
+}
+
+// NewCmdKubectl returns the command; runF, when not nil, runs in its place.
+func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	o := &options{
+		streams: d.Streams, getenv: d.Getenv, setenv: os.Setenv, main: Main, release: d.Release,
+		status: func(ctx context.Context) (api.Status, error) { return command.AskIt(ctx, d, (*api.Client).Status) },
+	}
+	if runF == nil {
+		runF = run
+	}
+	return &cobra.Command{
+		Use:   "kubectl [ARGUMENT]...",
+		Short: "Run the built-in kubectl against a sandbox",
+		Long: `Run the built-in kubectl with the administrator's kubeconfig of a sandbox.
+
+All arguments are kubectl's; --name stands before the word kubectl. Its exit
+status is kubectl's. Plugins are not looked for.`,
+		Example: `  vsphere-sandbox kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
+  vsphere-sandbox --name other kubectl describe node worker-1`,
+		DisableFlagParsing: true,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			o.args = args
+			return completion(cmd.Context(), o, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			return runF(cmd.Context(), o)
+		},
+	}
+}
+
+func run(ctx context.Context, o *options) error {
+	if err := o.aim(ctx); err != nil && needsCluster(o.args) {
+		return err
+	}
+	if o.release != nil {
+		o.release() // kubectl handles Ctrl-C itself where it must
+	}
+	if status := o.main(o.streams, o.args); status != 0 {
+		return report.Exit(status)
+	}
+	return nil
+}
+
+// aim points this process's environment at the sandbox: kubectl's config commands know no other way.
+func (o *options) aim(ctx context.Context) error {
+	s, err := o.status(ctx)
+	if err != nil {
+		return err
+	}
+	if err := kubeconfig.Check(s); err != nil {
+		return err
+	}
+	if err := o.setenv("KUBECONFIG", s.Kubeconfig); err != nil {
+		return err
+	}
+	// What kubectl remembers of an API server goes when the sandbox does: the next one may have the same port.
+	if o.getenv("KUBECACHEDIR") == "" && s.Dir != "" {
+		return o.setenv("KUBECACHEDIR", filepath.Join(s.Dir, "kubectl-cache"))
+	}
+	return nil
+}
+
+// needsCluster tells whether arguments make no sense without one.
+func needsCluster(args []string) bool {
+	if len(args) == 0 || slices.Contains(args, "-h") || slices.Contains(args, "--help") {
+		return false
+	}
+	switch args[0] {
+	case "help", "options", "completion", "kustomize":
+		return false
+	case "version":
+		return !slices.Contains(args, "--client") && !slices.Contains(args, "--client=true")
+	}
+	return true
+}
