@@ -14,6 +14,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/down"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/status"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/get"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubectl"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/govc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/list"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/version"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 )
@@ -39,7 +48,7 @@ func main() {
 	d := &command.Deps{Streams: iostreams.System(), Sandboxes: sb{}, Getenv: os.Getenv, Now: time.Now, Self: self}
 	root := &cobra.Command{Use: "vsphere-sandbox", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&d.NameFlag, "name", "", "")
-	root.AddCommand(children.NewCmdControlPlane(), children.NewCmdNode(), children.NewCmdCCM(), up.NewCmdUp(d, nil), down.NewCmdDown(d, nil))
+	root.AddCommand(children.NewCmdControlPlane(), children.NewCmdNode(), children.NewCmdCCM(), up.NewCmdUp(d, nil), down.NewCmdDown(d, nil), status.NewCmdStatus(d,nil), get.NewCmdGet(d), vm.NewCmdVM(d), vcenter.NewCmdVCenter(d), kubectl.NewCmdKubectl(d,nil), govc.NewCmdGovc(d,nil), env.NewCmdEnv(d,nil), list.NewCmdList(d,nil), version.NewCmdVersion(d,nil))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := root.ExecuteContext(ctx); err != nil {

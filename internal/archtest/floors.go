@@ -15,7 +15,7 @@ func floors() []floor {
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios",
 			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/instance",
-			"internal/iostreams", "internal/pace",
+			"internal/iostreams", "internal/pace", "internal/cli/nearest",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
@@ -23,7 +23,7 @@ func floors() []floor {
 		}},
 		{3, "one sandbox: puts the parts together and answers for them", []string{"pkg/sandbox/..."}},
 		{4, "what looks at a sandbox through its API and its events", []string{"pkg/tui/...", "pkg/scenario/..."}},
-		{5, "the program: it alone reads flags and writes to the terminal", []string{"internal/cli/...", "cmd/...", "test/..."}},
+		{5, "the program: it alone reads flags and writes to the terminal", []string{"internal/cli/...", "cmd/...", "test/...", "hack/...", "docs"}},
 	}
 }
 

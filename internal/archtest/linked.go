@@ -26,7 +26,7 @@ func links() []link {
 			why:   "all but the children and the program as a whole compile in seconds and are tested with the race detector",
 		},
 		{
-			packages: []string{"pkg/sandbox/api", "pkg/event", "pkg/sim/gate", "internal/pace", "internal/cert", "internal/child"},
+			packages: []string{"pkg/sandbox/api", "pkg/event", "pkg/sim/gate", "internal/pace", "internal/cert"},
 			why:      "a command that asks for status needs no simulator and no Kubernetes client; what everything stands on is light",
 		},
 		{
@@ -78,8 +78,11 @@ func newGraph(m *Module) graph {
 			g[f.Dir] = []reached{}
 		}
 		for _, i := range f.Imports {
-			dir, _ := m.within(i.Path)
-			g[f.Dir] = append(g[f.Dir], reached{f, i, dir})
+			r := reached{file: f, imported: i}
+			if dir, ok := m.within(i.Path); ok {
+				r.dir = dir
+			}
+			g[f.Dir] = append(g[f.Dir], r)
 		}
 	}
 	return g

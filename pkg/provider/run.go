@@ -37,6 +37,10 @@ func Run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	cloudConfig, err := config.LoadFile(cmd.ccm.KubeCloudShared.CloudProvider.CloudConfigFile)
+	if err != nil {
+		return err
+	}
 	logs.InitLogs()
 	defer logs.FlushLogs()
 	if err := logsapi.ValidateAndApply(cmd.logs, utilfeature.DefaultFeatureGate); err != nil {
@@ -47,10 +51,6 @@ func Run(ctx context.Context, args []string) error {
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
 	if err != nil {
 		return fmt.Errorf("ccm: %w", err)
-	}
-	cloudConfig, err := config.LoadFile(cmd.ccm.KubeCloudShared.CloudProvider.CloudConfigFile)
-	if err != nil {
-		return err
 	}
 	cmd.provider.Logger = slog.New(logr.ToSlogHandler(klog.Background()))
 	cloud, err := New(cloudConfig, cmd.provider)

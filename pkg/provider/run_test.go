@@ -42,12 +42,7 @@ func TestRunRefuses(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("global: {server: vc}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
-contexts: [{name: c, context: {cluster: c}}], current-context: c}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := Run(t.Context(), []string{"--cloud-config=" + conf, "--kubeconfig=" + kubeconfig, "--secure-port=0", "--leader-elect=false"})
+	err := Run(t.Context(), []string{"--cloud-config=" + conf})
 	if err == nil || !strings.Contains(err.Error(), "credentials are missing") {
 		t.Errorf("got %v", err)
 	}

@@ -83,10 +83,11 @@ func (s *secrets) follow(ctx context.Context, client kubernetes.Interface, runni
 
 // set takes over what the watch says of a Secret.
 func (s *secrets) set(ref config.SecretRef, o any, deleted bool) {
-	secret, ok := o.(*v1.Secret)
-	if !deleted && (!ok || secret.Name != ref.Name) {
-		return
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err != nil || key != ref.Namespace+"/"+ref.Name {
+		return // the field selector asked for no other, but that is for the server to honour
 	}
+	secret, ok := o.(*v1.Secret)
+	deleted = deleted || !ok
 	s.mu.Lock()
 	h := s.held[ref]
 	h.err = nil

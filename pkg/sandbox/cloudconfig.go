@@ -64,7 +64,7 @@ func (s *Sandbox) cloudConfig() ([]byte, error) {
 		running := s.watchedVCenter(vc.Name)
 		tenants[vc.Name] = map[string]any{"server": running.Host(), "port": running.Port(), "datacenters": dcs}
 	}
-	return yaml.Marshal(map[string]any{
+	conf := map[string]any{
 		"global": map[string]any{
 			"insecureFlag":    false,
 			"caFile":          s.vcenterCA(),
@@ -72,11 +72,25 @@ func (s *Sandbox) cloudConfig() ([]byte, error) {
 			"secretNamespace": cloudNamespace,
 		},
 		"vcenter": tenants,
-		"labels": map[string]any{
+	}
+	// With labels configured, a node whose VM has no tags is never initialized, here as upstream.
+	if s.zoned() {
+		conf["labels"] = map[string]any{
 			"region": s.opts.Topology.Spec.Categories.Region,
 			"zone":   s.opts.Topology.Spec.Categories.Zone,
-		},
-	})
+		}
+	}
+	return yaml.Marshal(conf)
+}
+
+// zoned tells whether the topology has regions and zones at all.
+func (s *Sandbox) zoned() bool {
+	for _, r := range s.opts.Topology.Nodes() {
+		if p := s.opts.Topology.Place(r); p.Region != "" && p.Zone != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // cloudConfigFile is where the cloud controller manager finds vsphere.conf.

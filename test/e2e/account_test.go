@@ -11,6 +11,7 @@ import (
 // The cloud controller manager runs under an account that may do what its roles say and nothing more; every other test
 // shows that this is enough.
 func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("rbac", "single")
 	const account = "--as=system:serviceaccount:kube-system:cloud-controller-manager"
 	for _, tc := range []struct {
@@ -43,6 +44,7 @@ func TestLeastPrivilege(t *testing.T) {
 
 // Nothing in a sandbox's directory is for anybody but its owner, and no log or event holds a password.
 func TestSecretsStayPrivate(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("secrets", "single")
 	access, err := s.client.Access(t.Context())
 	if err != nil {
@@ -80,6 +82,7 @@ func TestSecretsStayPrivate(t *testing.T) {
 
 // govc, ours and anybody's, lists the topology over TLS that verifies.
 func TestGovc(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("govc")
 	out := s.run("govc", "find", "/", "-type", "m")
 	for _, path := range []string{"/dcwest/vm/cp-1", "/dcwest/vm/worker-west-1", "/dceast/vm/worker-east-1", "/dceu/vm/worker-eu-1"} {

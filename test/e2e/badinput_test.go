@@ -28,6 +28,7 @@ const header = "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology\nmetadata: 
 // A topology that cannot be used is refused before anything is started, with file, line, path and a hint, and exit
 // status 2.
 func TestBadTopologies(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	// Registered after newHome's cleanup, so that the files are gone before it looks for leftovers.
 	for _, tc := range []struct {
@@ -67,6 +68,7 @@ func TestBadTopologies(t *testing.T) {
 
 // What else a person can get wrong on the command line.
 func TestBadUsage(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for _, tc := range []struct {
 		args []string
@@ -93,6 +95,7 @@ func TestBadUsage(t *testing.T) {
 
 // A topology without nodes is vCenters and an empty cluster, and a word about it.
 func TestNoNodes(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	path := h.write("plain.yaml", []byte(strings.Replace(header, "bad", "plain", 1)+
 		"spec:\n  vcenters:\n  - name: a\n    datacenters:\n    - name: dc\n      hosts: [{name: esx-1}]\n      vms:\n      - {name: vm}\n"))
@@ -107,6 +110,7 @@ func TestNoNodes(t *testing.T) {
 }
 
 func TestPortInUse(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,6 +125,7 @@ func TestPortInUse(t *testing.T) {
 }
 
 func TestUnwritableStateDirectory(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	if err := os.Chmod(h.state, 0o500); err != nil {
 		t.Fatal(err)
@@ -140,6 +145,7 @@ func TestUnwritableStateDirectory(t *testing.T) {
 
 // The disk fills up at some moment of the boot: it fails, says why, and leaves nothing running.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root to mount a small file system")
 	}
@@ -166,6 +172,7 @@ func TestDiskFull(t *testing.T) {
 
 // Help is for reading: every command has it, and it goes to stdout.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	r := h.try("--help")
 	if r.code != 0 || r.err != "" {

@@ -14,6 +14,7 @@ import (
 
 // Every child may die at any time: it is started again, and the cluster is what it was.
 func TestKillChildren(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("kill")
 	before := s.node("worker-west-1")
 	for _, name := range []string{"node/worker-west-1", "ccm", "control-plane"} {
@@ -32,6 +33,7 @@ func TestKillChildren(t *testing.T) {
 
 // A sandbox that is killed leaves no process; the next command leaves nothing at all.
 func TestKillSandbox(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	s := h.up("victim")
 	if err := syscall.Kill(s.status().PID, syscall.SIGKILL); err != nil {
@@ -49,6 +51,7 @@ func TestKillSandbox(t *testing.T) {
 
 // Killed at a random moment of its boot, a sandbox leaves no process, and its name can be used at once.
 func TestKillWhileBooting(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for range 5 {
 		after := time.Duration(rand.Int64N(int64(4 * time.Second)))
@@ -81,6 +84,7 @@ func (h *home) awaitNoProcesses() {
 
 // Ctrl-C at every step of the boot ends it at once and cleanly.
 func TestInterruptAtEveryStep(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	for _, step := range []string{
 		"event log", "control API", "control plane", "vCenters", "inventory watch", "API server",
@@ -140,6 +144,7 @@ func (w *watcher) text() string {
 
 // In the foreground Ctrl-C is the way to end a sandbox that is up: that is no failure.
 func TestInterruptWhenReady(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	c := h.cmd("up", "single")
 	w := &watcher{for_: "Ctrl-C ends it", seen: make(chan struct{})}
@@ -166,6 +171,7 @@ func TestInterruptWhenReady(t *testing.T) {
 
 // Two sandboxes with different names work side by side; a second one of the same name is refused, with the way out.
 func TestTwoSandboxes(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	one, two := h.up("one", "single"), h.up("two", "single")
 	for _, s := range []*sandbox{one, two} {
@@ -201,6 +207,7 @@ func TestTwoSandboxes(t *testing.T) {
 
 // A state directory with a long path works: the sockets in it, whose paths the kernel limits, are made elsewhere.
 func TestLongStatePath(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	deep := filepath.Join(h.state, strings.Repeat("deep-", 12), strings.Repeat("deeper-", 12))
 	was := h.state

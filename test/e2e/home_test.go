@@ -164,6 +164,6 @@ func (h *home) logTails() {
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-		h.t.Logf("%s:\n%s", path, strings.Join(lines[max(0, len(lines)-15):], "\n"))
+		h.t.Logf("%s:\n%s", path, strings.Join(lines[max(0, len(lines)-6):], "\n"))
 	}
 }

@@ -14,6 +14,7 @@ func itoa[T ~int | ~int32 | ~int64](n T) string { return fmt.Sprint(int64(n)) }
 const reaction = 30 * time.Second
 
 func TestPowerOffAndOn(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("power")
 	const name = "worker-west-1"
 	before := s.node(name)
@@ -51,6 +52,7 @@ func checkChain(s *sandbox, name string) {
 }
 
 func TestSuspendAndResume(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("suspend")
 	const name = "worker-east-1"
 	s.vm("suspend", name)
@@ -65,6 +67,7 @@ func TestSuspendAndResume(t *testing.T) {
 }
 
 func TestHangAndReset(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("hang")
 	const name = "worker-eu-1"
 	s.vm("hang", name)
@@ -80,6 +83,7 @@ func TestHangAndReset(t *testing.T) {
 }
 
 func TestDestroy(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("destroy")
 	const name = "worker-eu-2"
 	s.vm("destroy", name, "--yes")
@@ -95,6 +99,7 @@ func TestDestroy(t *testing.T) {
 }
 
 func TestMove(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("move")
 	const name = "worker-west-1"
 	hosts, err := s.client.Hosts(t.Context())

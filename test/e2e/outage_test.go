@@ -28,6 +28,7 @@ func (s *sandbox) unwell(names []string) string {
 // A vCenter that is down for a minute deletes no node and taints none of another vCenter's, although a VM of it dies
 // meanwhile; when it is back, that VM is known to be off.
 func TestVCenterOutage(t *testing.T) {
+	t.Parallel()
 	long(t)
 	s := newHome(t).up("outage")
 	s.run("vcenter", "down", "eu")
@@ -54,6 +55,7 @@ func TestVCenterOutage(t *testing.T) {
 
 // A vCenter that accepts connections and never answers is no better than one that is down, and no worse.
 func TestHungVCenter(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("hung")
 	s.run("vcenter", "hang", "eu")
 	s.vm("power-off", "worker-east-1")
@@ -65,6 +67,7 @@ func TestHungVCenter(t *testing.T) {
 
 // A cloud controller manager that starts while a vCenter is down serves the others, deletes nothing, and catches up.
 func TestVCenterDownWhenCCMStarts(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("ccmstart")
 	s.run("vcenter", "down", "eu")
 	s.vm("power-off", "worker-eu-1")
@@ -94,6 +97,7 @@ func TestVCenterDownWhenCCMStarts(t *testing.T) {
 // A wrong password is told in an Event that names the vCenter and not the password, deletes nothing, and is over when
 // the Secret is mended.
 func TestWrongPassword(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("password")
 	access, err := s.client.Access(t.Context())
 	if err != nil {

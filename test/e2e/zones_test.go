@@ -14,6 +14,7 @@ import (
 // Every scenario that comes with the program boots, and its nodes are what the topology says: zone by nearest tag,
 // providerID the VM's BIOS UUID, addresses those of the guest.
 func TestScenarios(t *testing.T) {
+	t.Parallel()
 	for _, name := range scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			want, err := scenarios.Load(name)
@@ -88,6 +89,7 @@ func checkNode(t *testing.T, n corev1.Node, ref topology.VMRef, place topology.P
 
 // The labels that people copy from the zones tutorial, read the way they read them.
 func TestZoneLabelsByDatacenter(t *testing.T) {
+	t.Parallel()
 	s := newHome(t).up("zones")
 	out := s.run("kubectl", "get", "nodes", "--no-headers",
 		"-o=custom-columns=N:.metadata.name,R:.metadata.labels.topology\\.kubernetes\\.io/region,Z:.metadata.labels.topology\\.kubernetes\\.io/zone")

@@ -7,6 +7,7 @@ package complete
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,13 @@ func Once(f Func) Func {
 	}
 }
 
+// Flag is f for the value of a flag, to which the arguments of the command are nothing.
+func Flag(f Func) Func {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return f(cmd, nil, typed)
+	}
+}
+
 // None completes nothing, not even file names.
 func None(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveNoFileComp
@@ -108,7 +116,7 @@ func live[T any](d *command.Deps, list func(*api.Client, context.Context) ([]T, 
 }
 
 func of(words func(context.Context) ([]string, error)) Func {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()
 		if ctx == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -119,7 +127,8 @@ func of(words func(context.Context) ([]string, error)) Func {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return slices.DeleteFunc(all, func(w string) bool { return slices.Contains(args, w) }),
-			cobra.ShellCompDirectiveNoFileComp
+		return slices.DeleteFunc(all, func(w string) bool {
+			return !strings.HasPrefix(w, typed) || slices.Contains(args, w)
+		}), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -63,12 +63,12 @@ vCenter is chosen.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.shell, "shell", "", "whose syntax: "+strings.Join(known, ", ")+" (default: that of $SHELL)")
-	f.StringVar(&o.vcenter, "vcenter", "", "the vCenter that govc is to talk to")
+	f.StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` that govc is to talk to")
 	f.BoolVar(&o.unset, "unset", false, "print what unsets the variables again")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.VCenters(d))
+	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Flag(complete.VCenters(d)))
 	return cmd
 }
 

@@ -57,9 +57,9 @@ directory.`,
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the vCenter to talk to")
+	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` to talk to")
 	// Cannot fail: the flag was added in the line above.
-	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.VCenters(d))
+	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Flag(complete.VCenters(d)))
 	return cmd
 }
 

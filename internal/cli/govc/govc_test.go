@@ -86,7 +86,7 @@ func TestWithoutASandbox(t *testing.T) {
 
 func TestAllOfGovcIsThere(t *testing.T) {
 	words, _ := completion(nil, nil, "")
-	for _, name := range []string{"find", "ls", "vm.info", "tags.ls", "volume.ls", "object.collect", "host.esxcli", "about"} {
+	for _, name := range []string{"find", "ls", "vm.info", "tags.ls", "volume.ls", "collect", "host.esxcli", "about"} {
 		if !slices.Contains(words, name) {
 			t.Errorf("there is no govc %s", name)
 		}

@@ -115,7 +115,7 @@ func TestRealKubectl(t *testing.T) {
 		status      int
 		out, errOut string
 	}{
-		{args: "version", out: "Server Version: v1.36.4"},
+		{args: "get --raw /version", out: `"gitVersion":"v1.36.4"`},
 		{args: "config current-context", out: "vsphere-sandbox-default"},
 		{args: "get --help", out: "kubectl get"},
 		{args: "get nodes --bogus", status: 1, errOut: "unknown flag: --bogus"},

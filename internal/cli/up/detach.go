@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
@@ -24,8 +25,11 @@ func detach(ctx context.Context, o *options) error {
 	}
 	defer r.Close()
 	args := []string{
-		"--name", o.name, "up", o.source, "--detached", "--output", o.format,
+		"--name", o.name, "up", o.source, "--detached",
 		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain),
+	}
+	if o.format != output.Plain {
+		args = append(args, "--output", o.format)
 	}
 	cmd := exec.Command(o.Self, args...)
 	cmd.Stdout, cmd.Stderr = o.Streams.Out, o.Streams.Err

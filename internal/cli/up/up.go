@@ -33,7 +33,7 @@ type options struct {
 
 // NewCmdUp returns the command; runF, when not nil, runs in its place.
 func NewCmdUp(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{Deps: d}
+	o := &options{Deps: d, format: output.Plain}
 	cmd := &cobra.Command{
 		Use:   "up [SCENARIO | FILE]",
 		Short: "Boot simulated vCenters and a Kubernetes cluster on their VMs",

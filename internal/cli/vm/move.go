@@ -14,13 +14,12 @@ import (
 // NewCmdMove returns the command; runF, when not nil, runs in its place.
 func NewCmdMove(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	cmd, o := newCmd(d, api.Move, "Move VMs to another host of their vCenter",
-		"Move VMs to another host of their vCenter, as vMotion does. The node stays as it\nis, even when its zone changes.", runF)
+		"Move VMs to another host of their vCenter, as vMotion does.", runF)
 	cmd.Use = "move VM... --to HOST"
 	cmd.Example = "  vsphere-sandbox vm move worker-1 --to esx-2"
-	cmd.Flags().StringVar(&o.host, "to", "", "the host to move them to (required)")
-	_ = cmd.RegisterFlagCompletionFunc("to", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return complete.Hosts(d)(cmd, nil, typed)
-	})
+	cmd.Flags().StringVar(&o.host, "to", "", "the `HOST` to move them to (required)")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("to", complete.Flag(complete.Hosts(d)))
 	return cmd
 }
 

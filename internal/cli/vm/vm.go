@@ -66,9 +66,9 @@ func newCmd(d *command.Deps, action api.VMAction, short, long string, runF func(
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the vCenter of the VMs, where names repeat")
+	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` of the VMs, where names repeat")
 	// Cannot fail: the flag was added in the line above.
-	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Once(complete.VCenters(d)))
+	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Flag(complete.VCenters(d)))
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
 	return cmd, o
 }

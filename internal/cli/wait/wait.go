@@ -73,7 +73,7 @@ standard error.`,
 			return runF(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringArrayVar(&texts, "for", nil, "the condition to wait for; several must hold at once")
+	cmd.Flags().StringArrayVar(&texts, "for", nil, "the `CONDITION` to wait for; several must hold at once")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait")
 	// Cannot fail: the flag was added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("for", completeFor(d))

@@ -32,7 +32,11 @@ func (m *member) setSync(synced bool, err error) {
 	if synced != m.synced {
 		close(m.changed)
 		m.changed = make(chan struct{})
-		m.log.Info("vcenter inventory", "synced", synced, "err", err)
+		if synced {
+			m.log.Info("vcenter inventory", "synced", true)
+		} else {
+			m.log.Warn("vcenter inventory", "synced", false, "err", err)
+		}
 	}
 	m.synced, m.lost = synced, err
 }

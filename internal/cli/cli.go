@@ -1,0 +1,43 @@
+// Package cli is the command line of the program: it hands every command what it needs, and is the one place that knows
+// them all. A command lives in the folder of its name; package root makes one tree of them.
+//
+// Floor 5, the top: it links everything.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/instances"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+)
+
+// Main runs the program with arguments, those after its name, and returns its exit status. The first Ctrl-C, TERM or
+// hang-up ends the command's context; the second has its ordinary effect.
+func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
+	self, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(streams.Err, "error: the path of this program is not known:", err)
+		return report.Failure
+	}
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, release := signal.NotifyContext(ctx, signals...)
+	defer release()
+	defer context.AfterFunc(ctx, release)()
+	d := &command.Deps{
+		Streams: streams, Sandboxes: instances.Instances{RootFunc: instance.Root}, Getenv: os.Getenv, Now: time.Now,
+		Self: self, Release: release,
+	}
+	return root.Execute(ctx, root.New(d, commands(d)), args, streams)
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/doctor"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/down"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/events"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/get"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/govc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubectl"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/list"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/status"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/version"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/wait"
+)
+
+// commands returns every command of the program: to add one, add a line.
+func commands(d *command.Deps) root.Commands {
+	return root.Commands{
+		Sandbox: []*cobra.Command{
+			up.NewCmdUp(d, nil),
+			down.NewCmdDown(d, nil),
+			list.NewCmdList(d, nil),
+			status.NewCmdStatus(d, nil),
+			wait.NewCmdWait(d, nil),
+		},
+		Inventory: []*cobra.Command{
+			get.NewCmdGet(d),
+			vm.NewCmdVM(d),
+			vcenter.NewCmdVCenter(d),
+		},
+		Watch: []*cobra.Command{
+			events.NewCmdEvents(d, nil),
+			logs.NewCmdLogs(d, nil),
+		},
+		Tools: []*cobra.Command{
+			kubectl.NewCmdKubectl(d, nil),
+			govc.NewCmdGovc(d, nil),
+			env.NewCmdEnv(d, nil),
+			doctor.NewCmdDoctor(d, nil),
+			version.NewCmdVersion(d, nil),
+		},
+		Hidden: []*cobra.Command{
+			children.NewCmdControlPlane(),
+			children.NewCmdNode(),
+			children.NewCmdCCM(),
+		},
+	}
+}

@@ -1,0 +1,99 @@
+// Package instances shows commands the sandboxes of the state directory.
+//
+// Floor 5: package instance does the work.
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+)
+
+// Instances implements [command.Sandboxes] on a state directory, which RootFunc names; instance.Root is the usual one.
+type Instances struct {
+	RootFunc func() (string, error)
+}
+
+// Root is the state directory.
+func (i Instances) Root() (string, error) { return i.RootFunc() }
+
+// List returns every sandbox below the state directory, by name.
+func (i Instances) List(context.Context) ([]command.Sandbox, error) {
+	root, err := i.RootFunc()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := instance.List(root)
+	if err != nil {
+		return nil, err
+	}
+	var list []command.Sandbox
+	for _, e := range entries {
+		dir, err := instance.Open(root, e.Name)
+		if err != nil {
+			continue // it ended a moment ago, or is in no state to be used
+		}
+		s := command.Sandbox{
+			Name: e.Name, Dir: dir.Path(), Socket: dir.SocketPath(), Running: e.Running, PID: e.PID,
+			StartedAt: e.Record.StartedAt, Scenario: e.Record.Scenario,
+		}
+		if s.PID == 0 {
+			s.PID = e.Record.PID
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// Logs returns the log files of a sandbox by component: logs/node/worker-1.log is that of node/worker-1.
+func (i Instances) Logs(name string) (map[string]string, error) {
+	root, err := i.RootFunc()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := instance.Open(root, name)
+	if err != nil {
+		return nil, err
+	}
+	logs := map[string]string{}
+	top := dir.Path("logs")
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".log") {
+			return err
+		}
+		rel, err := filepath.Rel(top, path)
+		logs[filepath.ToSlash(strings.TrimSuffix(rel, ".log"))] = path
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("logs: %w", err)
+	}
+	return logs, nil
+}
+
+// Reap removes what dead sandboxes left behind.
+func (i Instances) Reap(ctx context.Context) ([]string, error) {
+	root, err := i.RootFunc()
+	if err != nil {
+		return nil, err
+	}
+	reports, err := instance.ReapAll(ctx, root)
+	var lines []string
+	for _, r := range reports {
+		line := fmt.Sprintf("%s (%d processes ended)", r.Name, len(r.Killed))
+		if len(r.Spared) > 0 {
+			line += fmt.Sprintf("; %d processes are not certain to be its own and were left alone", len(r.Spared))
+		}
+		lines = append(lines, line)
+	}
+	return lines, err
+}

@@ -1,0 +1,131 @@
+package root
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+)
+
+// Commands are the commands, in the groups in which the help shows them.
+type Commands struct {
+	Sandbox, Inventory, Watch, Tools []*cobra.Command
+	// Hidden commands are for the program itself.
+	Hidden []*cobra.Command
+}
+
+const long = `A vSphere-backed Kubernetes cluster on a laptop: simulated vCenters, a Kubernetes
+control plane, nodes that are VMs, and the vSphere cloud controller manager.
+
+Exit status: 0 it worked; 1 it did not; 2 it was asked wrongly, and nothing was
+done; 3 it worked, and what was hoped for is not so; 4 this machine lacks what
+is needed; 130 interrupted. With -o json, errors are JSON on standard error.`
+
+// New returns the root command. It sets d.NameFlag from --name.
+func New(d *command.Deps, c Commands) *cobra.Command {
+	root := command.Group(&cobra.Command{
+		Use:   command.Program,
+		Short: "A vSphere-backed Kubernetes cluster on a laptop",
+		Long:  long,
+		Example: `  vsphere-sandbox up --detach
+  vsphere-sandbox get nodes
+  vsphere-sandbox vm power-off worker-1
+  vsphere-sandbox events --since 1m
+  vsphere-sandbox down`,
+		Version:          build.Version(),
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		TraverseChildren: true, // what stands before kubectl is ours, what stands behind it is kubectl's
+	})
+	const tools = "tools"
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"sandbox", "Sandbox:", c.Sandbox},
+		{"inventory", "Inventory:", c.Inventory},
+		{"watch", "Watch:", c.Watch},
+		{tools, "Tools:", c.Tools},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	for _, cmd := range c.Hidden {
+		cmd.Hidden = true
+		root.AddCommand(cmd)
+	}
+	root.PersistentFlags().StringVar(&d.NameFlag, "name", "",
+		"`NAME` of the sandbox (default: $"+command.NameEnv+", else the only one running, else \""+command.DefaultName+"\")")
+	// Cannot fail: the flag was added in the line above.
+	_ = root.RegisterFlagCompletionFunc("name", complete.Flag(complete.Sandboxes(d)))
+	root.SetCompletionCommandGroupID(tools)
+	root.SetHelpCommand(newHelp(tools))
+	root.SetUsageTemplate(usage)
+	root.SetVersionTemplate(command.Program + " {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	return root
+}
+
+// newHelp returns the help command; unlike cobra's own, it takes a topic that there is not for an error.
+func newHelp(group string) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]...",
+		Short:   "Print the help of a command",
+		Example: "  vsphere-sandbox help vm power-off",
+		GroupID: group,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			var words []string
+			if about, rest, err := cmd.Root().Traverse(args); err == nil && len(rest) == 0 {
+				for _, c := range about.Commands() {
+					if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) {
+						words = append(words, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
+				}
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Traverse(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return command.UnknownCommand(about, rest[0])
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
+
+// usage is cobra's own template, but for groups, of which it says only what can be typed.
+const usage = `Usage:{{if and .Runnable (not .HasAvailableSubCommands)}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND{{end}}{{if .Aliases}}
+
+Aliases:
+  {{.NameAndAliases}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$commands := .Commands}}{{if .Groups}}{{range $group := .Groups}}
+
+{{.Title}}{{range $commands}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{else}}
+
+Commands:{{range $commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Global flags:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+
+"{{.CommandPath}} COMMAND --help" tells more about a command.{{end}}
+`

@@ -1,0 +1,73 @@
+package provider
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+func secretNamed(name string, pairs ...string) *v1.Secret {
+	s := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string][]byte{}}
+	for i := 0; i < len(pairs); i += 2 {
+		s.Data[pairs[i]] = []byte(pairs[i+1])
+	}
+	return s
+}
+
+// A Secret is followed from absent over incomplete to complete, changed and deleted; every change is told, and no other
+// Secret is looked at.
+func TestSecrets(t *testing.T) {
+	ref := config.SecretRef{Namespace: "ns", Name: "creds"}
+	changes := make(chan config.SecretRef, 16)
+	s := newSecrets(slog.New(slog.DiscardHandler), func(r config.SecretRef) { changes <- r })
+	s.want(ref)
+	client := fake.NewClientset(secretNamed("other", "vc.example.username", "x", "vc.example.password", "x"))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	s.follow(ctx, client, &running)
+
+	expect := func(want vcenter.Credentials, problem string) {
+		t.Helper()
+		got, err := s.credentials(ctx, ref, "VC.example")
+		if got != want || (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("got %+v, %v; want %+v, %q", got, err, want, problem)
+		}
+	}
+	expect(vcenter.Credentials{}, "secret ns/creds: does not exist")
+
+	secrets := client.CoreV1().Secrets("ns")
+	if _, err := secrets.Create(ctx, secretNamed("creds", "vc.example.username", "u"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	expect(vcenter.Credentials{}, "keys VC.example.username and VC.example.password are needed")
+
+	full := secretNamed("creds", "vc.example.username", "u\n", "Vc.Example.Password", "p \r\n")
+	if _, err := secrets.Update(ctx, full, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	expect(vcenter.Credentials{User: "u", Password: "p "}, "")
+
+	for _, name := range []string{"other", "creds"} {
+		if err := secrets.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-changes
+	expect(vcenter.Credentials{}, "does not exist")
+	if len(changes) > 0 {
+		t.Errorf("%d more changes told", len(changes))
+	}
+}
