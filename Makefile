@@ -52,7 +52,7 @@ fmt: ## format
 	gofmt -w $$(git ls-files '*.go')
 
 golden: ## rewrite golden files; review the diff
-	$(GO) test ./pkg/topology/... ./internal/cli/... -update
+	$(GO) test ./pkg/topology/... ./internal/cli/... ./docs/... -update
 
 cross: ## compile for the other platforms
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox

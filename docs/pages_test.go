@@ -172,3 +172,52 @@ func TestDecisions(t *testing.T) {
 		}
 	}
 }
+
+// A test that a page names is there.
+func TestNamedTests(t *testing.T) {
+	there := map[string]bool{}
+	for _, root := range []string{"../pkg", "../internal", "../test"} {
+		err := filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			src, err := os.ReadFile(name)
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`).FindAllStringSubmatch(string(src), -1) {
+				there[m[1]] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range pages(t) {
+		for _, m := range regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(text, -1) {
+			if !there[m[1]] {
+				t.Errorf("%s names %s, which is no test", name, m[1])
+			}
+		}
+	}
+}
+
+// Versions that pages name are those that go.mod has.
+func TestVersions(t *testing.T) {
+	gomod, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := pages(t)["what-is-real.md"]
+	for module, name := range map[string]string{
+		"k8s.io/kubernetes":         "Kubernetes",
+		"go.etcd.io/etcd/server/v3": "etcd",
+		"github.com/vmware/govmomi": "govmomi",
+	} {
+		m := regexp.MustCompile(`(?m)^\t` + regexp.QuoteMeta(module) + ` (v\S+)`).FindSubmatch(gomod)
+		if m == nil {
+			t.Fatalf("go.mod: no %s", module)
+		}
+		if want := name + " " + string(m[1]); !strings.Contains(page, want) {
+			t.Errorf("what-is-real.md does not name %s", want)
+		}
+	}
+}

@@ -12,7 +12,7 @@ type boot struct {
 	node    *Node
 	time    time.Time // the VM's boot time that the process belongs to
 	process *child.Child
-	stopped bool // by SIGSTOP
+	state   Process // what the process is to be: Running, or stopped (SIGSTOP) as Paused or Hung
 }
 
 // follow does what the VM's present state asks for; false means to try again in a while.
@@ -32,14 +32,14 @@ func (b *boot) follow() bool {
 		}
 		return b.start(m)
 	}
-	if stop := m.Power == Suspended || hung; stop != b.stopped {
-		b.stopped = stop
-		if stop {
-			return b.signal(b.process.Suspend, map[bool]Process{true: Hung, false: Paused}[m.Power == On])
-		}
-		return b.signal(b.process.Resume, Running)
+	state := Running
+	switch {
+	case m.Power == Suspended:
+		state = Paused
+	case hung:
+		state = Hung
 	}
-	return true
+	return state == b.state || b.become(state)
 }
 
 func (b *boot) start(m Machine) bool {
@@ -48,7 +48,10 @@ func (b *boot) start(m Machine) bool {
 		b.node.opts.Notify(child.Change{Name: spec.Name, State: child.Exited, Err: err})
 		return false
 	}
-	b.time, b.stopped = m.BootTime, false
+	b.time, b.state = m.BootTime, Running
+	b.node.mu.Lock()
+	b.node.alive = Running
+	b.node.mu.Unlock()
 	b.process = child.Start(spec, b.note)
 	return true
 }
@@ -59,7 +62,7 @@ func (b *boot) note(c child.Change) {
 	n.mu.Lock()
 	switch c.State {
 	case child.Started:
-		n.process, n.pid = Running, c.PID
+		n.process, n.pid = n.alive, c.PID
 	case child.Restarting:
 		n.process, n.pid = Crashing, 0
 		n.count++
@@ -70,13 +73,23 @@ func (b *boot) note(c child.Change) {
 	n.opts.Notify(c)
 }
 
-func (b *boot) signal(send func() error, then Process) bool {
-	if err := send(); err != nil {
+// become stops the process, or lets it run on. One that is down after a crash is stopped from its next start on.
+func (b *boot) become(state Process) bool {
+	signal := b.process.Suspend
+	if state == Running {
+		signal = b.process.Resume
+	}
+	if signal() != nil {
 		return false // it crashed this moment; its supervisor starts it again
 	}
-	b.node.mu.Lock()
-	b.node.process = then
-	b.node.mu.Unlock()
+	b.state = state
+	n := b.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.alive = state
+	if n.pid != 0 {
+		n.process = state
+	}
 	return true
 }
 

@@ -38,6 +38,7 @@ type Node struct {
 	machine Machine
 	hung    bool
 	process Process
+	alive   Process // what process is while there is a pid: Running, Paused or Hung
 	pid     int
 	count   int // restarts after crashes, since the last boot
 

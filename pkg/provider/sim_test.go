@@ -100,7 +100,7 @@ func start(t *testing.T, edit func(*v1.Secret)) *world {
 	}
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: "other"}}
 	w.k8s = fake.NewClientset(secret, other)
-	if w.Provider, err = New(w.config(t), Options{CallTimeout: 500 * time.Millisecond, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: time.Second}); err != nil {
+	if w.Provider, err = New(w.config(t), Options{CallTimeout: 3 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -126,8 +126,7 @@ func (n *nodes) retire(ctx context.Context, m *machine) {
 func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 	name := strings.ToLower(nm.Hostname)
 	spec := child.Spec{Name: "node/" + name}
-	dir := n.s.opts.Dir.Path("nodes", name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(n.s.opts.Dir.Path("nodes", name, "kubelet"), 0o700); err != nil {
 		return spec, err
 	}
 	// The kubelet puts sockets there, whose paths the kernel limits.

@@ -105,7 +105,7 @@ func start(t *testing.T, edit func(*world, *inventory.Config)) *world {
 				defer w.mu.Unlock()
 				return vcenter.Credentials{User: v.User(), Password: w.passwords[v.Name()]}, nil
 			},
-			CallTimeout: 500 * time.Millisecond, MaxWait: time.Second,
+			CallTimeout: 3 * time.Second, MaxWait: time.Second,
 			Retry:      vcenter.Backoff{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond},
 			LoginRetry: vcenter.Backoff{Min: time.Hour, Max: time.Hour},
 		})

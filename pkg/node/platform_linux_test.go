@@ -1,0 +1,14 @@
+package node_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// isStopped tells whether a process is stopped by a signal.
+func isStopped(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(rest, "T")
+}
