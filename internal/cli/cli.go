@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/instances"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -39,5 +42,19 @@ func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
 		Streams: streams, Sandboxes: instances.Instances{RootFunc: instance.Root}, Getenv: os.Getenv, Now: time.Now,
 		Self: self, Release: release,
 	}
-	return root.Execute(ctx, root.New(d, commands(d)), args, streams)
+	return root.Execute(ctx, newRoot(d), args, streams)
+}
+
+// newRoot returns the root command with every command of the program.
+//
+// Packages of Kubernetes put flags that their own programs want (--version) into pflag's global set, and cobra adds that
+// set to every command. Ours are not to have them, while the commands that run those packages need the set as it was.
+func newRoot(d *command.Deps) *cobra.Command {
+	c := commands(d)
+	kubernetes := pflag.CommandLine
+	pflag.CommandLine = pflag.NewFlagSet(command.Program, pflag.ContinueOnError)
+	for _, cmd := range c.Hidden {
+		cmd.PreRun = func(*cobra.Command, []string) { pflag.CommandLine = kubernetes }
+	}
+	return root.New(d, c)
 }

@@ -18,6 +18,10 @@ type Record struct {
 	Scenario  string    `json:"scenario,omitempty"`
 	Ready     bool      `json:"ready"`
 
+	// Retained says that the sandbox has ended and left its directory to be
+	// looked at.
+	Retained bool `json:"retained,omitempty"`
+
 	// Extra is whatever else the sandbox wants to be known.
 	Extra json.RawMessage `json:"extra,omitempty"`
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,8 +54,8 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 		e.Kind, e.Message = "child.started", fmt.Sprintf("%s: started, pid %d", ch.Name, ch.PID)
 		c.journal(ch)
 	case child.Exited:
-		row.State, row.PID, row.Message = "backing-off", 0, exitText(ch)
-		e.Level, e.Kind, e.Message = event.Error, "child.exited", exitText(ch)
+		row.State, row.PID, row.Message = "backing-off", 0, exitText(ch, c.s.opts.Dir.Log(ch.Name))
+		e.Level, e.Kind, e.Message = event.Error, "child.exited", exitText(ch, c.s.opts.Dir.Log(ch.Name))
 		c.journal(ch)
 	case child.Restarting:
 		row.Restarts++
@@ -90,18 +89,6 @@ func (c *components) journal(ch child.Change) {
 	if err != nil {
 		c.s.opts.Logger.Error("journal", "component", ch.Name, "err", err)
 	}
-}
-
-// exitText says why a child is gone, with the end of its log, which usually knows.
-func exitText(ch child.Change) string {
-	text := ch.Name + ": exited"
-	if ch.Err != nil {
-		text = ch.Err.Error()
-	}
-	if n := len(ch.Tail); n > 0 {
-		text += ": " + strings.TrimSpace(ch.Tail[n-1])
-	}
-	return text
 }
 
 // all lists the components by name.

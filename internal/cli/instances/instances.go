@@ -80,20 +80,37 @@ func (i Instances) Logs(name string) (map[string]string, error) {
 	return logs, nil
 }
 
-// Reap removes what dead sandboxes left behind.
+// Reap removes what dead sandboxes left behind, but for those that were asked to leave it.
 func (i Instances) Reap(ctx context.Context) ([]string, error) {
 	root, err := i.RootFunc()
 	if err != nil {
 		return nil, err
 	}
-	reports, err := instance.ReapAll(ctx, root)
+	entries, err := instance.List(root)
+	if err != nil {
+		return nil, err
+	}
 	var lines []string
-	for _, r := range reports {
-		line := fmt.Sprintf("%s (%d processes ended)", r.Name, len(r.Killed))
+	var errs []error
+	for _, e := range entries {
+		if e.Running || e.Record.Retained {
+			continue
+		}
+		r, err := instance.Reap(ctx, root, e.Name)
+		var running instance.ErrRunning
+		var gone instance.ErrNotFound
+		if errors.As(err, &running) || errors.As(err, &gone) {
+			continue // somebody else was faster
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		line := fmt.Sprintf("%s (%d processes ended)", e.Name, len(r.Killed))
 		if len(r.Spared) > 0 {
 			line += fmt.Sprintf("; %d processes are not certain to be its own and were left alone", len(r.Spared))
 		}
 		lines = append(lines, line)
 	}
-	return lines, err
+	return lines, errors.Join(errs...)
 }

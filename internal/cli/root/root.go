@@ -64,6 +64,7 @@ func New(d *command.Deps, c Commands) *cobra.Command {
 		"`NAME` of the sandbox (default: $"+command.NameEnv+", else the only one running, else \""+command.DefaultName+"\")")
 	// Cannot fail: the flag was added in the line above.
 	_ = root.RegisterFlagCompletionFunc("name", complete.Flag(complete.Sandboxes(d)))
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return tidy(cmd, d) }
 	root.SetCompletionCommandGroupID(tools)
 	root.SetHelpCommand(newHelp(tools))
 	root.SetUsageTemplate(usage)

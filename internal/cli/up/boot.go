@@ -107,8 +107,8 @@ func leave(o *options, dir *instance.Dir, err error) error {
 	if err == nil || !o.retain {
 		return dir.Remove()
 	}
-	fmt.Fprintf(o.Streams.Err, "kept for you to look at: %s\n", dir.Path())
-	return dir.Close()
+	fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", dir.Path())
+	return errors.Join(dir.WriteRecord(instance.Record{Name: o.name, Scenario: o.topology.Metadata.Name, Retained: true}), dir.Close())
 }
 
 // announce shows what has come up.

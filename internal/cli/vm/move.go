@@ -29,7 +29,7 @@ func (o *options) validate() error {
 	case o.action == api.Move && o.host == "":
 		return report.UsageError(command.Program+" get hosts", "move needs --to HOST")
 	case o.action == api.Destroy && !o.yes && !o.streams.Interactive():
-		return report.UsageError("--yes", "destroy asks first, and there is nobody to ask")
+		return report.UsageError("add --yes", "destroy asks first, and there is nobody to ask")
 	}
 	return nil
 }

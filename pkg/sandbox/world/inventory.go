@@ -183,6 +183,11 @@ func (i *Inventory) nearest(r ref, tags map[ref]string) string {
 	return ""
 }
 
+// place is the region and the zone of r, each by the nearest tag.
+func (i *Inventory) place(r ref) (region, zone string) {
+	return i.nearest(r, i.tags.Region), i.nearest(r, i.tags.Zone)
+}
+
 func compareOr(first, second int) int {
 	if first != 0 {
 		return first

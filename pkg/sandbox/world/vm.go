@@ -72,13 +72,11 @@ func (i *Inventory) vm(r ref) VM {
 			}
 		}
 	}
-	// A VM is in the zone of the host that it runs on; a tag of the VM's own folders is what is left when the host has
-	// none, as in the cloud provider.
-	if v.Region = i.nearest(host, i.tags.Region); v.Region == "" {
-		v.Region = i.nearest(r, i.tags.Region)
-	}
-	if v.Zone = i.nearest(host, i.tags.Zone); v.Zone == "" {
-		v.Zone = i.nearest(r, i.tags.Zone)
+	// A VM is in the region and zone of the host that it runs on; those of the VM's own folders are what is left when the
+	// host has not both. As in the cloud provider, one of these and one of those make no pair.
+	v.Region, v.Zone = i.place(host)
+	if region, zone := i.place(r); (v.Region == "" || v.Zone == "") && (region != "" && zone != "" || v.Region+v.Zone == "") {
+		v.Region, v.Zone = region, zone
 	}
 	return v
 }

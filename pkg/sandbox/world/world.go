@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -89,16 +90,20 @@ func (w *World) Datacenters() []api.Datacenter {
 // Nodes lists every node joined with its VM: first those of VMs, in the VMs' order, then nodes of which no VM is known.
 func (w *World) Nodes() []api.Node {
 	w.mu.RLock()
-	nodes := make(map[string]*corev1.Node, len(w.nodes))
+	nodes := maps.Clone(w.nodes)
+	w.mu.RUnlock()
 	byUUID := map[string]*corev1.Node{}
-	for name, n := range w.nodes {
-		nodes[name] = n
-		byUUID[strings.ToLower(n.Status.NodeInfo.SystemUUID)] = n
-		if _, id, ok := strings.Cut(n.Spec.ProviderID, "://"); ok {
-			byUUID[strings.ToLower(id)] = n
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		if id := nodes[name].Status.NodeInfo.SystemUUID; id != "" {
+			byUUID[strings.ToLower(id)] = nodes[name]
 		}
 	}
-	w.mu.RUnlock()
+	// What the cloud controller manager has found counts more than what the kubelet says of itself.
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		if _, id, _ := strings.Cut(nodes[name].Spec.ProviderID, "://"); id != "" {
+			byUUID[strings.ToLower(id)] = nodes[name]
+		}
+	}
 
 	var rows []api.Node
 	for _, v := range w.VMs() {

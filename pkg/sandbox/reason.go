@@ -1,0 +1,64 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+)
+
+// exitText says why a child is gone: how it exited, and what its log says of that.
+func exitText(ch child.Change, log string) string {
+	text := ch.Name + ": exited"
+	if ch.Err != nil {
+		text = ch.Err.Error()
+	}
+	if why := reason(tail(log)); why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// reason finds the last words of a program in the end of its log: what it panicked with, or its last line. A zap logger
+// that panics (etcd's) writes the error on the line before.
+func reason(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		for _, prefix := range []string{"panic: ", "fatal error: "} {
+			words, ok := strings.CutPrefix(lines[i], prefix)
+			if !ok {
+				continue
+			}
+			var entry struct{ Level, Msg, Error string }
+			if i > 0 && json.Unmarshal([]byte(lines[i-1]), &entry) == nil && entry.Error != "" {
+				return entry.Msg + ": " + entry.Error
+			}
+			return words
+		}
+	}
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// tailBytes is how much of a log is read: more than the stacks of all goroutines of a panic take.
+const tailBytes = 256 << 10
+
+// tail returns the end of a file, "" when it cannot be read.
+func tail(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
+		if _, err := f.Seek(-tailBytes, io.SeekEnd); err != nil {
+			return ""
+		}
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
