@@ -19,6 +19,9 @@ import (
 
 // act does something to a VM through its vCenter's API, and returns when the vCenter reports it done.
 func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
+	if err := s.built(); err != nil {
+		return api.Done{}, err
+	}
 	vm, err := findVM(s.world.VMs(), r)
 	if err != nil {
 		return api.Done{}, err
@@ -96,7 +99,8 @@ func move(ctx context.Context, vm *object.VirtualMachine, v world.VM, r api.VMRe
 		return "", &api.Error{Code: "invalid", Message: fmt.Sprintf("vm %q: move: no host named", v.Name), Try: "vm move " + v.Name + " --to HOST"}
 	}
 	finder := find.NewFinder(vm.Client())
-	dc, err := finder.Datacenter(ctx, v.Path[:strings.Index(v.Path, "/vm/")])
+	dcPath, _, _ := strings.Cut(v.Path, "/vm/")
+	dc, err := finder.Datacenter(ctx, dcPath)
 	if err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
@@ -28,7 +29,7 @@ func findVM(vms []world.VM, r api.VMRequest) (world.VM, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return world.VM{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vm %q: no such VM", r.VM), Try: "vsphere-sandbox get vms"}
+		return world.VM{}, noSuchVM(vms, r)
 	}
 	names := make([]string, len(found))
 	for i, v := range found {
@@ -39,4 +40,19 @@ func findVM(vms []world.VM, r api.VMRequest) (world.VM, error) {
 		Message: fmt.Sprintf("vm %q: there are %d: %s", r.VM, len(found), strings.Join(names, ", ")),
 		Try:     "name it as one of these, or add --vcenter",
 	}
+}
+
+// noSuchVM says so, with the name that was perhaps meant.
+func noSuchVM(vms []world.VM, r api.VMRequest) error {
+	var names []string
+	for _, v := range vms {
+		if r.VCenter == "" || v.VCenter == r.VCenter {
+			names = append(names, v.Name)
+		}
+	}
+	message := fmt.Sprintf("vm %q: no such VM", r.VM)
+	if near := nearest.Of(r.VM, names); near != "" {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return &api.Error{Code: "not-found", Message: message, Try: "vsphere-sandbox get vms"}
 }

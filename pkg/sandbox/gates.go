@@ -11,11 +11,8 @@ import (
 
 // setGate changes what clients get of a vCenter. The sandbox's own connection is not affected.
 func (s *Sandbox) setGate(ctx context.Context, r api.GateRequest) (api.Done, error) {
-	s.mu.Lock()
-	booted := s.world != nil
-	s.mu.Unlock()
-	if !booted {
-		return api.Done{}, &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet"}
+	if err := s.built(); err != nil {
+		return api.Done{}, err
 	}
 	vc := s.watchedVCenter(r.VCenter)
 	if vc == nil {
@@ -31,10 +28,7 @@ func (s *Sandbox) setGate(ctx context.Context, r api.GateRequest) (api.Done, err
 // vcenterRows describes the vCenters in topology order.
 func (s *Sandbox) vcenterRows() []api.VCenter {
 	rows := []api.VCenter{}
-	s.mu.Lock()
-	booted := s.world != nil
-	s.mu.Unlock()
-	if !booted {
+	if s.built() != nil {
 		return rows
 	}
 	for _, vc := range s.vcenters {
@@ -53,12 +47,15 @@ func (s *Sandbox) vcenterRows() []api.VCenter {
 }
 
 // access tells how to log in to each vCenter.
-func (s *Sandbox) access() []api.Access {
+func (s *Sandbox) access() (any, error) {
+	if err := s.built(); err != nil {
+		return nil, err
+	}
 	rows := []api.Access{}
 	for _, vc := range s.vcenters {
 		rows = append(rows, api.Access{
 			VCenter: vc.Name(), URL: vc.URL().String(), User: vc.User(), Password: vc.Password(), CAFile: s.vcenterCA(),
 		})
 	}
-	return rows
+	return rows, nil
 }

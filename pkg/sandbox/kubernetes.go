@@ -69,7 +69,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	}
 	if old.Name == "" {
 		s.markControlPlane(n)
-		note("node.registered", event.Info, "registered, %s", strings.Join(taintKeys(n), ", "))
+		note("node.registered", event.Info, "%s", strings.Join(append([]string{"registered"}, taintKeys(n)...), ", "))
 	}
 	if was, is := world.Ready(old), world.Ready(n); was != is {
 		switch is {

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -189,8 +192,8 @@ func (n *nodes) behind(node string) bound {
 // hang stops the guest of a VM; false when it does not run.
 func (n *nodes) hang(v world.VM) bool {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	m := n.vms[vmKey{v.VCenter, v.Ref}]
-	n.mu.Unlock()
 	return m != nil && m.node != nil && m.node.Hang()
 }
 
@@ -236,7 +239,7 @@ func (s *Sandbox) waitInitialized(ctx context.Context) error {
 				continue
 			}
 			total++
-			if !n.Registered || !n.Initialized || n.Ready != "True" {
+			if !n.Registered || !n.Initialized || n.Ready != "True" || notReady(n) {
 				waiting = append(waiting, n.Name)
 			}
 		}
@@ -250,6 +253,12 @@ func (s *Sandbox) waitInitialized(ctx context.Context) error {
 		}
 		seq = events[len(events)-1].Seq
 	}
+}
+
+// notReady tells whether a node still has the taint that the node lifecycle controller takes away a moment after the
+// node has become ready.
+func notReady(n api.Node) bool {
+	return slices.ContainsFunc(n.Taints, func(t string) bool { return strings.HasPrefix(t, corev1.TaintNodeNotReady+":") })
 }
 
 // lastEvent returns the Seq of the newest recent event that match likes, 0 when there is none.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
@@ -84,6 +85,7 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		if ready != nil {
 			ready()
 		}
+		trim.AfterBoot()
 		<-ctx.Done()
 	} else if cause := context.Cause(ctx); cause != nil {
 		err = cause // it failed because it was told to end

@@ -68,7 +68,7 @@ func (s *Sandbox) routes() http.Handler {
 	}))
 	mux.Handle("GET /v1/nodes", s.listing(func() any { return s.world.Nodes() }))
 	mux.Handle("GET /v1/zones", s.listing(func() any { return s.world.Zones() }))
-	mux.Handle("GET /v1/access", answer(func(context.Context) (any, error) { return s.access(), nil }))
+	mux.Handle("GET /v1/access", answer(func(context.Context) (any, error) { return s.access() }))
 	mux.HandleFunc("GET /v1/events", s.streamEvents)
 	mux.Handle("POST /v1/vm", request(s.act))
 	mux.Handle("POST /v1/gate", request(s.setGate))
@@ -89,15 +89,23 @@ func (s *Sandbox) routes() http.Handler {
 // listing answers with what the world shows, once there is one.
 func (s *Sandbox) listing(rows func() any) http.Handler {
 	return answer(func(ctx context.Context) (any, error) {
-		s.mu.Lock()
-		booted := s.world != nil
-		s.mu.Unlock()
-		if !booted {
-			return nil, &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
+		if err := s.built(); err != nil {
+			return nil, err
 		}
 		s.refreshTags(ctx)
 		return rows(), nil
 	})
+}
+
+// built returns an error as long as there are no vCenters. What the boot sets before the world may be read once there is
+// a world.
+func (s *Sandbox) built() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.world == nil {
+		return &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
+	}
+	return nil
 }
 
 // answer makes a handler of a function that returns what is to be sent.

@@ -20,6 +20,9 @@ func TestKillChildren(t *testing.T) {
 	for _, name := range []string{"node/worker-west-1", "ccm", "control-plane"} {
 		t.Run(name, func(t *testing.T) {
 			s.killComponent(name)
+			s.await("the API server answers", time.Minute, func() bool {
+				return s.try("--name", s.name, "kubectl", "get", "--raw", "/readyz", "--request-timeout=5s").out == "ok"
+			})
 			s.await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
 		})
 	}

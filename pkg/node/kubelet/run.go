@@ -3,16 +3,20 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	"k8s.io/kubernetes/pkg/kubelet/cm"
 	"k8s.io/kubernetes/pkg/kubemark"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
+
+// trimAfter is when a kubelet has registered, and needs no more of what it started with.
+const trimAfter = 5 * time.Second
 
 // Run is a kubelet from registration until ctx ends. Like a machine that loses power it says no good-bye: what the
 // cluster makes of its silence is what a sandbox is there to show.
@@ -40,11 +44,16 @@ func Run(ctx context.Context, cfg node.Config) error {
 		return err
 	}
 	runtime, images := newRuntime(ctx)
-	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newMachine(cfg), images, runtime, cm.NewStubContainerManager())
+	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newMachine(cfg), images, runtime, newContainers())
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
 	}
-	<-ctx.Done()
+	select {
+	case <-time.After(trimAfter):
+		trim.AfterBoot()
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
 	return nil
 }

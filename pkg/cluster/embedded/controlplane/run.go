@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
@@ -34,6 +36,7 @@ func Run(ctx context.Context, cfg embedded.Config) error {
 		}
 		g.Go(func() error { return part("kube-controller-manager", runControllerManager(ctx, cfg)) })
 		g.Go(func() error { return part("kube-scheduler", runScheduler(ctx, cfg)) })
+		trimLater(ctx)
 		return nil
 	})
 
@@ -51,6 +54,18 @@ func Run(ctx context.Context, cfg embedded.Config) error {
 		return err
 	case <-time.After(stopGrace):
 		return context.Cause(ctx)
+	}
+}
+
+// trimAfter is when the controllers have listed what there is and the first nodes have joined.
+const trimAfter = 4 * time.Second
+
+// trimLater gives back what only the boot needed, once it is over.
+func trimLater(ctx context.Context) {
+	select {
+	case <-time.After(trimAfter):
+		trim.AfterBoot()
+	case <-ctx.Done():
 	}
 }
 

@@ -1,0 +1,179 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+const (
+	pid1 = 1<<22 + 1 // beyond the highest pid there is
+	pid2 = 1<<22 + 2
+)
+
+func TestNote(t *testing.T) {
+	s := newSandbox(t, "single")
+	log := s.opts.Dir.Log("ccm")
+	if err := os.WriteFile(log, []byte("I1 starting\nno such flag\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("ccm: exit status 2")
+	for _, tc := range []struct {
+		change  child.Change
+		row     api.Component
+		level   event.Level
+		kind    string
+		message string
+	}{
+		{
+			child.Change{State: child.Started, PID: pid1},
+			api.Component{State: "running", PID: pid1},
+			event.Info, "child.started", "ccm: started, pid 4194305",
+		},
+		{
+			child.Change{State: child.Exited, PID: pid1, Err: failed},
+			api.Component{State: "backing-off", Message: "ccm: exit status 2: no such flag"},
+			event.Error, "child.exited", "ccm: exit status 2: no such flag",
+		},
+		{
+			child.Change{State: child.Restarting, Backoff: 200*time.Millisecond + 3},
+			api.Component{State: "backing-off", Restarts: 1, Message: "ccm: exit status 2: no such flag"},
+			event.Warning, "child.restarting", "ccm: starts again in 200ms",
+		},
+		{
+			child.Change{State: child.Started, PID: pid2},
+			api.Component{State: "running", PID: pid2, Restarts: 1},
+			event.Info, "child.started", "ccm: started, pid 4194306",
+		},
+		{
+			child.Change{State: child.Stopped, PID: pid2},
+			api.Component{State: "stopped", Restarts: 1},
+			event.Info, "child.stopped", "ccm: stopped",
+		},
+		{
+			child.Change{State: child.Exited}, // could not be started; without a reason
+			api.Component{State: "backing-off", Restarts: 1, Message: "ccm: exited: no such flag"},
+			event.Error, "child.exited", "ccm: exited: no such flag",
+		},
+	} {
+		before := s.log.Last()
+		tc.change.Name, tc.row.Name, tc.row.Log = "ccm", "ccm", log
+		object := event.Object{Kind: "Node", VCenter: "vc", Name: "n"}
+		s.components.note(tc.change, object, 7)
+		rows := s.components.all()
+		if diff := cmp.Diff([]api.Component{tc.row}, rows, cmpopts.IgnoreFields(api.Component{}, "Since")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.change.State, diff)
+		}
+		if rows[0].Since.IsZero() {
+			t.Errorf("%s: since when is not known", tc.change.State)
+		}
+		requireEvents(t, s.log, before, event.Event{
+			Plane: event.PlaneSandbox, Level: tc.level, Kind: tc.kind, Object: object, Message: tc.message, Cause: 7,
+		})
+	}
+	want := []string{"ccm 4194305 false", "ccm 4194305 true", "ccm 4194306 false", "ccm 4194306 true"}
+	if diff := cmp.Diff(want, journal(t, s)); diff != "" {
+		t.Errorf("journal (-want +got):\n%s", diff)
+	}
+}
+
+// journal reads what a later command would clean up from: name, pid and whether it has exited.
+func journal(t *testing.T, s *Sandbox) []string {
+	t.Helper()
+	text, err := os.ReadFile(s.opts.Dir.Path("children.journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		var e struct {
+			Name   string
+			PID    json.Number
+			Exited bool
+		}
+		if json.Unmarshal([]byte(line), &e) == nil {
+			lines = append(lines, e.Name+" "+e.PID.String()+map[bool]string{false: " false", true: " true"}[e.Exited])
+		}
+	}
+	return lines
+}
+
+func TestComponentsAreListedByName(t *testing.T) {
+	s := newSandbox(t, "single")
+	if rows := s.components.all(); rows == nil || len(rows) > 0 {
+		t.Errorf("%v, want an empty list, for JSON", rows)
+	}
+	for _, name := range []string{"node/b", "ccm", "node/a"} {
+		s.components.notify(child.Change{Name: name, State: child.Started, PID: pid1})
+	}
+	var names []string
+	for _, c := range s.components.all() {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"ccm", "node/a", "node/b"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	requireEvents(t, s.log, 2, event.Event{
+		Plane: event.PlaneSandbox, Level: event.Info, Kind: "child.started", Message: "node/a: started, pid 4194305",
+		Object: event.Object{Kind: "Component", Name: "node/a"},
+	})
+}
+
+func TestThirdCrashEndsABoot(t *testing.T) {
+	s := newSandbox(t, "single")
+	ctx, abort := context.WithCancelCause(t.Context())
+	defer abort(nil)
+	s.abort = abort
+	for n := range 3 {
+		if ctx.Err() != nil {
+			t.Fatalf("%d crashes ended the boot", n)
+		}
+		s.components.notify(child.Change{Name: "ccm", State: child.Started, PID: pid1})
+		s.components.notify(child.Change{Name: "ccm", State: child.Exited, PID: pid1, Err: errors.New("ccm: exit status 1")})
+		s.components.notify(child.Change{Name: "ccm", State: child.Restarting})
+	}
+	var crash *crashError
+	if err := context.Cause(ctx); !errors.As(err, &crash) || crash.text != "ccm: exit status 1" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSpecOfAChild(t *testing.T) {
+	s := newSandbox(t, "single")
+	s.opts.Command = []string{"-x"}
+	got := s.components.spec(child.Spec{Name: "node/w", Args: []string{"node", "--config=c"}})
+	want := child.Spec{
+		Name: "node/w", Args: []string{"-x", "node", "--config=c"}, LogPath: s.opts.Dir.Path("logs", "node", "w.log"), StopGrace: 2 * time.Second,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"-x"}, s.opts.Command); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
+
+func TestTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if got := tail(path); got != "" {
+		t.Errorf("of no file: %q", got)
+	}
+	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat("x", tailBytes-5)+"\nlast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tail(path); len(got) != tailBytes || !strings.HasSuffix(got, "x\nlast\n") {
+		t.Errorf("%d bytes", len(got))
+	}
+}

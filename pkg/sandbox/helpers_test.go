@@ -1,0 +1,99 @@
+package sandbox
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
+)
+
+// newSandbox returns a sandbox that has not begun, with a directory of its own.
+func newSandbox(t *testing.T, scenario string) *Sandbox {
+	t.Helper()
+	topology, err := scenarios.Load(scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := instance.Create(t.TempDir(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dir.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return New(Options{Name: "test", Topology: topology, Speed: 10, Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+}
+
+// withVCenters returns a sandbox that has come as far as the inventory watch: with vCenters, without Kubernetes.
+func withVCenters(t *testing.T, scenario string) *Sandbox {
+	t.Helper()
+	s := newSandbox(t, scenario)
+	ca, err := cert.NewCA("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(s.opts.Dir.Path("sim"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	addresses := make([]string, len(s.opts.Topology.Spec.VCenters))
+	for i := range addresses {
+		addresses[i] = "127.0.0.1:0"
+	}
+	s.sim, err = sim.Start(t.Context(), sim.Options{
+		Topology: s.opts.Topology, CA: ca, Dir: s.opts.Dir.Path("sim"), Addresses: addresses, Events: s.log, BootDelay: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, vc := range s.sim.VCenters() {
+		client, err := vcenter.New(vcenter.Config{
+			Name: vc.Name(), Server: vc.Host(), Port: vc.Port(), CAData: ca.Cert, UserAgent: "test",
+			Credentials: func(context.Context) (vcenter.Credentials, error) {
+				return vcenter.Credentials{User: vc.User(), Password: vc.Password()}, nil
+			},
+			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return vc.DialConsole(ctx) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.vcenters = append(s.vcenters, &watched{VCenter: vc, client: client, inventory: world.NewInventory(vc.Name(), s.nodes.observe)})
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := s.unwatchInventory(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := s.stopVCenters(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.watchInventory(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// requireEvents compares what was appended to the log after an event, but for numbers and times.
+func requireEvents(t *testing.T, log *event.Log, after uint64, want ...event.Event) {
+	t.Helper()
+	got, _ := log.Read(after, 0)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(event.Event{}, "Seq", "Time"), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
