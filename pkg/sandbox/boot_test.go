@@ -58,7 +58,9 @@ func until(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func TestBootAndShutdown(t *testing.T) {
+func TestBootAndShutdown(t *testing.T) { synctest.Test(t, testBootAndShutdown) } // in which everything takes no time
+
+func testBootAndShutdown(t *testing.T) {
 	var r script
 	s := idle(t)
 	var progress []string

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -52,7 +53,7 @@ func withVCenters(t *testing.T, scenario string) *Sandbox {
 	}
 	addresses := make([]string, len(s.opts.Topology.Spec.VCenters))
 	for i := range addresses {
-		addresses[i] = "127.0.0.1:0"
+		addresses[i] = fmt.Sprintf("127.0.0.%d:0", i+1) // a cloud config tells vCenters apart by host
 	}
 	s.sim, err = sim.Start(t.Context(), sim.Options{
 		Topology: s.opts.Topology, CA: ca, Dir: s.opts.Dir.Path("sim"), Addresses: addresses, Events: s.log, BootDelay: time.Millisecond,

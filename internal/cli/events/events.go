@@ -34,8 +34,9 @@ func NewCmdEvents(d *command.Deps, runF func(context.Context, *options) error) *
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Tell what happened, on every plane, in order",
-		Long: `Tell what happened in a sandbox, on every plane, in one order: what its vCenters'
-inventory did, what Kubernetes made of it, what the sandbox itself did.
+		Long: `Tell what happened in a sandbox, on every plane, in one order: what the
+inventory of its vCenters did, what Kubernetes made of it, what the sandbox
+itself did.
 
 With -o wide, each event has its number and that of the event that caused it.
 The sandbox remembers the newest 65536 events; older ones that are missed are

@@ -1,9 +1,13 @@
 package nearest
 
 import (
+	"flag"
 	"strings"
 	"testing"
 )
+
+// Every package below internal/cli is given this flag to rewrite golden files. There are none here.
+var _ = flag.Bool("update", false, "rewrite golden files")
 
 func TestOf(t *testing.T) {
 	verbs := []string{"status", "suspend", "power-on", "power-off", "kubectl", "list"}

@@ -17,8 +17,9 @@ type Commands struct {
 	Hidden []*cobra.Command
 }
 
-const long = `A vSphere-backed Kubernetes cluster on a laptop: simulated vCenters, a Kubernetes
-control plane, nodes that are VMs, and the vSphere cloud controller manager.
+const long = `A vSphere-backed Kubernetes cluster on a laptop: simulated vCenters, a
+Kubernetes control plane, nodes that are VMs, and the vSphere cloud controller
+manager.
 
 Exit status: 0 it worked; 1 it did not; 2 it was asked wrongly, and nothing was
 done; 3 it worked, and what was hoped for is not so; 4 this machine lacks what

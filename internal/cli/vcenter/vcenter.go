@@ -25,8 +25,8 @@ func NewCmdVCenter(d *command.Deps) *cobra.Command {
 		Short:   "Take vCenters down, slow them down, hang them, bring them back",
 		Long: `Set what clients get of a vCenter.
 
-It is the gate in front of it that changes: inventory, sessions and tags survive.
-Clients are all of them: the CCM, govc, and the sandbox's own watch.`,
+It is the gate in front of it that changes: inventory, sessions and tags
+survive. Clients are all of them: the CCM, govc, and the sandbox's own watch.`,
 		Example: `  vsphere-sandbox vcenter down eu
   vsphere-sandbox vcenter slow us --delay 500ms
   vsphere-sandbox vcenter up us eu`,

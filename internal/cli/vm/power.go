@@ -40,6 +40,6 @@ func NewCmdReset(d *command.Deps, runF func(context.Context, *options) error) *c
 // NewCmdHang returns the command; runF, when not nil, runs in its place.
 func NewCmdHang(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
 	cmd, _ := newCmd(d, api.Hang, "Hang the guests of VMs, where vSphere does not see it",
-		"Hang the guests of VMs, as a kernel that has locked up: vSphere sees them powered\non, Kubernetes no heartbeat. The node goes NotReady without the shutdown taint.\nReset ends it.", runF)
+		"Hang the guests of VMs, as a kernel that has locked up: vSphere sees them\npowered on, Kubernetes no heartbeat. The node goes NotReady without the\nshutdown taint. Reset ends it.", runF)
 	return cmd
 }

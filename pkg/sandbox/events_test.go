@@ -1,0 +1,53 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+func TestEventFile(t *testing.T) {
+	s := newSandbox(t, "single")
+	s.log = event.NewLog(2)
+	for _, kind := range []string{"a", "b", "c"} {
+		s.log.Append(event.Event{Kind: kind, Plane: event.PlaneSandbox})
+	}
+	if err := s.openEventFile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The last words are written, whether or not the reader had the time.
+	s.log.Append(event.Event{Kind: "d", Plane: event.PlaneSandbox, Cause: 3})
+	if err := s.closeEventFile(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	path := s.opts.Dir.Path("events.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64 // numbers of events, and what is missing before them
+	var missing uint64
+	for line := range strings.Lines(string(text)) {
+		var e api.EventLine
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		got = append(got, e.Seq)
+		missing += e.Lost
+	}
+	if n := len(got); n < 2 || got[n-1] != 4 || missing != uint64(4-n) {
+		t.Errorf("events %v, %d missing", got, missing)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, want it for its owner only", info.Mode(), err)
+	}
+	if diff := cmp.Diff(true, strings.HasSuffix(string(text), "}\n")); diff != "" {
+		t.Error("the last line is not whole")
+	}
+}
