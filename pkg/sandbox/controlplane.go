@@ -13,6 +13,7 @@ func (s *Sandbox) startControlPlane(context.Context) error {
 		Dir:   s.opts.Dir.Path(),
 		Speed: s.opts.Speed,
 		Port:  s.opts.Port,
+		Audit: s.opts.Audit,
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,9 @@ type Options struct {
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir *instance.Dir
 	// Port of the API server; 0 takes a free one.
-	Port   int
+	Port int
+	// Audit keeps the API server's audit log: who asked for what, without bodies.
+	Audit  bool
 	Logger *slog.Logger
 	// Command prefixes the arguments of the children ("control-plane" …); nil means none. It lets a test binary stand in
 	// for the real one.

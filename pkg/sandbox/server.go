@@ -211,6 +211,7 @@ func (s *Sandbox) Status() api.Status {
 	}
 	booted := s.world != nil
 	s.mu.Unlock()
+	st.LastEvent = s.log.Last()
 	st.Components = s.components.all()
 	st.VCenters = []api.VCenter{}
 	if booted {

@@ -58,10 +58,7 @@ func run(ctx context.Context, o *options) error {
 	if !o.all {
 		s, err := o.Find(ctx)
 		if err != nil {
-			if name, asked := o.Name(); !several(err) {
-				if !asked {
-					name = command.DefaultName
-				}
+			if name, _ := o.Name(); absent(err) {
 				fmt.Fprintf(o.Streams.Err, "sandbox %q is not up: nothing to do\n", name)
 				return nil
 			}
@@ -83,10 +80,10 @@ func run(ctx context.Context, o *options) error {
 	return errors.Join(errs...)
 }
 
-// several tells whether err is that more than one sandbox could be meant.
-func several(err error) bool {
+// absent tells whether err is that there is no such sandbox, and not that nobody knows, or which one is meant.
+func absent(err error) bool {
 	var e *report.Error
-	return errors.As(err, &e) && e.Code == "ambiguous"
+	return errors.As(err, &e) && e.Code == "no-sandbox"
 }
 
 // end ends one sandbox: by asking it, by force when it does not answer, by cleaning up when it is dead.

@@ -55,9 +55,8 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List sandboxes",
-		Long: `List sandboxes: those that run, with their phase, and those that crashed and
-left something behind, which the next "up" of that name or "doctor --fix"
-removes.`,
+		Long: `List sandboxes with their phase. One that was killed and could not be cleared
+away is listed as crashed.`,
 		Example: `  vsphere-sandbox list
   vsphere-sandbox list -o json`,
 		Args:              command.NoArgs,

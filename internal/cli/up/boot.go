@@ -60,7 +60,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
 	s := sandbox.New(sandbox.Options{
-		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Logger: logger,
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Logger: logger,
 		Progress: progress.show,
 	})
 	begin := time.Now()
@@ -77,7 +77,8 @@ func boot(ctx context.Context, o *options) (err error) {
 			logger.Error("announce", "err", err)
 		}
 	})
-	if ready && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrStopped)) {
+	progress.close() // what is said from here on begins on a line of its own
+	if ready && err == nil {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopped\n", o.name)
 		return nil // it was told to end, and did
 	}

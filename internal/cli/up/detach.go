@@ -26,7 +26,7 @@ func detach(ctx context.Context, o *options) error {
 	defer r.Close()
 	args := []string{
 		"--name", o.name, "up", o.source, "--detached",
-		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain),
+		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit),
 	}
 	if o.format != output.Plain {
 		args = append(args, "--output", o.format)

@@ -28,6 +28,7 @@ type options struct {
 	detached bool // this process is the one that was detached
 	dryRun   bool
 	retain   bool
+	audit    bool
 	format   string
 }
 
@@ -75,6 +76,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the sandbox is ready, and leave it running")
 	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
 	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: a free one)")
+	f.BoolVar(&o.audit, "audit", false, "keep the API server's audit log, which \"logs audit\" shows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
 	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that failed, until the next command cleans up")
 	f.BoolVar(&o.detached, "detached", false, "")

@@ -110,13 +110,26 @@ func (i *Inventory) Hosts() []api.Host {
 			Datacenter:  i.above(r, "Datacenter"),
 			Cluster:     i.above(r, "ClusterComputeResource"),
 			Connection:  string(property[types.HostSystemConnectionState](i, r, "runtime.connectionState")),
-			Power:       string(property[types.HostSystemPowerState](i, r, "runtime.powerState")),
+			Power:       hostPower(property[types.HostSystemPowerState](i, r, "runtime.powerState")),
 			CPUs:        int(property[int16](i, r, "summary.hardware.numCpuCores")),
 			MemoryBytes: property[int64](i, r, "summary.hardware.memorySize"),
 			VMs:         vms[r],
 		})
 	}
 	return hosts
+}
+
+// hostPower says a host's power state in the words of a VM's.
+func hostPower(p types.HostSystemPowerState) string {
+	switch p {
+	case types.HostSystemPowerStatePoweredOn:
+		return "on"
+	case types.HostSystemPowerStatePoweredOff:
+		return "off"
+	case types.HostSystemPowerStateStandBy:
+		return "standby"
+	}
+	return string(p)
 }
 
 // Datacenters lists them by path, without the counts of nodes, which an inventory does not know.

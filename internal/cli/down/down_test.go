@@ -1,0 +1,166 @@
+package down
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+)
+
+func TestOptions(t *testing.T) {
+	for _, tc := range []struct {
+		args    string
+		all     bool
+		timeout time.Duration
+		exit    int
+	}{
+		{args: "", timeout: 30 * time.Second},
+		{args: "--all --timeout 5s", all: true, timeout: 5 * time.Second},
+		{args: "lab", exit: report.Usage},
+		{args: "--timeout soon", exit: report.Failure}, // the root command makes it a usage error
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			e := clitest.NewEnv(nil)
+			var got *options
+			r := e.Run(t.Context(), NewCmdDown(e.Deps, func(_ context.Context, o *options) error { got = o; return nil }), strings.Fields(tc.args)...)
+			if r.Exit != tc.exit {
+				t.Fatalf("ended with %+v", r)
+			}
+			if tc.exit == 0 && (got.all != tc.all || got.timeout != tc.timeout) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestDown(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		roles [][2]string // role and name
+		flag  string      // --name
+		args  []string
+		want  string
+	}{
+		{name: "not up", want: "sandbox \"default\" is not up: nothing to do\n"},
+		{name: "not up, by name", flag: "lab", want: "sandbox \"lab\" is not up: nothing to do\n"},
+		{name: "none is up", args: []string{"--all"}, want: "no sandbox is up: nothing to do\n"},
+		{name: "another name", roles: [][2]string{{"crashing", "lab"}}, flag: "lob", want: "sandbox \"lob\" is not up: nothing to do\n"},
+		{name: "asked", roles: [][2]string{{"obedient", "default"}}, want: "sandbox \"default\": stopping\nsandbox \"default\": down\n"},
+		{name: "the only one", roles: [][2]string{{"obedient", "lab"}}, want: "sandbox \"lab\": stopping\nsandbox \"lab\": down\n"},
+		{name: "terminated", roles: [][2]string{{"deaf", "default"}}, want: "sandbox \"default\": stopping\nsandbox \"default\": down\n"},
+		{name: "crashed", roles: [][2]string{{"crashing", "lab"}}, flag: "lab", want: "sandbox \"lab\": cleaned up (1 processes were left)\n"},
+		{
+			name: "killed", roles: [][2]string{{"stubborn", "lab"}}, args: []string{"--timeout", "50ms"},
+			want: "sandbox \"lab\": stopping\nsandbox \"lab\": did not end within 50ms, killed\nsandbox \"lab\": cleaned up (1 processes were left)\n",
+		},
+		{
+			name: "all", roles: [][2]string{{"obedient", "b"}, {"crashing", "a"}}, args: []string{"--all"},
+			want: "sandbox \"a\": cleaned up (1 processes were left)\nsandbox \"b\": stopping\nsandbox \"b\": down\n",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			for _, role := range tc.roles {
+				r.play(role[0], role[1])
+			}
+			r.NameFlag = tc.flag
+			if rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil), tc.args...); rec.Exit != 0 {
+				t.Fatalf("ended with %+v", rec)
+			}
+			if diff := cmp.Diff(tc.want, r.Err.String()); diff != "" {
+				t.Errorf("said (-want +got):\n%s", diff)
+			}
+			if r.Out.Len() > 0 {
+				t.Errorf("result %q", r.Out)
+			}
+			if tc.flag == "lob" {
+				if _, err := instance.Reap(t.Context(), r.root, "lab"); err != nil {
+					t.Errorf("the other one: %v", err)
+				}
+			}
+			r.requireEmpty()
+		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	r := newRig(t)
+	said := r.play("stubborn", "default")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		said.Scan() // it has been asked
+		cancel()
+	}()
+	if rec := r.Run(ctx, NewCmdDown(r.Deps, nil), "--timeout", "1h"); rec.Exit != report.Interrupted {
+		t.Fatalf("ended with %+v", rec)
+	}
+	if d, err := instance.Open(r.root, "default"); err != nil {
+		t.Error(err)
+	} else if _, running := d.Running(); !running {
+		t.Error("it has been ended all the same")
+	}
+	if rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil), "--timeout", "1ms"); rec.Exit != 0 {
+		t.Errorf("ended with %+v", rec)
+	}
+	r.requireEmpty()
+}
+
+// What cannot be known is not taken for "nothing to do".
+func TestUnknown(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		deps func(*clitest.Env)
+		want report.Record
+	}{
+		{
+			name: "state directory not readable", deps: func(e *clitest.Env) { e.Deps.Sandboxes = listed{e.State} },
+			want: report.Record{Code: "failed", Message: "permission denied", Exit: 1},
+		},
+		{
+			name: "several", deps: func(e *clitest.Env) {
+				e.State.Items = []command.Sandbox{{Name: "a", Running: true}, {Name: "b", Running: true}}
+			},
+			want: report.Record{Code: "ambiguous", Message: "several sandboxes run: a, b", Try: "name one: --name a, or export VSPHERE_SANDBOX_NAME=a", Exit: 2},
+		},
+	} {
+		e := clitest.NewEnv(nil)
+		tc.deps(e)
+		if diff := cmp.Diff(tc.want, e.Run(t.Context(), NewCmdDown(e.Deps, nil))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// listed is a state directory that cannot be listed.
+type listed struct{ *clitest.Sandboxes }
+
+func (listed) List(context.Context) ([]command.Sandbox, error) {
+	return nil, errors.New("permission denied")
+}
+
+// One that holds its lock and of which no process is known can be neither asked nor killed.
+func TestStuck(t *testing.T) {
+	root := t.TempDir()
+	dir, err := instance.Create(root, "lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Remove()
+	e := clitest.NewEnv(nil)
+	e.State.Dir = root
+	e.State.Items = []command.Sandbox{{Name: "lab", Socket: dir.SocketPath(), Running: true}}
+	want := report.Record{Code: "stuck", Message: `sandbox "lab" does not end and has no known process`, Exit: 1}
+	if diff := cmp.Diff(want, e.Run(t.Context(), NewCmdDown(e.Deps, nil), "--timeout", "1ms")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
