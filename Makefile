@@ -12,12 +12,15 @@ LDFLAGS := -s -w \
 	-X k8s.io/component-base/version.gitVersion=$(K8S) \
 	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(K8S)))
 
+# One static binary: no libc to find at run time. The race detector alone needs cgo.
+export CGO_ENABLED := 0
+
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
 HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/|/test/
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit race e2e vet lint fmt golden bench cross clean
+.PHONY: help build run test heavy race e2e vet lint fmt golden bench cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +37,7 @@ vet: ## go vet
 	$(GO) vet ./...
 
 race: ## unit tests with the race detector, of every package that does not link Kubernetes
-	$(GO) test -race $$($(GO) list ./... | grep -vE '$(HEAVY)')
+	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '$(HEAVY)')
 
 heavy: ## unit tests of the packages that link Kubernetes
 	$(GO) test $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)

@@ -13,7 +13,11 @@ type boot struct {
 	time    time.Time // the VM's boot time that the process belongs to
 	process *child.Child
 	state   Process // what the process is to be: Running, or stopped (SIGSTOP) as Paused or Hung
+	failure string  // why it could not be prepared, the last time
 }
+
+// rebooted tells whether a boot time is that of another boot. A vCenter that has lost sight of a host may not know it.
+func rebooted(was, is time.Time) bool { return !is.IsZero() && !is.Equal(was) }
 
 // follow does what the VM's present state asks for; false means to try again in a while.
 func (b *boot) follow() bool {
@@ -22,7 +26,7 @@ func (b *boot) follow() bool {
 	m, hung := n.machine, n.hung
 	n.mu.Unlock()
 
-	if b.process != nil && (!m.Exists || m.Power == Off || !m.BootTime.Equal(b.time)) {
+	if b.process != nil && (!m.Exists || m.Power == Off || rebooted(b.time, m.BootTime)) {
 		b.end()
 		hung = false
 	}
@@ -45,9 +49,13 @@ func (b *boot) follow() bool {
 func (b *boot) start(m Machine) bool {
 	spec, err := b.node.opts.Spec(m)
 	if err != nil {
-		b.node.opts.Notify(child.Change{Name: spec.Name, State: child.Exited, Err: err})
+		if err.Error() != b.failure { // the same again is no news
+			b.failure = err.Error()
+			b.node.opts.Notify(child.Change{Name: spec.Name, State: child.Exited, Err: err})
+		}
 		return false
 	}
+	b.failure = ""
 	b.time, b.state = m.BootTime, Running
 	b.node.mu.Lock()
 	b.node.alive = Running

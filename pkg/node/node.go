@@ -98,6 +98,12 @@ func (n *Node) change(f func()) {
 	}
 }
 
+// What failed is tried again after a while, and after a longer one the more often it does.
+const (
+	minRetry = time.Second
+	maxRetry = time.Minute
+)
+
 // run brings the process in line with the VM, one step at a time.
 func (n *Node) run(ctx context.Context) {
 	defer close(n.done)
@@ -105,9 +111,13 @@ func (n *Node) run(ctx context.Context) {
 	defer b.end()
 	retry := time.NewTimer(0)
 	defer retry.Stop()
+	pause := minRetry
 	for {
-		if !b.follow() {
-			retry.Reset(time.Second)
+		if b.follow() {
+			pause = minRetry
+		} else {
+			retry.Reset(pause)
+			pause = min(2*pause, maxRetry)
 		}
 		select {
 		case <-n.wake:

@@ -116,6 +116,7 @@ func TestOtherChangesAreIgnored(t *testing.T) {
 		toolsDown,
 		func(m *node.Machine) { m.CPUs = 8 },
 		func(m *node.Machine) { m.BootTime = m.BootTime.In(time.FixedZone("", 3600)) }, // the same moment
+		func(m *node.Machine) { m.BootTime = time.Time{} },                             // the vCenter lost sight of the host
 	} {
 		r.Observe(vm(edit))
 		r.Observe(vm(suspended)) // an observation that shows, to know that the one before was followed or skipped

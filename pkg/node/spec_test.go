@@ -2,6 +2,8 @@ package node_test
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,16 +17,16 @@ import (
 
 var errNotPrepared = errors.New("disk full")
 
-// unprepared returns a node none of whose boots can be prepared, with the VMs and changes that it was asked about and
-// that it told. They may be read while the node is blocked.
-func unprepared(t *testing.T) (n *node.Node, asked *[]node.Machine, told *[]child.Change) {
-	asked, told = new([]node.Machine), new([]child.Change)
+// unprepared returns a node none of whose boots can be prepared, with the VMs that it was asked about. They may be read
+// while the node is blocked.
+func unprepared(t *testing.T) (n *node.Node, asked *[]node.Machine) {
+	asked = new([]node.Machine)
 	n = node.New(node.Options{
 		Spec: func(m node.Machine) (child.Spec, error) {
 			*asked = append(*asked, m)
 			return child.Spec{Name: "node/" + m.Hostname}, errNotPrepared
 		},
-		Notify: func(c child.Change) { *told = append(*told, c) },
+		Notify: func(child.Change) {},
 	})
 	synctest.Wait() // it has looked at the VM that is not there
 	t.Cleanup(func() {
@@ -32,12 +34,12 @@ func unprepared(t *testing.T) (n *node.Node, asked *[]node.Machine, told *[]chil
 			t.Error(err)
 		}
 	})
-	return n, asked, told
+	return n, asked
 }
 
 func TestNothingIsStartedBeforeTheGuestIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, asked, _ := unprepared(t)
+		n, asked := unprepared(t)
 		for _, edit := range []func(*node.Machine){
 			off, suspended, destroyed, toolsDown,
 			func(m *node.Machine) { m.Power = "" },
@@ -66,23 +68,56 @@ func TestNothingIsStartedBeforeTheGuestIsUp(t *testing.T) {
 
 func TestPreparationIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, asked, told := unprepared(t)
-		n.Observe(vm(nil))
+		var mu sync.Mutex
+		var at []time.Duration // when it was tried
+		tries := func() []time.Duration { mu.Lock(); defer mu.Unlock(); return slices.Clone(at) }
+		begin, other, told := time.Now(), errors.New("something else"), []error(nil)
+		n := node.New(node.Options{
+			Spec: func(m node.Machine) (child.Spec, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				at = append(at, time.Since(begin).Round(time.Second))
+				if len(at) > 9 {
+					return child.Spec{Name: "node/" + m.Hostname}, other
+				}
+				return child.Spec{Name: "node/" + m.Hostname}, errNotPrepared
+			},
+			Notify: func(c child.Change) {
+				if c.Name != "node/worker-1" || c.State != child.Exited || c.PID != 0 {
+					t.Errorf("%+v", c)
+				}
+				told = append(told, c.Err)
+			},
+		})
 		synctest.Wait()
-		for range 2 {
-			time.Sleep(time.Second)
-			synctest.Wait()
+		n.Observe(vm(nil))
+		time.Sleep(210 * time.Second)
+		synctest.Wait()
+		var want []time.Duration
+		for _, seconds := range []time.Duration{0, 1, 3, 7, 15, 31, 63, 123, 183} { // pauses that double, up to a minute
+			want = append(want, seconds*time.Second)
 		}
+		if diff := cmp.Diff(want, tries()); diff != "" {
+			t.Errorf("tried at (-want +got):\n%s", diff)
+		}
+
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		// The same again is no news.
+		if diff := cmp.Diff([]error{errNotPrepared, other}, told, cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+
 		n.Observe(vm(off))
 		synctest.Wait()
-		time.Sleep(time.Minute) // there is nothing to try any more
+		before := len(tries())
+		time.Sleep(time.Hour) // there is nothing to try any more
 		synctest.Wait()
-		want := child.Change{Name: "node/worker-1", State: child.Exited, Err: errNotPrepared}
-		if diff := cmp.Diff([]child.Change{want, want, want}, *told, cmpopts.EquateErrors()); diff != "" {
-			t.Errorf("changes (-want +got):\n%s", diff)
+		if n := len(tries()) - before; n > 0 {
+			t.Errorf("tried %d times after the VM was powered off", n)
 		}
-		if len(*asked) != 3 {
-			t.Errorf("tried %d times", len(*asked))
+		if err := n.Stop(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

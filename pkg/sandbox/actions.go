@@ -53,6 +53,12 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 		done, err = operate(ctx, object.NewVirtualMachine(session.Vim, vm.Ref), vm, r)
 		return err
 	})
+	if err != nil {
+		s.log.Append(event.Event{
+			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq,
+			Object: event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name}, Message: vsphereText(err),
+		})
+	}
 	var answer *api.Error
 	switch {
 	case errors.As(err, &answer):
@@ -68,23 +74,23 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 // operations are the vSphere calls behind the actions; each returns what the VM is after it.
 var operations = map[api.VMAction]func(context.Context, *object.VirtualMachine, world.VM, api.VMRequest) (string, error){
 	api.PowerOn: func(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.VMRequest) (string, error) {
-		return "powered on", wait(ctx)(vm.PowerOn(ctx))
+		return "powered on", await(ctx)(vm.PowerOn(ctx))
 	},
 	api.PowerOff: func(ctx context.Context, vm *object.VirtualMachine, _ world.VM, _ api.VMRequest) (string, error) {
-		return "powered off", wait(ctx)(vm.PowerOff(ctx))
+		return "powered off", await(ctx)(vm.PowerOff(ctx))
 	},
 	api.Suspend: func(ctx context.Context, vm *object.VirtualMachine, _ world.VM, _ api.VMRequest) (string, error) {
-		return "suspended", wait(ctx)(vm.Suspend(ctx))
+		return "suspended", await(ctx)(vm.Suspend(ctx))
 	},
 	api.Reset: func(ctx context.Context, vm *object.VirtualMachine, _ world.VM, _ api.VMRequest) (string, error) {
-		return "reset", wait(ctx)(vm.Reset(ctx))
+		return "reset", await(ctx)(vm.Reset(ctx))
 	},
 	api.Move:    move,
 	api.Destroy: destroy,
 }
 
-// wait returns what waits for a task.
-func wait(ctx context.Context) func(*object.Task, error) error {
+// await returns what waits for a task.
+func await(ctx context.Context) func(*object.Task, error) error {
 	return func(t *object.Task, err error) error {
 		if err != nil {
 			return err
@@ -117,17 +123,17 @@ func move(ctx context.Context, vm *object.VirtualMachine, v world.VM, r api.VMRe
 		return "", err
 	}
 	to, from := host.Reference(), pool.Reference()
-	return "moved to host " + r.Host, wait(ctx)(vm.Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &to, Pool: &from}, types.VirtualMachineMovePriorityDefaultPriority))
+	return "moved to host " + r.Host, await(ctx)(vm.Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &to, Pool: &from}, types.VirtualMachineMovePriorityDefaultPriority))
 }
 
 // destroy powers a VM off if need be, as a vCenter demands, and deletes it with its disks.
 func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.VMRequest) (string, error) {
 	if v.Power != "off" {
-		if err := wait(ctx)(vm.PowerOff(ctx)); err != nil && !fault.Is(err, &types.InvalidPowerState{}) {
+		if err := await(ctx)(vm.PowerOff(ctx)); err != nil && !fault.Is(err, &types.InvalidPowerState{}) {
 			return "", err
 		}
 	}
-	return "destroyed", wait(ctx)(vm.Destroy(ctx))
+	return "destroyed", await(ctx)(vm.Destroy(ctx))
 }
 
 // vsphereText turns the faults that people meet into words.

@@ -17,23 +17,25 @@ type step struct {
 	name  string
 	start func(context.Context) error
 	stop  func(context.Context) error
+	// patient: the start knows itself when to give up.
+	patient bool
 }
 
 // steps is the order of things. The control plane comes first because it takes longest and needs nothing of vSphere;
 // vCenters are built while it starts.
 func (s *Sandbox) steps() []step {
 	return []step{
-		{"event log", s.openEventFile, s.closeEventFile},
-		{"control API", s.serveAPI, s.closeAPI},
-		{"control plane", s.startControlPlane, s.stopControlPlane},
-		{"vCenters", s.startVCenters, s.stopVCenters},
-		{"inventory watch", s.watchInventory, s.unwatchInventory},
-		{"API server", s.waitControlPlane, nil},
-		{"node watch", s.watchNodes, s.unwatchNodes},
-		{"cloud config", s.writeCloudConfig, s.unwatchCloudConfig},
-		{"cloud controller manager", s.startCCM, s.stopCCM},
-		{"nodes", s.startNodes, s.stopNodes},
-		{"initialization", s.waitInitialized, nil},
+		{name: "event log", start: s.openEventFile, stop: s.closeEventFile},
+		{name: "control API", start: s.serveAPI, stop: s.closeAPI},
+		{name: "control plane", start: s.startControlPlane, stop: s.stopControlPlane},
+		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
+		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
+		{name: "API server", start: s.waitControlPlane},
+		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes},
+		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig},
+		{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM},
+		{name: "nodes", start: s.startNodes, stop: s.stopNodes},
+		{name: "initialization", start: s.waitInitialized, patient: true},
 	}
 }
 
@@ -48,8 +50,11 @@ func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error)
 		begin := time.Now()
 		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name})
 		err := func() error {
-			ctx, cancel := context.WithTimeoutCause(ctx, bootTimeout, fmt.Errorf("not done after %s", bootTimeout))
-			defer cancel()
+			if !st.patient {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeoutCause(ctx, bootTimeout, fmt.Errorf("not done after %s", bootTimeout))
+				defer cancel()
+			}
 			return st.start(ctx)
 		}()
 		if err != nil {

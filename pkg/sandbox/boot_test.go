@@ -29,7 +29,7 @@ func (r *script) step(name string, start, stop func(context.Context) error) step
 			return f(ctx)
 		}
 	}
-	return step{name, note("start", start), note("stop", stop)}
+	return step{name: name, start: note("start", start), stop: note("stop", stop)}
 }
 
 func (r *script) require(t *testing.T, want ...string) {

@@ -76,19 +76,26 @@ func (s *Sandbox) tokenFile() string { return s.opts.Dir.Path("ccm", "token") }
 // projectToken writes a token of the ServiceAccount to the file from which the cloud controller manager reads it, and
 // renews it in time, as a kubelet does for a pod.
 func (s *Sandbox) projectToken(ctx context.Context) error {
-	renewIn, err := s.writeToken(ctx)
+	renewAt, err := s.writeToken(ctx)
 	if err != nil {
 		return err
 	}
 	s.background.run("ccm token", func(ctx context.Context) {
+		tick := time.NewTicker(time.Minute)
+		defer tick.Stop()
 		for {
 			select {
-			case <-time.After(renewIn):
+			case <-tick.C:
 			case <-ctx.Done():
 				return
 			}
-			if renewIn, err = s.writeToken(ctx); err != nil {
-				renewIn = time.Minute
+			// By the clock on the wall: a laptop that slept has not counted the time.
+			if time.Now().Round(0).Before(renewAt) {
+				continue
+			}
+			if again, err := s.writeToken(ctx); err == nil {
+				renewAt = again
+			} else {
 				s.log.Append(event.Event{
 					Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.token",
 					Object: event.Object{Kind: "Component", Name: ccmComponent}, Message: err.Error(),
@@ -99,15 +106,17 @@ func (s *Sandbox) projectToken(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sandbox) writeToken(ctx context.Context) (renewIn time.Duration, err error) {
+// writeToken returns when the token is to be renewed.
+func (s *Sandbox) writeToken(ctx context.Context) (renewAt time.Time, err error) {
 	seconds := int64(tokenLifetime.Seconds())
 	r, err := s.cluster.Client().CoreV1().ServiceAccounts(cloudNamespace).CreateToken(ctx, ccmServiceAccount,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("token of ServiceAccount %s/%s: %w", cloudNamespace, ccmServiceAccount, err)
+		return renewAt, fmt.Errorf("token of ServiceAccount %s/%s: %w", cloudNamespace, ccmServiceAccount, err)
 	}
 	if err := replaceFile(s.tokenFile(), []byte(r.Status.Token)); err != nil {
-		return 0, err
+		return renewAt, err
 	}
-	return time.Until(r.Status.ExpirationTimestamp.Time) * 4 / 5, nil
+	left := time.Until(r.Status.ExpirationTimestamp.Time)
+	return time.Now().Round(0).Add(left * 4 / 5), nil
 }

@@ -113,8 +113,15 @@ func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
 		if conf == last {
 			return
 		}
-		if err := replaceFile(s.cloudConfigFile(), []byte(conf)); err != nil {
-			s.opts.Logger.Error("cloud config", "err", err)
+		err := errors.New(cloudConfigKey + ": missing or empty")
+		if conf != "" {
+			err = replaceFile(s.cloudConfigFile(), []byte(conf))
+		}
+		if err != nil { // what was projected last stays in force
+			s.log.Append(event.Event{
+				Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.config-rejected",
+				Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: err.Error(),
+			})
 			return
 		}
 		if last != "" {

@@ -41,6 +41,10 @@ func (c *components) notify(ch child.Change) {
 // note records a change of the child that stands for object, made by the event cause (0: by itself).
 func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 	e := event.Event{Plane: event.PlaneSandbox, Object: object, Cause: cause}
+	why := ""
+	if ch.State == child.Exited {
+		why = exitText(ch, c.s.opts.Dir.Log(ch.Name))
+	}
 	c.mu.Lock()
 	row := c.list[ch.Name]
 	if row == nil {
@@ -54,8 +58,8 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 		e.Kind, e.Message = "child.started", fmt.Sprintf("%s: started, pid %d", ch.Name, ch.PID)
 		c.journal(ch)
 	case child.Exited:
-		row.State, row.PID, row.Message = "backing-off", 0, exitText(ch, c.s.opts.Dir.Log(ch.Name))
-		e.Level, e.Kind, e.Message = event.Error, "child.exited", exitText(ch, c.s.opts.Dir.Log(ch.Name))
+		row.State, row.PID, row.Message = "backing-off", 0, why
+		e.Level, e.Kind, e.Message = event.Error, "child.exited", why
 		c.journal(ch)
 	case child.Restarting:
 		row.Restarts++
@@ -64,9 +68,15 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 	case child.Stopped:
 		row.State, row.PID = "stopped", 0
 		e.Kind, e.Message = "child.stopped", ch.Name+": stopped"
+		if ch.Err != nil { // it had to be killed
+			e.Level, e.Message = event.Warning, ch.Err.Error()
+		}
 		c.journal(ch)
 	}
 	crashes := row.Restarts + 1
+	if ch.PID == 0 {
+		crashes = bootCrashes // it could not even be started, and there is no luck in that
+	}
 	c.mu.Unlock()
 	if e.Kind != "" {
 		c.s.log.Append(e)

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
@@ -30,13 +31,12 @@ func (s *Sandbox) waitControlPlane(ctx context.Context) error {
 }
 
 func (s *Sandbox) stopControlPlane(ctx context.Context) error {
+	var errs []error
 	if s.controlPlane != nil {
-		if err := s.controlPlane.Stop(ctx); err != nil {
-			return err
-		}
+		errs = append(errs, s.controlPlane.Stop(ctx))
 	}
 	if s.cluster != nil {
-		return s.cluster.Close()
+		errs = append(errs, s.cluster.Close())
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -25,7 +26,9 @@ func (s *Sandbox) openEventFile(context.Context) error {
 			}
 			for _, e := range events {
 				if werr := enc.Encode(api.EventLine{Event: e, Lost: lost}); werr != nil {
-					s.opts.Logger.Error("event file", "err", werr)
+					s.log.Append(event.Event{
+						Plane: event.PlaneSandbox, Level: event.Error, Kind: "event-file.failed", Message: "events are no longer written to the file: " + werr.Error(),
+					})
 					return
 				}
 				seq, lost = e.Seq, 0

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -64,7 +67,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 			Plane: event.PlaneKubernetes, Level: level, Kind: kind,
 			Object:  event.Object{Kind: "Node", Name: n.Name},
 			Message: fmt.Sprintf(format, args...),
-			Cause:   s.causeOf(n),
+			Cause:   s.causeOf(n.Name, kind),
 		})
 	}
 	if old.Name == "" {
@@ -110,7 +113,13 @@ func (s *Sandbox) markControlPlane(n *corev1.Node) {
 	}
 	s.background.run("node watch", func(ctx context.Context) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, controlPlaneLabel)
-		_, err := s.cluster.Client().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+			_, err := s.cluster.Client().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, err // it will be registered anew, or not
+			}
+			return err == nil, nil // the API server may be restarting
+		})
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.Error("control-plane label", "node", n.Name, "err", err)
 		}
@@ -121,7 +130,7 @@ func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	s.world.DeleteNode(n.Name)
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "node.deleted",
-		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causeOf(n),
+		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causeOf(n.Name, "node.deleted"),
 	})
 }
 
@@ -134,20 +143,6 @@ func taintKeys(n *corev1.Node) []string {
 		}
 	}
 	return keys
-}
-
-// causeOf finds what most likely made a node change: the last thing that happened to its VM or to its kubelet.
-func (s *Sandbox) causeOf(n *corev1.Node) uint64 {
-	vm := s.nodes.behind(n.Name)
-	return s.lastEvent(func(e event.Event) bool {
-		switch e.Plane {
-		case event.PlaneVSphere:
-			return vm.vm != "" && e.Object.VCenter == vm.vcenter && e.Object.Name == vm.vm
-		case event.PlaneSandbox:
-			return e.Object.Kind == "Node" && e.Object.Name == n.Name
-		}
-		return false
-	})
 }
 
 // clusterEvent copies the Events that tell of the cloud provider's own doings. Those of nodes and pods are many, and

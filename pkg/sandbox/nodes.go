@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -27,18 +25,19 @@ type ref = types.ManagedObjectReference
 type nodes struct {
 	s      *Sandbox
 	byUUID map[string]topology.Role
-	byName map[[2]string]topology.Role // vcenter, name: a VM that was made anew has another UUID
+	byPath map[[2]string]topology.Role // vcenter, inventory path: a VM that was made anew has another UUID
 
 	mu   sync.Mutex
 	open bool // kubelets may start: there is an API server to register with
 	vms  map[vmKey]*machine
 	// bound tells which VM's kubelet has a node name, from its first boot on and beyond the VM's end: what becomes of the
-	// Node object after that is still that VM's doing.
+	// Node object after that is still that VM's doing. Of two VMs that claim one name it is the first.
 	bound map[string]bound
 }
 
 // bound is the VM behind a node.
 type bound struct {
+	key         vmKey
 	vcenter, vm string
 	role        topology.Role
 }
@@ -56,10 +55,10 @@ type machine struct {
 }
 
 func newNodes(s *Sandbox) *nodes {
-	n := &nodes{s: s, byUUID: map[string]topology.Role{}, byName: map[[2]string]topology.Role{}, vms: map[vmKey]*machine{}, bound: map[string]bound{}}
+	n := &nodes{s: s, byUUID: map[string]topology.Role{}, byPath: map[[2]string]topology.Role{}, vms: map[vmKey]*machine{}, bound: map[string]bound{}}
 	for _, r := range s.opts.Topology.Nodes() {
 		n.byUUID[strings.ToLower(r.VM.UUID)] = r.VM.Role
-		n.byName[[2]string{r.VCenter.Name, r.VM.Name}] = r.VM.Role
+		n.byPath[[2]string{r.VCenter.Name, r.InventoryPath()}] = r.VM.Role
 	}
 	return n
 }
@@ -68,7 +67,7 @@ func (n *nodes) role(v world.VM) string {
 	if r, ok := n.byUUID[strings.ToLower(v.UUID)]; ok {
 		return string(r)
 	}
-	return string(n.byName[[2]string{v.VCenter, v.Name}])
+	return string(n.byPath[[2]string{v.VCenter, v.Path}])
 }
 
 func (n *nodes) process(v world.VM) node.Process {
@@ -118,34 +117,60 @@ func (n *nodes) follow(m *machine) {
 	m.node.Observe(m.vm.Machine())
 }
 
-// retire ends the node of a VM that is gone.
+// retire ends the node of a VM that is gone, and takes its disk away, so to speak: a later VM inherits nothing.
 func (n *nodes) retire(ctx context.Context, m *machine) {
-	if err := m.node.Stop(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	err := m.node.Stop(ctx)
+	if err == nil {
+		err = os.RemoveAll(n.dir(m))
+	}
+	if err != nil {
 		n.s.opts.Logger.Error("node of a destroyed VM", "vm", m.vm.Name, "err", err)
 	}
+}
+
+// dir is the directory of a VM's kubelet. It is called after the VM, not after the node: a guest may say any hostname.
+func (n *nodes) dir(m *machine) string {
+	return n.s.opts.Dir.Path("nodes", m.vm.VCenter+"."+m.vm.Ref.Value)
+}
+
+// claim gives the VM the node name that its guest says, and returns the name of the component: that of the node, unless
+// another VM has it already.
+func (n *nodes) claim(m *machine, name string) (component string, role topology.Role) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := vmKey{m.vm.VCenter, m.vm.Ref}
+	role = topology.Role(n.role(m.vm))
+	if other, taken := n.bound[name]; taken && other.key != key && n.vms[other.key] != nil {
+		return "node/" + name + "@" + m.vm.VCenter + "." + m.vm.Ref.Value, role
+	}
+	n.bound[name] = bound{key: key, vcenter: m.vm.VCenter, vm: m.vm.Name, role: role}
+	return "node/" + name, role
 }
 
 // spec writes what the kubelet of a VM needs for one boot of it.
 func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 	name := strings.ToLower(nm.Hostname)
-	spec := child.Spec{Name: "node/" + name}
-	if err := os.MkdirAll(n.s.opts.Dir.Path("nodes", name, "kubelet"), 0o700); err != nil {
+	if bad := validation.IsDNS1123Subdomain(name); len(bad) > 0 {
+		return child.Spec{Name: "node/" + m.vm.Name}, fmt.Errorf("hostname %q of vm %q: no name for a node: %s", nm.Hostname, m.vm.Name, bad[0])
+	}
+	component, role := n.claim(m, name)
+	spec := child.Spec{Name: component}
+	dir := n.dir(m)
+	if err := os.MkdirAll(filepath.Join(dir, "kubelet"), 0o700); err != nil {
 		return spec, err
 	}
 	// The kubelet puts sockets there, whose paths the kernel limits.
-	root, err := n.s.opts.Dir.ShortPath("/pod-resources/kubelet.sock", "nodes", name, "kubelet")
+	root, err := n.s.opts.Dir.ShortPath("/pod-resources/kubelet.sock", "nodes", filepath.Base(dir), "kubelet")
 	if err != nil {
 		return spec, err
 	}
-	n.mu.Lock()
-	role := topology.Role(n.role(m.vm))
-	n.bound[name] = bound{vcenter: m.vm.VCenter, vm: m.vm.Name, role: role}
-	n.mu.Unlock()
 	image, kernel := node.OS(nm.GuestID)
 	cfg := node.Config{
 		Name:         name,
 		RootDir:      root,
-		Kubeconfig:   n.s.opts.Dir.Path("nodes", name, "kubeconfig"),
+		Kubeconfig:   filepath.Join(dir, "kubeconfig"),
 		SystemUUID:   nm.UUID,
 		CPUs:         nm.CPUs,
 		MemoryBytes:  nm.MemoryBytes,
@@ -157,7 +182,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 	if err := n.s.cluster.NodeKubeconfig(cfg.Kubeconfig, name); err != nil {
 		return spec, err
 	}
-	path := n.s.opts.Dir.Path("nodes", name, "config.json")
+	path := filepath.Join(dir, "config.json")
 	if err := cfg.Write(path); err != nil {
 		return spec, err
 	}
@@ -170,12 +195,8 @@ func (n *nodes) notify(m *machine, c child.Change) {
 	n.mu.Lock()
 	vm := m.vm
 	n.mu.Unlock()
-	var cause uint64
-	if c.State == child.Started || c.State == child.Stopped {
-		cause = n.s.lastEvent(func(e event.Event) bool {
-			return e.Plane == event.PlaneVSphere && e.Object.VCenter == vm.VCenter && e.Object.Name == vm.Name
-		})
-	}
+	about := func(e event.Event) bool { return e.Object.VCenter == vm.VCenter && e.Object.Name == vm.Name }
+	cause := n.s.causeOfProcess(c.State, about)
 	if c.Name == "" {
 		c.Name = "node/" + strings.ToLower(vm.Name)
 	}
@@ -227,49 +248,4 @@ func (s *Sandbox) stopNodes(ctx context.Context) error {
 		all = append(all, err)
 	}
 	return errors.Join(append(all, s.background.end(ctx, "nodes"))...)
-}
-
-// waitInitialized waits until every VM that is to be a node and is on has become one that is ready and initialized.
-func (s *Sandbox) waitInitialized(ctx context.Context) error {
-	for seq := s.log.Last(); ; {
-		var waiting []string
-		total := 0
-		for _, n := range s.world.Nodes() {
-			if n.Power != string(node.On) {
-				continue
-			}
-			total++
-			if !n.Registered || !n.Initialized || n.Ready != "True" || notReady(n) {
-				waiting = append(waiting, n.Name)
-			}
-		}
-		if len(waiting) == 0 {
-			return nil
-		}
-		s.detail(fmt.Sprintf("%d of %d nodes initialized and ready; waiting for %s", total-len(waiting), total, strings.Join(waiting[:min(3, len(waiting))], ", ")))
-		events, _, err := s.log.Wait(ctx, seq, 0)
-		if err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(waiting, ", "), context.Cause(ctx))
-		}
-		seq = events[len(events)-1].Seq
-	}
-}
-
-// notReady tells whether a node still has the taint that the node lifecycle controller takes away a moment after the
-// node has become ready.
-func notReady(n api.Node) bool {
-	return slices.ContainsFunc(n.Taints, func(t string) bool { return strings.HasPrefix(t, corev1.TaintNodeNotReady+":") })
-}
-
-// lastEvent returns the Seq of the newest recent event that match likes, 0 when there is none.
-func (s *Sandbox) lastEvent(match func(event.Event) bool) uint64 {
-	const recent = 512
-	last := s.log.Last()
-	events, _ := s.log.Read(last-min(last, recent), 0)
-	for i := len(events) - 1; i >= 0; i-- {
-		if match(events[i]) && time.Since(events[i].Time) < time.Hour {
-			return events[i].Seq
-		}
-	}
-	return 0
 }

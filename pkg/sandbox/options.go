@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Options say what sandbox to run. All but Port, Progress and OnReady are mandatory.
+// Options say what sandbox to run. All but Port, Audit, Command and Progress are mandatory.
 type Options struct {
 	Name     string
 	Topology *topology.Topology

@@ -2,9 +2,12 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
@@ -15,10 +18,23 @@ func exitText(ch child.Change, log string) string {
 	if ch.Err != nil {
 		text = ch.Err.Error()
 	}
+	if ch.PID == 0 || signaled(ch.Err) {
+		return text // it had no time for last words
+	}
 	if why := reason(tail(log)); why != "" {
 		text += ": " + why
 	}
 	return text
+}
+
+// signaled tells whether a process was killed rather than that it ended.
+func signaled(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled()
 }
 
 // reason finds the last words of a program in the end of its log: what it panicked with, or its last line. A zap logger

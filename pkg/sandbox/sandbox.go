@@ -128,8 +128,8 @@ func (s *Sandbox) Nodes() []api.Node { return s.world.Nodes() }
 // Log is the sandbox's event log.
 func (s *Sandbox) Log() *event.Log { return s.log }
 
-// process says how the kubelet of a VM is.
+// Process says how the kubelet of a VM is; it implements [world.Roles].
 func (s *Sandbox) Process(v world.VM) node.Process { return s.nodes.process(v) }
 
-// Role says what a VM is to be in the cluster.
+// Role says what a VM is to be in the cluster; it implements [world.Roles].
 func (s *Sandbox) Role(v world.VM) string { return s.nodes.role(v) }

@@ -124,6 +124,7 @@ type syncing struct {
 	*world.Inventory
 	s     *Sandbox
 	first chan struct{}
+	lost  bool
 }
 
 func (y *syncing) Synced() {
@@ -132,10 +133,18 @@ func (y *syncing) Synced() {
 		close(y.first)
 		y.first = nil
 	}
+	if y.lost {
+		y.lost = false
+		y.s.log.Append(event.Event{
+			Plane: event.PlaneSandbox, Kind: "inventory.synced",
+			Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: "inventory is current again",
+		})
+	}
 }
 
 func (y *syncing) Lost(err error) {
 	y.Inventory.Lost(err)
+	y.lost = true
 	y.s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "inventory.lost",
 		Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: err.Error(),

@@ -1,11 +1,20 @@
 package e2e
 
 import (
+	"crypto/x509"
+	"encoding/json"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
 )
 
 // The cloud controller manager runs under an account that may do what its roles say and nothing more; every other test
@@ -96,7 +105,54 @@ func TestGovc(t *testing.T) {
 			t.Errorf("env lacks %s:\n%s", name, env)
 		}
 	}
+	if vms := plainGovc(t, s.run("env", "--vcenter", "eu", "-o", "json")); !slices.Contains(vms, "/dceu/vm/worker-eu-1") || len(vms) != 2 {
+		t.Errorf("with these variables one sees %v", vms)
+	}
 	if strings.Contains(env, "GOVC_INSECURE=1") || strings.Contains(env, "GOVC_INSECURE=true") {
 		t.Error("env turns the verification of certificates off")
 	}
+}
+
+// plainGovc does what govc does with its variables, certificates verified, and returns the paths of the VMs.
+func plainGovc(t *testing.T, env string) []string {
+	t.Helper()
+	var printed map[string]any
+	if err := json.Unmarshal([]byte(env), &printed); err != nil {
+		t.Fatalf("%v\n%s", err, env)
+	}
+	vars := printed
+	if inner, ok := printed["variables"].(map[string]any); ok {
+		vars = inner
+	}
+	get := func(name string) string { v, _ := vars[name].(string); return v }
+	u, err := soap.ParseURL(get("GOVC_URL"))
+	if err != nil || u == nil {
+		t.Fatalf("GOVC_URL %q: %v\n%s", get("GOVC_URL"), err, env)
+	}
+	pem, err := os.ReadFile(get("GOVC_TLS_CA_CERTS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	sc := soap.NewClient(u, false)
+	sc.DefaultTransport().TLSClientConfig.RootCAs = pool
+	client, err := vim25.NewClient(t.Context(), sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sessions := session.NewManager(client)
+	if err := sessions.Login(t.Context(), url.UserPassword(get("GOVC_USERNAME"), get("GOVC_PASSWORD"))); err != nil {
+		t.Fatal(err)
+	}
+	defer sessions.Logout(t.Context())
+	vms, err := find.NewFinder(client).VirtualMachineList(t.Context(), "/*/vm/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, vm := range vms {
+		paths = append(paths, vm.InventoryPath)
+	}
+	return paths
 }

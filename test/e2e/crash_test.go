@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -71,6 +72,42 @@ func TestKillWhileBooting(t *testing.T) {
 		h.checkNothingLeft()
 	}
 	h.up("boot", "single")
+}
+
+// Any child may be killed during the boot: the boot goes on.
+func TestKillChildrenWhileBooting(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	for _, victim := range []string{" control-plane ", " node ", " ccm "} {
+		t.Run(strings.TrimSpace(victim), func(t *testing.T) {
+			killed := make(chan string, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				defer close(killed)
+				for ctx.Err() == nil {
+					for pid, line := range h.processes() {
+						if strings.Contains(line, victim) {
+							time.Sleep(time.Duration(rand.Int64N(int64(time.Second)))) // a random moment is the point
+							if syscall.Kill(pid, syscall.SIGKILL) == nil {
+								killed <- line
+							}
+							return
+						}
+					}
+					time.Sleep(10 * time.Millisecond) // the start of another's process can't be waited for
+				}
+			}()
+			r := h.try("--name", "boot", "up", "--detach", "single")
+			cancel()
+			line, ok := <-killed
+			if r.code != 0 || !ok {
+				t.Fatalf("exit status %d, killed %q\n%s", r.code, line, r.both())
+			}
+			s := h.attach("boot")
+			s.await("both nodes well", time.Minute, func() bool { return s.unwell([]string{"worker-1", "worker-2"}) == "" })
+			h.must("--name", "boot", "down")
+		})
+	}
 }
 
 // awaitNoProcesses waits for the death of every process of this home.

@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -46,8 +49,9 @@ func checkChain(s *sandbox, name string) {
 	for seq := taint; seq != 0; seq = cause[seq] {
 		chain = append(chain, bySeq[seq])
 	}
-	if len(chain) < 3 || chain[len(chain)-1] != "command.power-off" || !slices.Contains(chain, "vm.powered-off") {
-		s.t.Errorf("the shutdown taint's chain of causes is %v, want it to lead to command.power-off by vm.powered-off", chain)
+	want := []string{"node.tainted", "node.unknown", "child.stopped", "vm.powered-off", "command.power-off"}
+	if !slices.Equal(chain, want) {
+		s.t.Errorf("the shutdown taint's chain of causes is %v, want %v", chain, want)
 	}
 }
 
@@ -132,4 +136,29 @@ func TestMove(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// What a guest says of its name is a stranger's word: no path is made of it, and a node that cannot be named is an event.
+func TestHostileHostname(t *testing.T) {
+	t.Parallel()
+	s := newHome(t).up("hostile", "single")
+	begin := s.last()
+	s.run("govc", "vm.change", "-vm", "worker-1", "-e", "SET.guest.hostName=../../../../evil")
+	s.vm("reset", "worker-1")
+	s.await("it is refused", reaction, func() bool {
+		for _, e := range s.eventsSince(begin, "child.exited") {
+			if strings.Contains(e.Message, "../../../../evil") && strings.Contains(e.Message, "no name for a node") {
+				return true
+			}
+		}
+		return false
+	})
+	for _, path := range []string{filepath.Join(s.state, "..", "evil"), filepath.Join(s.state, "evil"), "/tmp/evil"} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s was made", path)
+		}
+	}
+	if !well(s.node("worker-2")) {
+		t.Errorf("the other node: %+v", s.node("worker-2"))
+	}
 }

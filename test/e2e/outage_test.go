@@ -157,3 +157,35 @@ func (s *sandbox) killComponent(name string) {
 		return c.PID != 0 && c.PID != pid && c.State == "running"
 	})
 }
+
+// A VM that is destroyed while another vCenter cannot be asked might have moved there, for all anybody knows: its node
+// stays until that vCenter has said that it has not.
+func TestDestroyWhileAnotherVCenterIsDown(t *testing.T) {
+	t.Parallel()
+	s := newHome(t).up("doubt")
+	s.run("vcenter", "down", "eu")
+	s.vm("destroy", "worker-east-2", "--yes")
+	s.await("NotReady", reaction, func() bool { return s.node("worker-east-2").Ready == "Unknown" })
+	s.never("the node is deleted in doubt", 8*time.Second, func() string {
+		if !s.node("worker-east-2").Registered {
+			return "Node object gone"
+		}
+		return ""
+	})
+	s.run("vcenter", "up", "eu")
+	s.await("Node object gone", time.Minute, func() bool { return !s.node("worker-east-2").Registered })
+}
+
+// A vCenter that is merely slow is asked with patience: a destroyed VM's node goes, and nothing else does.
+func TestSlowVCenter(t *testing.T) {
+	t.Parallel()
+	s := newHome(t).up("slow")
+	s.run("vcenter", "slow", "us", "--delay", "1s")
+	s.vm("destroy", "worker-east-2", "--yes")
+	s.vm("power-off", "worker-eu-1")
+	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
+	s.await("Node object gone", time.Minute, func() bool { return !s.node("worker-east-2").Registered })
+	if bad := s.unwell([]string{"cp-1", "worker-west-1", "worker-east-1", "worker-eu-2"}); bad != "" {
+		t.Error(bad)
+	}
+}

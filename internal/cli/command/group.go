@@ -3,8 +3,8 @@ package command
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
 // Group makes cmd one that only has commands below it: alone it prints its help, and a word that is none of them is a

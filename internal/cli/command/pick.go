@@ -3,8 +3,8 @@ package command
 import (
 	"fmt"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
 // Pick returns the items that the names stand for, in the names' order; without names, all items. An item may go by

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -56,19 +58,22 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	if !o.all {
+		name, _ := o.Name()
+		if err := instance.ValidateName(name); err != nil {
+			return report.UsageError("--name lab", "%v", err)
+		}
 		s, err := o.Find(ctx)
+		if absent(err) {
+			return nothing(o, root, name)
+		}
 		if err != nil {
-			if name, _ := o.Name(); absent(err) {
-				fmt.Fprintf(o.Streams.Err, "sandbox %q is not up: nothing to do\n", name)
-				return nil
-			}
-			return err
+			return unreadable(err)
 		}
 		return end(ctx, o, root, s)
 	}
 	all, err := o.Sandboxes.List(ctx)
 	if err != nil {
-		return err
+		return unreadable(err)
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
@@ -86,6 +91,32 @@ func absent(err error) bool {
 	return errors.As(err, &e) && e.Code == "no-sandbox"
 }
 
+// nothing says that there is nothing to do for a sandbox that is in no list. Lists leave out what cannot be read, which
+// may well be a sandbox: that is an error.
+func nothing(o *options, root, name string) error {
+	_, err := instance.Open(root, name)
+	var missing instance.ErrNotFound
+	if err != nil && !errors.As(err, &missing) {
+		return unreadable(err)
+	}
+	fmt.Fprintf(o.Streams.Err, "sandbox %q is not up: nothing to do\n", name)
+	if near := nearest.Of(name, missing.Have); near != "" {
+		fmt.Fprintf(o.Streams.Err, "try: %s down --name %s\n", command.Program, near)
+	}
+	return nil
+}
+
+// unreadable gives the error of a look at the state directory its code, if it is that the user may not.
+func unreadable(err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return &report.Error{
+		Code: "state-unreadable", Message: "the state directory cannot be read", Err: err, Exit: report.Prerequisite,
+		Try: "run it as the user who started the sandbox, or export VSPHERE_SANDBOX_STATE=DIR that is yours",
+	}
+}
+
 // end ends one sandbox: by asking it, by force when it does not answer, by cleaning up when it is dead.
 func end(ctx context.Context, o *options, root string, s command.Sandbox) error {
 	if s.Running {
@@ -98,8 +129,8 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 		}
 	}
 	left, err := instance.Reap(ctx, root, s.Name)
-	var missing instance.ErrNotFound
-	if err != nil && !errors.As(err, &missing) {
+	// A successor has cleaned up before it took the name, and is not the one that was to end.
+	if err != nil && !errors.As(err, new(instance.ErrNotFound)) && !errors.As(err, new(instance.ErrRunning)) {
 		return err
 	}
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: cleaned up (%d processes were left)\n", s.Name, len(left.Killed))
@@ -113,55 +144,58 @@ func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone 
 	defer cancel()
 	if _, err := api.NewClient(s.Socket).Stop(limit); err != nil && ctx.Err() == nil && s.PID > 0 {
 		// It may be starting, and have no socket yet, or be stuck: TERM asks the same.
+		if still, err := alive(root, s); err != nil || !still {
+			return err == nil, err
+		}
 		_ = syscall.Kill(s.PID, syscall.SIGTERM)
 	}
-	// Its lock says when it is over, and nothing can be told of a lock but by trying it.
-	for tick := time.Tick(20 * time.Millisecond); ; {
-		if !alive(root, s.Name) {
-			return true, nil
-		}
-		select {
-		case <-tick:
-		case <-limit.Done():
-			if ctx.Err() != nil {
-				return false, ctx.Err()
-			}
-			if s.PID == 0 {
-				return false, &report.Error{Code: "stuck", Message: fmt.Sprintf("sandbox %q does not end and has no known process", s.Name)}
-			}
-			fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, o.timeout)
-			if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-				return false, fmt.Errorf("sandbox %q: process %d: %w", s.Name, s.PID, err)
-			}
-			return false, awaitDeath(ctx, root, s.Name)
-		}
+	switch gone, err := await(limit, root, s); {
+	case gone || err != nil:
+		return gone, err
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case s.PID == 0:
+		return false, &report.Error{Code: "stuck", Message: fmt.Sprintf("sandbox %q does not end and has no known process", s.Name)}
 	}
+	if still, err := alive(root, s); err != nil || !still {
+		return err == nil, err // it has ended this moment, and its number may be another's
+	}
+	fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, o.timeout)
+	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return false, fmt.Errorf("sandbox %q: process %d: %w", s.Name, s.PID, err)
+	}
+	death, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if dead, err := await(death, root, s); err != nil || dead {
+		return false, err
+	}
+	return false, fmt.Errorf("sandbox %q: killed and still there: %w", s.Name, death.Err())
 }
 
-// awaitDeath waits until a sandbox that was killed has lost its lock.
-func awaitDeath(ctx context.Context, root, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
+// await waits until a sandbox is gone, or ctx ends, and tells which. Its lock says when it is over, and nothing can be
+// told of a lock but by trying it.
+func await(ctx context.Context, root string, s command.Sandbox) (gone bool, err error) {
 	for tick := time.Tick(20 * time.Millisecond); ; {
-		if d, err := instance.Open(root, name); err != nil {
-			return nil
-		} else if _, running := d.Running(); !running {
-			return nil
+		if still, err := alive(root, s); err != nil || !still {
+			return err == nil, err
 		}
 		select {
 		case <-tick:
 		case <-ctx.Done():
-			return fmt.Errorf("sandbox %q: killed and still there: %w", name, ctx.Err())
+			return false, nil
 		}
 	}
 }
 
-// alive tells whether there still is anything of a running sandbox.
-func alive(root, name string) bool {
-	d, err := instance.Open(root, name)
-	if err != nil {
-		return false
+// alive tells whether s still runs: s and not one that has taken its name since.
+func alive(root string, s command.Sandbox) (bool, error) {
+	d, err := instance.Open(root, s.Name)
+	if errors.As(err, new(instance.ErrNotFound)) {
+		return false, nil
 	}
-	_, running := d.Running()
-	return running
+	if err != nil {
+		return false, unreadable(err)
+	}
+	pid, running := d.Running()
+	return running && (pid == s.PID || pid == 0 || s.PID == 0), nil
 }

@@ -2,7 +2,10 @@ package down
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +55,7 @@ func TestDown(t *testing.T) {
 		{name: "not up", want: "sandbox \"default\" is not up: nothing to do\n"},
 		{name: "not up, by name", flag: "lab", want: "sandbox \"lab\" is not up: nothing to do\n"},
 		{name: "none is up", args: []string{"--all"}, want: "no sandbox is up: nothing to do\n"},
-		{name: "another name", roles: [][2]string{{"crashing", "lab"}}, flag: "lob", want: "sandbox \"lob\" is not up: nothing to do\n"},
+		{name: "another name", roles: [][2]string{{"crashing", "lab"}}, flag: "lob", want: "sandbox \"lob\" is not up: nothing to do\ntry: vsphere-sandbox down --name lab\n"},
 		{name: "asked", roles: [][2]string{{"obedient", "default"}}, want: "sandbox \"default\": stopping\nsandbox \"default\": down\n"},
 		{name: "the only one", roles: [][2]string{{"obedient", "lab"}}, want: "sandbox \"lab\": stopping\nsandbox \"lab\": down\n"},
 		{name: "terminated", roles: [][2]string{{"deaf", "default"}}, want: "sandbox \"default\": stopping\nsandbox \"default\": down\n"},
@@ -117,6 +120,10 @@ func TestInterrupted(t *testing.T) {
 
 // What cannot be known is not taken for "nothing to do".
 func TestUnknown(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "lab"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		name string
 		deps func(*clitest.Env)
@@ -124,7 +131,23 @@ func TestUnknown(t *testing.T) {
 	}{
 		{
 			name: "state directory not readable", deps: func(e *clitest.Env) { e.Deps.Sandboxes = listed{e.State} },
-			want: report.Record{Code: "failed", Message: "permission denied", Exit: 1},
+			want: report.Record{
+				Code: "state-unreadable", Message: "the state directory cannot be read", Why: "state directory: permission denied", Exit: report.Prerequisite,
+				Try: "run it as the user who started the sandbox, or export VSPHERE_SANDBOX_STATE=DIR that is yours",
+			},
+		},
+		{
+			name: "a file in its place", deps: func(e *clitest.Env) {
+				e.NameFlag, e.State.Dir = "lab", dir
+			},
+			want: report.Record{Code: "failed", Message: "state directory: open " + dir + "/lab: not a directory", Exit: 1},
+		},
+		{
+			name: "no name", deps: func(e *clitest.Env) { e.NameFlag = "../x" },
+			want: report.Record{
+				Code: "usage", Try: "--name lab", Exit: report.Usage,
+				Message: `sandbox name "../x": want lower-case letters, digits and dashes, a letter or digit first and last, at most 40 characters`,
+			},
 		},
 		{
 			name: "several", deps: func(e *clitest.Env) {
@@ -145,7 +168,7 @@ func TestUnknown(t *testing.T) {
 type listed struct{ *clitest.Sandboxes }
 
 func (listed) List(context.Context) ([]command.Sandbox, error) {
-	return nil, errors.New("permission denied")
+	return nil, fmt.Errorf("state directory: %w", fs.ErrPermission)
 }
 
 // One that holds its lock and of which no process is known can be neither asked nor killed.
@@ -162,5 +185,39 @@ func TestStuck(t *testing.T) {
 	want := report.Record{Code: "stuck", Message: `sandbox "lab" does not end and has no known process`, Exit: 1}
 	if diff := cmp.Diff(want, e.Run(t.Context(), NewCmdDown(e.Deps, nil), "--timeout", "1ms")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// One that has taken the name since is neither waited for nor killed.
+func TestSuccessor(t *testing.T) {
+	root := t.TempDir()
+	dir, err := instance.Create(root, "lab") // held by this process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Remove()
+	e := clitest.NewEnv(nil)
+	e.State.Dir = root
+	for _, tc := range []struct {
+		name string
+		s    command.Sandbox
+		want string
+	}{
+		{"of one that ran", command.Sandbox{Name: "lab", Socket: dir.SocketPath(), Running: true, PID: os.Getpid() + 1}, "sandbox \"lab\": stopping\nsandbox \"lab\": down\n"},
+		{"of a dead one", command.Sandbox{Name: "lab", Socket: dir.SocketPath()}, "sandbox \"lab\": cleaned up (0 processes were left)\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e.Err.Reset()
+			e.State.Items = []command.Sandbox{tc.s}
+			if r := e.Run(t.Context(), NewCmdDown(e.Deps, nil), "--all", "--timeout", "1h"); r.Exit != 0 {
+				t.Fatalf("ended with %+v", r)
+			}
+			if diff := cmp.Diff(tc.want, e.Err.String()); diff != "" {
+				t.Errorf("said (-want +got):\n%s", diff)
+			}
+			if _, running := dir.Running(); !running {
+				t.Error("the successor is gone")
+			}
+		})
 	}
 }

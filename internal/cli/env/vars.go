@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 

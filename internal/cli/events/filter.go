@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 

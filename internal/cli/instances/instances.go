@@ -80,7 +80,8 @@ func (i Instances) Logs(name string) (map[string]string, error) {
 	return logs, nil
 }
 
-// Reap removes what dead sandboxes left behind, but for those that were asked to leave it.
+// Reap removes what dead sandboxes left behind, but for those that were asked to leave it. Their logs go, too: each line
+// has the last words of one.
 func (i Instances) Reap(ctx context.Context) ([]string, error) {
 	root, err := i.RootFunc()
 	if err != nil {
@@ -96,6 +97,7 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 		if e.Running || e.Record.Retained {
 			continue
 		}
+		last := lastWords(root, e.Name)
 		r, err := instance.Reap(ctx, root, e.Name)
 		var running instance.ErrRunning
 		var gone instance.ErrNotFound
@@ -109,6 +111,9 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 		line := fmt.Sprintf("%s (%d processes ended)", e.Name, len(r.Killed))
 		if len(r.Spared) > 0 {
 			line += fmt.Sprintf("; %d processes are not certain to be its own and were left alone", len(r.Spared))
+		}
+		if last != "" {
+			line += "; its log ends with: " + last
 		}
 		lines = append(lines, line)
 	}

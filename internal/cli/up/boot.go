@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
-	"syscall"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -26,13 +23,14 @@ import (
 
 // boot runs the sandbox in this process until it is told to end.
 func boot(ctx context.Context, o *options) (err error) {
+	o.Deps = voiced(o.Deps)
 	root, err := o.Sandboxes.Root()
 	if err != nil {
 		return err
 	}
 	dir, err := instance.Create(root, o.name)
 	if err != nil {
-		return explain(o, err)
+		return explainState(o, err)
 	}
 	defer func() { err = errors.Join(err, leave(o, dir, err)) }()
 	if left := dir.Predecessor(); left.Removed {
@@ -42,13 +40,18 @@ func boot(ctx context.Context, o *options) (err error) {
 		Name: o.name, PID: os.Getpid(), StartedAt: time.Now(), Version: build.Version(), Scenario: o.topology.Metadata.Name,
 	}
 	if err := dir.WriteRecord(record); err != nil {
-		return explain(o, err)
+		return explainState(o, err)
 	}
 	logFile, err := os.OpenFile(dir.Log("sandbox"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return explain(o, err)
+		return explainState(o, err)
 	}
 	defer logFile.Close()
+	// A panic is to be found where whoever cleans up looks for the reason, also when there is no terminal to tell it.
+	if err := debug.SetCrashOutput(logFile, debug.CrashOptions{}); err != nil {
+		return explainState(o, err)
+	}
+	defer debug.SetCrashOutput(nil, debug.CrashOptions{})
 	logger := slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	defer sim.CaptureLog(logger)()
 	klog.SetSlogLogger(logger.With("component", "client-go"))
@@ -62,6 +65,12 @@ func boot(ctx context.Context, o *options) (err error) {
 	s := sandbox.New(sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Logger: logger,
 		Progress: progress.show,
+	})
+	told := make(chan struct{})
+	unheard := context.AfterFunc(ctx, func() {
+		defer close(told)
+		progress.close()
+		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", o.name)
 	})
 	begin := time.Now()
 	ready := false
@@ -77,6 +86,9 @@ func boot(ctx context.Context, o *options) (err error) {
 			logger.Error("announce", "err", err)
 		}
 	})
+	if !unheard() {
+		<-told
+	}
 	progress.close() // what is said from here on begins on a line of its own
 	if ready && err == nil {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopped\n", o.name)
@@ -85,7 +97,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		tellTrouble(o, s.Log())
 	}
-	return explain(o, err)
+	return explainRun(o, err)
 }
 
 // tellTrouble shows the last things that went wrong: the error names the step that failed, these often the reason.
@@ -112,42 +124,16 @@ func leave(o *options, dir *instance.Dir, err error) error {
 	return errors.Join(dir.WriteRecord(instance.Record{Name: o.name, Scenario: o.topology.Metadata.Name, Retained: true}), dir.Close())
 }
 
-// announce shows what has come up.
-func announce(o *options, s *sandbox.Sandbox) error {
+// announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.
+func announce(o *options, s *sandbox.Sandbox) (err error) {
 	if o.format == output.JSON || o.format == output.YAML {
-		if err := output.Object(o.Streams.Out, o.format, "Status", s.Status()); err != nil {
-			return err
-		}
-	} else if err := output.List(o.Streams.Out, output.Flags{}, tables.Nodes(o.Now()), s.Nodes()); err != nil {
-		return err
+		err = output.Object(o.Streams.Out, o.format, "Status", s.Status())
+	} else {
+		err = output.List(o.Streams.Out, output.Flags{}, tables.Nodes(o.Now()), s.Nodes())
 	}
 	if o.detached {
-		return released()
+		return errors.Join(err, released())
 	}
 	fmt.Fprint(o.Streams.Err, "\nIn a second terminal:\n", next(o), "\nCtrl-C ends it.\n")
-	return nil
-}
-
-// explain gives the errors of a boot their codes and ways out.
-func explain(o *options, err error) error {
-	var running instance.ErrRunning
-	e := &report.Error{Exit: report.Prerequisite, Err: err}
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &running):
-		e.Code, e.Message, e.Err, e.Exit = "already-running", running.Error(), nil, report.Failure
-		e.Try = fmt.Sprintf("vsphere-sandbox status --name %s\nvsphere-sandbox down --name %[1]s\nvsphere-sandbox up --name another", o.name)
-	case errors.Is(err, syscall.EADDRINUSE):
-		e.Code, e.Message, e.Try = "port-in-use", "a port is taken by another program", "vsphere-sandbox up --api-port 0   # any free one"
-	case errors.Is(err, syscall.ENOSPC), strings.Contains(err.Error(), syscall.ENOSPC.Error()): // a child can only tell in words
-		e.Code, e.Message, e.Try = "disk-full", "the disk of the state directory is full", "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere"
-	case errors.Is(err, fs.ErrPermission):
-		e.Code, e.Message, e.Try = "state-unwritable", "the state directory cannot be written", "export VSPHERE_SANDBOX_STATE=DIR that you may write"
-	case errors.Is(err, context.Canceled):
-		return err
-	default:
-		return fmt.Errorf("sandbox %q: %w", o.name, err)
-	}
-	return e
+	return err
 }

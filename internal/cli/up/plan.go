@@ -22,7 +22,7 @@ func plan(o *options) error {
 		_, err = o.Streams.Out.Write(b)
 		return err
 	case output.JSON:
-		return output.Object(o.Streams.Out, o.format, topology.Kind, o.topology)
+		return output.Encode(o.Streams.Out, o.format, o.topology) // it has its kind and version in it
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sandbox %q would have %s.\n\n", o.name, o.topology.Count())
@@ -51,7 +51,10 @@ func rows(t *topology.Topology) []api.Node {
 			Roles: []string{string(n.VM.Role)},
 		}
 		for _, nic := range n.VM.NICs {
-			row.Addresses = append(row.Addresses, nic.Addresses...)
+			for _, a := range nic.Addresses {
+				ip, _, _ := strings.Cut(a, "/")
+				row.Addresses = append(row.Addresses, ip)
+			}
 		}
 		list = append(list, row)
 	}

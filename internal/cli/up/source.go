@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )

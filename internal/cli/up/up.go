@@ -4,6 +4,8 @@ package up
 import (
 	"context"
 	"fmt"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -106,10 +108,12 @@ func (o *options) complete() error {
 }
 
 func run(ctx context.Context, o *options) error {
-	switch {
-	case o.dryRun:
+	if o.dryRun {
 		return plan(o)
-	case o.detach:
+	}
+	// "up 2>&1 | head" ends what is said, not the sandbox.
+	signal.Ignore(syscall.SIGPIPE)
+	if o.detach {
 		return detach(ctx, o)
 	}
 	return boot(ctx, o)

@@ -120,7 +120,7 @@ func TestListings(t *testing.T) {
 		t.Errorf("VMs (-want +got):\n%s", diff)
 	}
 	wantHosts := []api.Host{
-		{Name: "esx-1", VCenter: "vc", Datacenter: "dc", Cluster: "c1", Connection: "connected", Power: "poweredOn", CPUs: 16, MemoryBytes: 64 << 30, VMs: 1},
+		{Name: "esx-1", VCenter: "vc", Datacenter: "dc", Cluster: "c1", Connection: "connected", Power: "on", CPUs: 16, MemoryBytes: 64 << 30, VMs: 1},
 		{Name: "esx-2", VCenter: "vc", Datacenter: "dc", VMs: 1},
 	}
 	if diff := cmp.Diff(wantHosts, i.Hosts()); diff != "" {
@@ -129,6 +129,19 @@ func TestListings(t *testing.T) {
 	wantDCs := []api.Datacenter{{Name: "dc", VCenter: "vc", Path: "/americas/dc", Hosts: 2, VMs: 2}}
 	if diff := cmp.Diff(wantDCs, i.Datacenters()); diff != "" {
 		t.Errorf("datacenters (-want +got):\n%s", diff)
+	}
+}
+
+func TestHostPower(t *testing.T) {
+	for state, want := range map[types.HostSystemPowerState]string{
+		types.HostSystemPowerStatePoweredOn: "on", types.HostSystemPowerStatePoweredOff: "off", types.HostSystemPowerStateStandBy: "standby",
+		types.HostSystemPowerStateUnknown: "unknown", "": "",
+	} {
+		var b told
+		b.add(vcenter.Enter, esx1, props{"runtime.powerState": state})
+		if got := inventory(b).Hosts()[0].Power; got != want {
+			t.Errorf("%q is %q, want %q", state, got, want)
+		}
 	}
 }
 

@@ -70,6 +70,5 @@ func runControllerManager(ctx context.Context, cfg embedded.Config) error {
 	if err != nil {
 		return err
 	}
-	// It may start its controllers spread over their periods; a jitter of 1 is for fleets.
 	return app.Run(ctx, c.Complete())
 }

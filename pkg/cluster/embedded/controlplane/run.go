@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,14 +29,14 @@ func Run(ctx context.Context, cfg embedded.Config) error {
 	klog.InfoS("etcd serves", "endpoint", etcd.endpoint)
 
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return part("kube-apiserver", runAPIServer(ctx, cfg, etcd.endpoint)) })
+	g.Go(func() error { return lasting(ctx, "kube-apiserver", runAPIServer(ctx, cfg, etcd.endpoint)) })
 	g.Go(func() error { return part("etcd", etcd.wait(ctx)) })
 	g.Go(func() error {
 		if err := waitReady(ctx, cfg); err != nil {
 			return part("kube-apiserver", err)
 		}
-		g.Go(func() error { return part("kube-controller-manager", runControllerManager(ctx, cfg)) })
-		g.Go(func() error { return part("kube-scheduler", runScheduler(ctx, cfg)) })
+		g.Go(func() error { return lasting(ctx, "kube-controller-manager", runControllerManager(ctx, cfg)) })
+		g.Go(func() error { return lasting(ctx, "kube-scheduler", runScheduler(ctx, cfg)) })
 		trimLater(ctx)
 		return nil
 	})
@@ -71,6 +72,14 @@ func trimLater(ctx context.Context) {
 
 // stopGrace bounds an orderly stop.
 const stopGrace = time.Second
+
+// lasting is for a part that has no business to end while ctx lives.
+func lasting(ctx context.Context, name string, err error) error {
+	if err == nil && ctx.Err() == nil {
+		err = errors.New("ended by itself")
+	}
+	return part(name, err)
+}
 
 func part(name string, err error) error {
 	if err != nil {

@@ -1,0 +1,228 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+func TestExplain(t *testing.T) {
+	o := &options{name: "lab"}
+	forbidden := report.Record{
+		Code: "port-forbidden", Message: "a port may not be used: ports below 1024 are for root", Why: "control plane: listen tcp: bind: permission denied",
+		Exit: 4, Try: "vsphere-sandbox up --api-port 0   # any free one",
+	}
+	for _, tc := range []struct {
+		name  string
+		state bool // it is of the state directory, not of the run
+		err   error
+		want  report.Record
+	}{
+		{name: "nothing", want: report.Record{}},
+		{name: "port of root", err: fmt.Errorf("control plane: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)}), want: forbidden},
+		{name: "permission, of something else", err: &fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, want: report.Record{
+			Code: "failed", Message: `sandbox "lab": open /x: permission denied`, Exit: 1,
+		}},
+		{name: "running", state: true, err: instance.ErrRunning{Name: "lab", PID: 7}, want: report.Record{
+			Code: "already-running", Message: `sandbox "lab" is already running, as process 7`, Exit: 1,
+			Try: "vsphere-sandbox status --name lab\nvsphere-sandbox down --name lab\nvsphere-sandbox up --name another",
+		}},
+		{name: "port", err: fmt.Errorf("control plane: %w", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}), want: report.Record{
+			Code: "port-in-use", Message: "a port is taken by another program", Why: "control plane: listen tcp: bind: address already in use", Exit: 4,
+			Try: "vsphere-sandbox up --api-port 0   # any free one",
+		}},
+		{name: "disk", err: &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, want: report.Record{
+			Code: "disk-full", Message: "the disk of the state directory is full", Why: "write /x: no space left on device", Exit: 4,
+			Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
+		}},
+		{name: "disk, as a child tells it", err: errors.New("control-plane: etcd: write 0.tmp: no space left on device"), want: report.Record{
+			Code: "disk-full", Message: "the disk of the state directory is full", Why: "control-plane: etcd: write 0.tmp: no space left on device", Exit: 4,
+			Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
+		}},
+		{name: "permission", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EACCES}, want: report.Record{
+			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: permission denied", Exit: 4,
+			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+		}},
+		{name: "read-only", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EROFS}, want: report.Record{
+			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: read-only file system", Exit: 4,
+			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+		}},
+		{name: "disk, before the run", state: true, err: &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, want: report.Record{
+			Code: "disk-full", Message: "the disk of the state directory is full", Why: "write /x: no space left on device", Exit: 4,
+			Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
+		}},
+		{name: "other, before the run", state: true, err: errors.New("boom"), want: report.Record{Code: "failed", Message: `sandbox "lab": boom`, Exit: 1}},
+		{name: "interrupted", err: fmt.Errorf("nodes: %w", context.Canceled), want: report.Record{Code: "interrupted", Message: "interrupted", Exit: 130}},
+		{name: "other", err: errors.New("boom"), want: report.Record{Code: "failed", Message: `sandbox "lab": boom`, Exit: 1}},
+	} {
+		explain := explainRun
+		if tc.state {
+			explain = explainState
+		}
+		if diff := cmp.Diff(tc.want, report.Of(explain(o, tc.err))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+func TestTellTrouble(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	log := event.NewLog(0)
+	for n := range 7 {
+		log.Append(event.Event{Level: event.Error, Message: fmt.Sprintf("error %d", n)})
+		log.Append(event.Event{Level: event.Warning, Message: "warning"})
+	}
+	tellTrouble(&options{Deps: e.Deps}, log)
+	if diff := cmp.Diff("  ✗ error 2\n  ✗ error 3\n  ✗ error 4\n  ✗ error 5\n  ✗ error 6\n", e.Err.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBootOfARunningSandbox(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Dir = t.TempDir()
+	dir, err := instance.Create(e.State.Dir, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Remove()
+	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single"); r.Code != "already-running" {
+		t.Errorf("ended with %+v", r)
+	}
+	if _, running := dir.Running(); !running {
+		t.Error("the running one has lost its directory")
+	}
+}
+
+// A boot that fails says why, and leaves nothing behind but, when asked to, its directory.
+func TestBootFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	for _, tc := range []struct {
+		name string
+		args []string
+		said []string
+		kept bool
+	}{
+		{name: "plain", said: []string{"sandbox \"default\": 1 vCenter", "✓ control API", "✗ control plane: kube-apiserver: listen tcp 127.0.0.1:" + port}},
+		{name: "retained", args: []string{"--retain"}, said: []string{"kept until \"down\" or the next \"up\" of that name: "}, kept: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := clitest.NewEnv(nil)
+			e.State.Dir = t.TempDir()
+			r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), append(tc.args, "single", "--api-port", port)...)
+			if r.Code != "port-in-use" || r.Exit != report.Prerequisite {
+				t.Fatalf("ended with %+v", r)
+			}
+			for _, text := range tc.said {
+				if !strings.Contains(e.Err.String(), text) {
+					t.Errorf("did not say %q:\n%s", text, e.Err)
+				}
+			}
+			if e.Out.Len() > 0 {
+				t.Errorf("result %q", e.Out)
+			}
+			entries, err := instance.List(e.State.Dir)
+			if err != nil || (len(entries) == 1) != tc.kept {
+				t.Fatalf("left: %+v, %v", entries, err)
+			}
+			if tc.kept {
+				if !entries[0].Record.Retained || entries[0].Running {
+					t.Errorf("left: %+v", entries[0])
+				}
+				if _, err := instance.Reap(t.Context(), e.State.Dir, "default"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// On a terminal the changing line does not stand in the way of the reason.
+func TestBootFailsOnATerminal(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	e := clitest.NewEnv(nil)
+	e.Streams.SetTTY(true, true, true)
+	e.State.Dir = t.TempDir()
+	e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--api-port", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	if _, rest, ok := strings.Cut(e.Err.String(), "  ✗ "); !ok || strings.Contains(rest, "\x1b") {
+		t.Errorf("said %q", e.Err)
+	}
+	if !strings.Contains(e.Err.String(), "\r\x1b[K  ✗ ") {
+		t.Errorf("the reason is not on a line of its own: %q", e.Err)
+	}
+}
+
+func TestStateDirectoryThatIsAFile(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Dir = t.TempDir() + "/file"
+	if err := os.WriteFile(e.State.Dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single"); r.Exit != report.Failure || !strings.Contains(r.Message, "state directory: ") {
+		t.Errorf("ended with %+v", r)
+	}
+}
+
+// Ctrl-C is answered at once.
+func TestInterrupted(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Dir = t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r := e.Run(ctx, NewCmdUp(e.Deps, nil), "single"); r.Exit != report.Interrupted {
+		t.Errorf("ended with %+v", r)
+	}
+	if !strings.Contains(e.Err.String(), "sandbox \"default\": stopping\n") {
+		t.Errorf("said %q", e.Err)
+	}
+}
+
+// "up 2>&1 | head" does not end the sandbox: it goes on, here until its port is taken, and cleans up.
+func TestNobodyListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	root := t.TempDir()
+	cmd := exec.Command(os.Args[0], root, strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	cmd.Env = append(os.Environ(), roleEnv+"=unheard")
+	cmd.Stdout, cmd.Stderr = w, w
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != report.Prerequisite {
+		t.Errorf("ended with %v", err)
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}

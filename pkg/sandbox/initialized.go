@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// waitInitialized waits until every VM that is to be a node, is on and was not stopped on purpose has become a node that
+// is ready and initialized. However many there are, it gives up only when for [bootTimeout] none has.
+func (s *Sandbox) waitInitialized(ctx context.Context) error {
+	best, since := -1, time.Now()
+	for seq := s.log.Last(); ; {
+		waiting, total := s.uninitialized()
+		if len(waiting) == 0 {
+			return nil
+		}
+		if done := total - len(waiting); done > best {
+			best, since = done, time.Now()
+		}
+		names := strings.Join(waiting[:min(3, len(waiting))], ", ")
+		s.detail(fmt.Sprintf("%d of %d nodes initialized and ready; waiting for %s", total-len(waiting), total, names))
+		step, cancel := context.WithDeadline(ctx, since.Add(bootTimeout))
+		events, _, err := s.log.Wait(step, seq, 0)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, context.DeadlineExceeded):
+			return fmt.Errorf("no further node was initialized and ready within %s; waiting for %s", bootTimeout, names)
+		case err != nil:
+			return err
+		}
+		seq = events[len(events)-1].Seq
+	}
+}
+
+// uninitialized names the nodes that are still to come, of so many in all.
+func (s *Sandbox) uninitialized() (waiting []string, total int) {
+	stopped := map[[2]string]bool{}
+	for _, v := range s.world.VMs() {
+		stopped[[2]string{v.VCenter, v.Name}] = v.Process == string(node.Hung)
+	}
+	for _, n := range s.world.Nodes() {
+		if n.Power != string(node.On) || stopped[[2]string{n.VCenter, n.VM}] {
+			continue
+		}
+		total++
+		if !n.Registered || !n.Initialized || n.Ready != string(corev1.ConditionTrue) || notReady(n) {
+			waiting = append(waiting, n.Name)
+		}
+	}
+	return waiting, total
+}
+
+// notReady tells whether a node still has the taint that the node lifecycle controller takes away a moment after the
+// node has become ready.
+func notReady(n api.Node) bool {
+	return slices.ContainsFunc(n.Taints, func(t string) bool { return strings.HasPrefix(t, corev1.TaintNodeNotReady+":") })
+}
