@@ -21,8 +21,9 @@ type candidate struct {
 // addresses selects a node's addresses from what the guest reports: its hostname, then for each family, in order of
 // preference, at most one internal and one external address. An excluded network comes before everything; then counts
 // the first configured network that has an address, then the first address on the named VM network, and when none of
-// these finds anything at all, the first address there is. Selection and order are upstream's
-// (pkg/cloudprovider/vsphere/nodemanager.go, discoverIPs).
+// these finds anything at all, the first address there is. Selection and order follow upstream's
+// (pkg/cloudprovider/vsphere/nodemanager.go, discoverIPs), but for the static addresses in a VM's guestinfo.metadata,
+// which upstream puts first and this does not read.
 func addresses(vm *inventory.VM, cfg config.Nodes, families []config.IPFamily) ([]v1.NodeAddress, error) {
 	if vm.HostName == "" {
 		return nil, fmt.Errorf("vm %s: its guest reports no hostname (power state %s)", vm, vm.Power)

@@ -47,26 +47,35 @@ func (p *Provider) match(node *v1.Node) (*inventory.VM, error) {
 	return p.matchByName(node)
 }
 
-// matchByName finds a node without a UUID that any vCenter knows: by hostname, then by address.
+// matchByName finds a node without a UUID that any vCenter knows: by hostname, then by address. It needs the answer of
+// every vCenter: one that cannot be asked may hold another VM of that name.
 func (p *Provider) matchByName(node *v1.Node) (*inventory.VM, error) {
-	var doubt error
+	var notFound error
 	names := hostNames(node)
 	for _, name := range names {
-		vm, err := one(withoutTemplates(p.inv.ByHostName(name)), node)
+		vm, err := certain(p.inv.ByHostName(name), node)
 		if err == nil || !errors.Is(err, inventory.ErrNotFound) {
 			return vm, wrap(err, "hostname "+name)
 		}
-		doubt = err
+		notFound = err
 	}
 	ips := addressesOf(node)
 	for _, ip := range ips {
-		vm, err := one(withoutTemplates(p.inv.ByIP(ip)), node)
+		vm, err := certain(p.inv.ByIP(ip), node)
 		if err == nil || !errors.Is(err, inventory.ErrNotFound) {
 			return vm, wrap(err, "address "+ip.String())
 		}
-		doubt = err
+		notFound = err
 	}
-	return nil, fmt.Errorf("system uuid %q, hostnames %v, addresses %v: %w", node.Status.NodeInfo.SystemUUID, names, ips, doubt)
+	return nil, fmt.Errorf("system uuid %q, hostnames %v, addresses %v: %w", node.Status.NodeInfo.SystemUUID, names, ips, notFound)
+}
+
+// certain is [one] for a name or an address, which proves nothing while r is in doubt.
+func certain(r inventory.Result, node *v1.Node) (*inventory.VM, error) {
+	if r.Doubt != nil {
+		return nil, fmt.Errorf("%d vms match, but not every vcenter could be asked: %w", len(r.VMs), r.Doubt)
+	}
+	return one(withoutTemplates(r), node)
 }
 
 // one returns the only VM of r, or among several with the same UUID (a clone keeps it if made carelessly) the only

@@ -49,14 +49,7 @@ func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error)
 	for n, st := range steps {
 		begin := time.Now()
 		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name})
-		err := func() error {
-			if !st.patient {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, bootTimeout, fmt.Errorf("not done after %s", bootTimeout))
-				defer cancel()
-			}
-			return st.start(ctx)
-		}()
+		err := st.begin(ctx)
 		if err != nil {
 			if crashed := (*crashError)(nil); errors.As(context.Cause(ctx), &crashed) {
 				err = crashed
@@ -71,6 +64,16 @@ func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error)
 		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name, Done: true, Took: took})
 	}
 	return len(steps), nil
+}
+
+// begin starts the step within its time.
+func (st step) begin(ctx context.Context) error {
+	if st.patient {
+		return st.start(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, bootTimeout, fmt.Errorf("not done after %s", bootTimeout))
+	defer cancel()
+	return st.start(ctx)
 }
 
 // crashError says that a child cannot be kept alive.

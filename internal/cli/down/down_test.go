@@ -221,3 +221,28 @@ func TestSuccessor(t *testing.T) {
 		})
 	}
 }
+
+// A sandbox that cannot be looked at is in no list, and for all that may be there.
+func TestUnreadable(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "lab")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	hide := func() error { return os.Chmod(root, 0o400) }
+	if os.Geteuid() == 0 { // whom modes do not keep out
+		hide = func() error { return os.Chown(dir, 65534, -1) }
+	}
+	if err := hide(); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(root, 0o700)
+	e := clitest.NewEnv(nil)
+	e.NameFlag, e.State.Dir = "lab", root
+	if r := e.Run(t.Context(), NewCmdDown(e.Deps, nil)); r.Code != "state-unreadable" || r.Exit != report.Prerequisite {
+		t.Errorf("ended with %+v", r)
+	}
+	if e.Err.Len() > 0 {
+		t.Errorf("said %q", e.Err)
+	}
+}

@@ -36,7 +36,7 @@ func (m *member) filter(vms []*VM) []*VM {
 	})
 }
 
-// scope returns the datacenters that a VM may lie in. One that is configured and not there is an error: it may have
+// scope returns the datacenters whose VMs are indexed. One that is configured and not there is an error: it may have
 // been renamed, and what is in it would be called gone.
 func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	all := m.index.datacenters()

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"slices"
+
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -53,6 +55,9 @@ func (f feed) updateVM(u vcenter.Update) {
 		} else {
 			vm.UUID = old.UUID
 		}
+	}
+	if slices.Contains(u.Missing, "summary.config.uuid") {
+		vm.uuidHidden = true
 	}
 	vm.apply(u.Changes)
 	f.index.put(vm)

@@ -90,14 +90,11 @@ func (x *index) leave(ref types.ManagedObjectReference) {
 	x.departed[vm.UUID] = ref
 }
 
-// uuid returns the VMs of the given UUID, or if there are none those of the swapped one.
+// uuid returns the VMs of the given UUID, in this byte order.
 func (x *index) uuid(u UUID) []*VM {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if vms := x.byUUID[u]; len(vms) > 0 {
-		return vms
-	}
-	return x.byUUID[u.Swapped()]
+	return x.byUUID[u]
 }
 
 func (x *index) host(folded string) []*VM {

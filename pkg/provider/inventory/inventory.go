@@ -149,9 +149,17 @@ var (
 	ErrAmbiguous = errors.New("several vms match")
 )
 
-// ByUUID finds VMs by BIOS UUID: as given, or where a vCenter has none of those, with the byte order swapped.
+// ByUUID finds VMs by BIOS UUID: as given, or when no vCenter has one of those, with the byte order swapped.
 func (inv *Inventory) ByUUID(u UUID) Result {
-	return inv.lookup(func(x *index) []*VM { return x.uuid(u) })
+	exact := inv.lookup(func(x *index) []*VM { return x.uuid(u) })
+	if len(exact.VMs) > 0 {
+		return exact
+	}
+	r := inv.lookup(func(x *index) []*VM { return x.uuid(u.Swapped()) })
+	if r.Doubt == nil {
+		r.Doubt = exact.Doubt
+	}
+	return r
 }
 
 // ByHostName finds VMs by the hostname that the guest reports, whatever its case. A short name finds a guest that

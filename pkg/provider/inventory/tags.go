@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -81,11 +82,7 @@ func (t *tagIndex) idle(ctx context.Context, pause time.Duration) error {
 
 // refresh reads both categories once.
 func (t *tagIndex) refresh(ctx context.Context) error {
-	var read []attached
-	err := t.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
-		read, err = t.reader.read(ctx, rc, t.cfg.Categories.Region, t.cfg.Categories.Zone)
-		return err
-	})
+	read, err := t.reader.read(ctx, t.call, t.cfg.Categories.Region, t.cfg.Categories.Zone)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ctx.Err() == nil && err != nil && (t.err == nil || t.err.Error() != err.Error()) {
@@ -101,6 +98,11 @@ func (t *tagIndex) refresh(ctx context.Context) error {
 		close(t.ready)
 	}
 	return err
+}
+
+// call runs one call under a call timeout of its own.
+func (t *tagIndex) call(ctx context.Context, f func(context.Context, *tags.Manager) error) error {
+	return t.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { return f(ctx, tags.NewManager(rc)) })
 }
 
 // wait returns when the tags have been read, or could not be, for the first time.

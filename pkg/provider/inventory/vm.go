@@ -28,6 +28,8 @@ type VM struct {
 	Connection types.VirtualMachineConnectionState
 
 	Host, ResourcePool, Parent types.ManagedObjectReference // zero when unknown
+
+	uuidHidden bool // the vCenter would not tell the UUID when last asked
 }
 
 // String names the VM in messages.
@@ -68,7 +70,7 @@ func (vm *VM) apply(changes []types.PropertyChange) {
 			// (kubernetes/cloud-provider-vsphere#521).
 			s, _ := c.Val.(string)
 			if u, err := ParseUUID(s); err == nil {
-				vm.UUID = u
+				vm.UUID, vm.uuidHidden = u, false
 			}
 		case "summary.config.instanceUuid":
 			vm.InstanceUUID, _ = c.Val.(string)

@@ -9,7 +9,8 @@ import (
 	"github.com/vmware/govmomi/vapi/rest"
 )
 
-// Do runs f, one exchange over SOAP, within the call timeout. It does not wait for a connection: without one it returns
+// Do runs f, one exchange over SOAP, within the call timeout; what takes several exchanges is several Dos, or their sum
+// is measured by the time of one and a slow vCenter taken for a dead one. It does not wait for a connection: without one it returns
 // an error that wraps [ErrNotConnected] at once. When f finds the session expired, f is run once more on a new one.
 // f's error is returned with the vCenter's name before it.
 func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error) error {
@@ -17,14 +18,13 @@ func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(c.cfg.CallTimeout)
-	err = c.try(ctx, deadline, s, f)
+	err = c.try(ctx, time.Now().Add(c.cfg.CallTimeout), s, f)
 	if expired(err) {
-		// Run logs in again meanwhile; the deadline stays that of the first call.
-		waitCtx, cancel := context.WithDeadline(ctx, deadline)
+		// Run logs in again meanwhile. What that takes says nothing about the call on the new session.
+		waitCtx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 		defer cancel()
 		if s, waitErr := c.Wait(waitCtx); waitErr == nil {
-			err = c.try(ctx, deadline, s, f)
+			err = c.try(ctx, time.Now().Add(c.cfg.CallTimeout), s, f)
 		}
 	}
 	if err != nil {
@@ -46,19 +46,23 @@ func (c *Client) try(parent context.Context, deadline time.Time, s *Session, f f
 }
 
 // DoREST is [Client.Do] for the REST API, which has a session of its own: it is opened at the first call, and again
-// when it has expired, with the credentials of that moment. Trouble with REST does not touch the SOAP side.
+// when it has expired, with the credentials of that moment. The login has a call timeout of its own, f another. Trouble
+// with REST does not touch the SOAP side.
 func (c *Client) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
-	defer cancel()
 	s, err := c.Session()
 	if err != nil {
 		return err
 	}
+	timed := func(rc *rest.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+		defer cancel()
+		return f(ctx, rc)
+	}
 	rc, err := s.restClient(ctx, nil)
 	if err == nil {
-		if err = f(ctx, rc); expired(err) {
+		if err = timed(rc); expired(err) {
 			if rc, err = s.restClient(ctx, rc); err == nil {
-				err = f(ctx, rc)
+				err = timed(rc)
 			}
 		}
 	}
@@ -78,6 +82,8 @@ func (s *Session) restClient(ctx context.Context, stale *rest.Client) (*rest.Cli
 	if s.rest != nil && s.rest != stale {
 		return s.rest, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	defer cancel()
 	creds, err := s.cfg.Credentials(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCredentials, err)

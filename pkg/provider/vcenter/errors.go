@@ -29,9 +29,14 @@ func expired(err error) bool {
 }
 
 // unauthorized reports whether err is, or wraps, a REST answer 401, which govmomi recognises only unwrapped.
-func unauthorized(err error) bool {
+func unauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
+
+// NotFound reports whether err is, or wraps, a REST answer 404: the tag or category asked about no longer exists.
+func NotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+
+func hasStatus(err error, code int) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
-		if rest.IsStatusError(err, http.StatusUnauthorized) {
+		if rest.IsStatusError(err, code) {
 			return true
 		}
 	}
