@@ -17,7 +17,7 @@ type boot struct {
 }
 
 // rebooted tells whether a boot time is that of another boot. A vCenter that has lost sight of a host may not know it.
-func rebooted(was, is time.Time) bool { return !is.IsZero() && !is.Equal(was) }
+func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && !is.Equal(was) }
 
 // follow does what the VM's present state asks for; false means to try again in a while.
 func (b *boot) follow() bool {
@@ -29,6 +29,9 @@ func (b *boot) follow() bool {
 	if b.process != nil && (!m.Exists || m.Power == Off || rebooted(b.time, m.BootTime)) {
 		b.end()
 		hung = false
+	}
+	if b.process != nil && b.time.IsZero() {
+		b.time = m.BootTime // it was not known before
 	}
 	if b.process == nil {
 		if !m.Exists || m.Power != On || !m.GuestUp {

@@ -171,6 +171,13 @@ func TestOutage(t *testing.T) {
 		if _, err := w.InstanceMetadata(t.Context(), node("w2", "", unknown)); err == nil {
 			t.Error("bound by name although the VM of its UUID may be on the vCenter that is out")
 		}
+		byIP := node("some-alias", "", "")
+		byIP.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "198.18.5.1"}}
+		for what, n := range map[string]*v1.Node{"name": node("w2", "", ""), "address": byIP, "name, with a uuid that is none": node("w2", "", "none")} {
+			if _, err := w.InstanceMetadata(t.Context(), n); err == nil {
+				t.Errorf("bound by %s although the vCenter that is out may have one too", what)
+			}
+		}
 		for _, id := range []string{eu1UUID, unknown} {
 			n := node("x", "vsphere://"+id, "")
 			if exists, err := w.InstanceExists(t.Context(), n); exists || err == nil {
@@ -208,7 +215,7 @@ func TestWrongPassword(t *testing.T) {
 	if exists, err := w.InstanceExists(t.Context(), n); exists || !errors.Is(err, vcenter.ErrInvalidLogin) {
 		t.Errorf("exists %v, %v", exists, err)
 	}
-	if _, err := w.InstanceMetadata(t.Context(), node("w1", "", "")); err != nil {
+	if _, err := w.InstanceMetadata(t.Context(), node("w1", "", w1UUID)); err != nil {
 		t.Errorf("a node on the other vCenter: %v", err)
 	}
 	var failed []v1.Event

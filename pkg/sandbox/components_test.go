@@ -63,9 +63,19 @@ func TestNote(t *testing.T) {
 			event.Info, "child.stopped", "ccm: stopped",
 		},
 		{
-			child.Change{State: child.Exited}, // could not be started; without a reason
+			child.Change{State: child.Exited, PID: pid1}, // with status 0
 			api.Component{State: "backing-off", Restarts: 1, Message: "ccm: exited: no such flag"},
 			event.Error, "child.exited", "ccm: exited: no such flag",
+		},
+		{
+			child.Change{State: child.Exited, Err: failed}, // could not be started: what the log says is of an earlier one
+			api.Component{State: "backing-off", Restarts: 1, Message: "ccm: exit status 2"},
+			event.Error, "child.exited", "ccm: exit status 2",
+		},
+		{
+			child.Change{State: child.Stopped, PID: pid2, Err: errors.New("ccm: killed: SIGTERM did not end it within 2s")},
+			api.Component{State: "stopped", Restarts: 1, Message: "ccm: exit status 2"},
+			event.Warning, "child.stopped", "ccm: killed: SIGTERM did not end it within 2s",
 		},
 	} {
 		before := s.log.Last()
@@ -83,7 +93,7 @@ func TestNote(t *testing.T) {
 			Plane: event.PlaneSandbox, Level: tc.level, Kind: tc.kind, Object: object, Message: tc.message, Cause: 7,
 		})
 	}
-	want := []string{"ccm 4194305 false", "ccm 4194305 true", "ccm 4194306 false", "ccm 4194306 true"}
+	want := []string{"ccm 4194305 false", "ccm 4194305 true", "ccm 4194306 false", "ccm 4194306 true", "ccm 4194305 true", "ccm 4194306 true"}
 	if diff := cmp.Diff(want, journal(t, s)); diff != "" {
 		t.Errorf("journal (-want +got):\n%s", diff)
 	}
@@ -146,6 +156,18 @@ func TestThirdCrashEndsABoot(t *testing.T) {
 	}
 	var crash *crashError
 	if err := context.Cause(ctx); !errors.As(err, &crash) || crash.text != "ccm: exit status 1" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What cannot even be started will not be by trying again.
+func TestFailureToStartEndsABoot(t *testing.T) {
+	s := newSandbox(t, "single")
+	ctx, abort := context.WithCancelCause(t.Context())
+	defer abort(nil)
+	s.abort = abort
+	s.components.notify(child.Change{Name: "ccm", State: child.Exited, Err: errors.New("ccm: no such file")})
+	if err := context.Cause(ctx); err == nil || err.Error() != "ccm: no such file" {
 		t.Errorf("got %v", err)
 	}
 }

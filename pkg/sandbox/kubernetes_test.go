@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,18 +11,31 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
-// joined returns a sandbox with an empty world in which worker-1 is the kubelet of the VM us/w1, and an event of that VM
-// that has the number cause.
-func joined(t *testing.T) (s *Sandbox, cause uint64) {
+// joined returns a sandbox with an empty world in which worker-1 is the kubelet of the VM us/w1.
+func joined(t *testing.T) *Sandbox {
 	t.Helper()
-	s = idle(t)
+	s := idle(t)
 	s.world = world.New(s)
 	s.nodes.bound["worker-1"] = bound{vcenter: "us", vm: "w1"}
-	cause = s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", VCenter: "us", Name: "w1"}})
-	s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", VCenter: "eu", Name: "w1"}})
-	s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", VCenter: "us", Name: "w2"}})
-	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "child.exited", Object: event.Object{Kind: "Node", Name: "worker-2"}})
-	return s, cause
+	return s
+}
+
+// history is what has happened to worker-1 and its VM before its object changes, and to others after that: the numbers
+// of events.
+type history struct{ started, suspended, last uint64 }
+
+func recent(log *event.Log) history {
+	kubelet := func(name string) uint64 {
+		return log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "child.started", Object: event.Object{Kind: "Node", Name: name}})
+	}
+	vm := func(vcenter, name string) uint64 {
+		return log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.suspended", Object: event.Object{Kind: "VM", VCenter: vcenter, Name: name}})
+	}
+	h := history{started: kubelet("worker-1"), suspended: vm("us", "w1")}
+	kubelet("worker-2")
+	vm("us", "w2")
+	h.last = vm("eu", "w1")
+	return h
 }
 
 func testNode(edits ...func(*corev1.Node)) *corev1.Node {
@@ -56,7 +70,11 @@ func TestNodeChanges(t *testing.T) {
 		kind    string
 		level   event.Level
 		message string
+		cause   func(history) uint64 // nil: none is known
 	}
+	started := func(h history) uint64 { return h.started }
+	suspended := func(h history) uint64 { return h.suspended }
+	first := func(h history) uint64 { return h.last + 1 } // the first event that the change itself makes
 	for _, tc := range []struct {
 		name     string
 		old, new *corev1.Node
@@ -64,44 +82,52 @@ func TestNodeChanges(t *testing.T) {
 	}{
 		{"nothing a person would notice", testNode(readyIs("True")), testNode(readyIs("True"), labels(map[string]string{"a": "b"})), nil},
 		{"registered", &corev1.Node{}, testNode(taints("uninitialized", "not-ready"), readyIs("False")), []said{
-			{"node.registered", event.Info, "registered, uninitialized, not-ready"},
-			{"node.not-ready", event.Warning, "Ready=False"},
+			{"node.registered", event.Info, "registered, uninitialized, not-ready", started},
+			{"node.not-ready", event.Warning, "Ready=False", suspended},
 		}},
-		{"registered without a taint", &corev1.Node{}, testNode(), []said{{"node.registered", event.Info, "registered"}}},
+		{"registered without a taint", &corev1.Node{}, testNode(), []said{{"node.registered", event.Info, "registered", started}}},
 		{"known when the watch begins", &corev1.Node{}, testNode(readyIs("True"), func(n *corev1.Node) { n.Spec.ProviderID = "vsphere://x" }), []said{
-			{"node.registered", event.Info, "registered"}, {"node.ready", event.Info, "Ready"}, {"node.provider-id", event.Info, "providerID vsphere://x"},
+			{"node.registered", event.Info, "registered", started}, {"node.ready", event.Info, "Ready", started},
+			{"node.provider-id", event.Info, "providerID vsphere://x", first},
 		}},
-		{"ready", testNode(readyIs("False")), testNode(readyIs("True")), []said{{"node.ready", event.Info, "Ready"}}},
-		{"not ready", testNode(readyIs("True")), testNode(readyIs("False")), []said{{"node.not-ready", event.Warning, "Ready=False"}}},
-		{"silent", testNode(readyIs("True")), testNode(readyIs("Unknown")), []said{
-			{"node.unknown", event.Warning, "Ready=Unknown: no heartbeat within the grace period"},
+		{"ready", testNode(readyIs("False"), taints("not-ready")), testNode(readyIs("True")), []said{
+			{"node.ready", event.Info, "Ready", started}, {"node.untainted", event.Info, "taint not-ready is gone", first},
+		}},
+		{"not ready", testNode(readyIs("True")), testNode(readyIs("False")), []said{{"node.not-ready", event.Warning, "Ready=False", suspended}}},
+		{"silent", testNode(readyIs("True")), testNode(readyIs("Unknown"), taints("unreachable")), []said{
+			{"node.unknown", event.Warning, "Ready=Unknown: no heartbeat within the grace period", suspended},
+			{"node.tainted", event.Warning, "taint unreachable", first},
 		}},
 		{"initialized", testNode(taints("uninitialized", "other")), testNode(taints("other"), func(n *corev1.Node) { n.Spec.ProviderID = "vsphere://x" },
 			labels(map[string]string{corev1.LabelTopologyRegion: "us", corev1.LabelTopologyZone: "us-1"})), []said{
-			{"node.provider-id", event.Info, "providerID vsphere://x"},
-			{"node.labelled", event.Info, "topology.kubernetes.io/region=us"},
-			{"node.labelled", event.Info, "topology.kubernetes.io/zone=us-1"},
-			{"node.untainted", event.Info, "taint uninitialized is gone"},
+			{"node.provider-id", event.Info, "providerID vsphere://x", nil},
+			{"node.labelled", event.Info, "topology.kubernetes.io/region=us", nil},
+			{"node.labelled", event.Info, "topology.kubernetes.io/zone=us-1", nil},
+			{"node.untainted", event.Info, "taint uninitialized is gone", nil},
 		}},
 		{"tainted", testNode(taints("a")), testNode(taints("a", "b", "c")), []said{
-			{"node.tainted", event.Warning, "taint b"}, {"node.tainted", event.Warning, "taint c"},
+			{"node.tainted", event.Warning, "taint b", nil}, {"node.tainted", event.Warning, "taint c", nil},
 		}},
 		{"one effect of two", testNode(taints("a")), testNode(func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}
 		}), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, cause := joined(t)
-			last := s.log.Last()
+			s := joined(t)
+			h := recent(s.log)
 			s.nodeChanged(tc.old, tc.new)
 			var want []event.Event
 			for _, w := range tc.want {
+				var cause uint64
+				if w.cause != nil {
+					cause = w.cause(h)
+				}
 				want = append(want, event.Event{
 					Plane: event.PlaneKubernetes, Level: w.level, Kind: w.kind, Message: w.message,
 					Object: event.Object{Kind: "Node", Name: "worker-1"}, Cause: cause,
 				})
 			}
-			requireEvents(t, s.log, last, want...)
+			requireEvents(t, s.log, h.last, want...)
 			if nodes := s.world.Nodes(); len(nodes) != 1 || nodes[0].Name != "worker-1" {
 				t.Errorf("the world has %+v", nodes)
 			}
@@ -110,38 +136,60 @@ func TestNodeChanges(t *testing.T) {
 }
 
 func TestNodeDeleted(t *testing.T) {
-	s, cause := joined(t)
+	s := joined(t)
 	s.world.SetNode(testNode())
-	last := s.log.Last()
+	destroyed := s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: "vm.destroyed", Object: event.Object{Kind: "VM", VCenter: "us", Name: "w1"}})
 	s.nodeDeleted(testNode())
-	requireEvents(t, s.log, last, event.Event{
+	requireEvents(t, s.log, destroyed, event.Event{
 		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "node.deleted", Message: "Node object deleted",
-		Object: event.Object{Kind: "Node", Name: "worker-1"}, Cause: cause,
+		Object: event.Object{Kind: "Node", Name: "worker-1"}, Cause: destroyed,
 	})
 	if nodes := s.world.Nodes(); len(nodes) > 0 {
 		t.Errorf("the world still has %+v", nodes)
 	}
 }
 
-// The newest thing that happened to the VM or to the kubelet is the cause; a node of which no VM is known has none.
-func TestCauseOfANode(t *testing.T) {
-	s, cause := joined(t)
-	if got := s.causeOf(testNode()); got != cause {
-		t.Errorf("cause %d, want %d, that of the VM", got, cause)
+// A cause is the newest event that can have had that effect, of this node or its VM and of no other; where there is none,
+// or it was too long ago, no cause is told.
+func TestCauses(t *testing.T) {
+	node := func(kind string) event.Event {
+		return event.Event{Plane: event.PlaneKubernetes, Kind: kind, Object: event.Object{Kind: "Node", Name: "worker-1"}}
 	}
-	crash := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "child.exited", Object: event.Object{Kind: "Node", Name: "worker-1"}})
-	s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.not-ready", Object: event.Object{Kind: "Node", Name: "worker-1"}})
-	if got := s.causeOf(testNode()); got != crash {
-		t.Errorf("cause %d, want %d, that of the kubelet", got, crash)
+	vm := func(kind string) event.Event {
+		return event.Event{Plane: event.PlaneVSphere, Kind: kind, Object: event.Object{Kind: "VM", VCenter: "us", Name: "w1"}}
 	}
-	if got := s.causeOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "stranger"}}); got != 0 {
-		t.Errorf("a stranger's cause is %d", got)
+	other := func(e event.Event, vcenter, name string) event.Event {
+		e.Object.VCenter, e.Object.Name = vcenter, name
+		return e
 	}
-	for range 600 {
-		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "other"})
-	}
-	if got := s.causeOf(testNode()); got != 0 {
-		t.Errorf("cause %d, which is long ago", got)
+	old := func(e event.Event) event.Event { e.Time = time.Now().Add(-time.Hour); return e }
+	for _, tc := range []struct {
+		name string
+		log  []event.Event
+		kind string
+		want uint64
+	}{
+		{"silence after power-off", []event.Event{vm("vm.powered-off"), node("child.stopped")}, "node.unknown", 2},
+		{"silence after suspend", []event.Event{vm("vm.suspended"), vm("guest.down")}, "node.unknown", 1},
+		{"what came back later is no cause of silence", []event.Event{node("child.stopped"), vm("guest.up"), node("child.started")}, "node.unknown", 1},
+		{"taint after NotReady", []event.Event{node("child.stopped"), node("node.unknown")}, "node.tainted", 2},
+		{"ready after start", []event.Event{vm("guest.up"), node("child.started"), node("node.registered")}, "node.ready", 2},
+		{"ready after resume", []event.Event{vm("vm.powered-on"), vm("guest.up")}, "node.ready", 2},
+		{"deleted after destroy", []event.Event{vm("vm.destroyed"), node("child.stopped"), node("node.unknown")}, "node.deleted", 1},
+		{"deleted by hand", []event.Event{node("child.stopped")}, "node.deleted", 0},
+		{"another vCenter's VM", []event.Event{other(vm("vm.suspended"), "eu", "w1")}, "node.unknown", 0},
+		{"another VM", []event.Event{other(vm("vm.suspended"), "us", "w2")}, "node.unknown", 0},
+		{"another node", []event.Event{other(node("child.stopped"), "", "worker-2")}, "node.unknown", 0},
+		{"long ago", []event.Event{old(node("child.stopped"))}, "node.unknown", 0},
+		{"a kind that nothing is known of", []event.Event{node("child.stopped")}, "node.odd", 0},
+	} {
+		s := joined(t)
+		for _, e := range tc.log {
+			s.log.Append(e)
+		}
+		if got := s.causeOf("worker-1", tc.kind); got != tc.want {
+			t.Errorf("%s: cause %d, want %d", tc.name, got, tc.want)
+		}
 	}
 }
 

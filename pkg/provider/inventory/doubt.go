@@ -20,7 +20,7 @@ func (m *member) outside(u UUID) error {
 		if inside := m.filter(vms); len(inside) == len(vms) {
 			continue
 		}
-		return fmt.Errorf("%w: one of %v", errOutside, vms)
+		return fmt.Errorf("vcenter %q: one of %v %w", m.client.Name(), vms, errOutside)
 	}
 	return nil
 }
@@ -29,7 +29,7 @@ func (m *member) outside(u UUID) error {
 // configuration it cannot read itself. Nobody's absence is certain meanwhile.
 func (m *member) unidentified() error {
 	if vm := m.index.unidentified(); vm != nil {
-		return fmt.Errorf("%w: %s, connection state %q, uuid %s", errUnidentified, vm, vm.Connection, vm.UUID)
+		return fmt.Errorf("vcenter %q: %w: %s, connection state %q, uuid %s", m.client.Name(), errUnidentified, vm, vm.Connection, vm.UUID)
 	}
 	return nil
 }

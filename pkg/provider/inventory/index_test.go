@@ -83,7 +83,7 @@ func TestIndexLife(t *testing.T) {
 		}
 	}
 	check("uuid", x.uuid(u), "one")
-	check("swapped uuid", x.uuid(u.Swapped()), "one")
+	check("swapped uuid", x.uuid(u.Swapped()))
 	check("full name", x.host("one.example.org"), "one")
 	check("short name", x.host("one"), "one")
 	check("ipv4", x.ip(ip("10.0.0.1")), "one")

@@ -19,6 +19,8 @@ import (
 const (
 	w1UUID  = "42010a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
 	euUUID  = "42020a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
+	e1UUID  = "42030a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
+	eu2UUID = "42040a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
 	strange = "deadbeef-1c2d-4e5f-8071-92a3b4c5d6e7"
 )
 
@@ -34,6 +36,8 @@ func TestLookups(t *testing.T) {
 		{"uuid", w.ByUUID(u), "w1"},
 		{"swapped uuid", w.ByUUID(u.Swapped()), "w1"},
 		{"uuid in the other vCenter", w.ByUUID(uuid(t, euUUID)), "eu1"},
+		{"uuid that is another's with the byte order swapped", w.ByUUID(uuid(t, eu2UUID)), "eu2"},
+		{"the other way round", w.ByUUID(uuid(t, eu2UUID).Swapped()), "e2"},
 		{"unknown uuid", w.ByUUID(uuid(t, strange)), ""},
 		{"full hostname", w.ByHostName("w1.example.org"), "w1"},
 		{"full hostname in upper case, with a final dot", w.ByHostName("W1.EXAMPLE.ORG."), "w1"},
@@ -174,11 +178,54 @@ func TestDatacenterFilter(t *testing.T) {
 	if err := w.ConfirmAbsent(t.Context(), uuid(t, strange)); err != nil {
 		t.Error(err)
 	}
+	for _, u := range []inventory.UUID{uuid(t, e1UUID), uuid(t, e1UUID).Swapped()} {
+		err := w.ConfirmAbsent(t.Context(), u)
+		if err == nil || errors.Is(err, inventory.ErrStillThere) || !strings.Contains(err.Error(), "lies outside the configured datacenters") {
+			t.Errorf("%s in another datacenter: %v", u, err)
+		}
+	}
 
 	w = start(t, func(_ *world, cfg *inventory.Config) { cfg.VCenters[0].Datacenters = []string{"west", "renamed"} })
 	w.synced(t)
 	if err := w.ConfirmAbsent(t.Context(), uuid(t, strange)); err == nil || !strings.Contains(err.Error(), `"renamed" not found`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A vCenter that takes long for each call is not taken for one that does not answer: absence is confirmed though all
+// questions together take longer than one may.
+func TestConfirmSlow(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	u := uuid(t, w1UUID)
+	w.do(t, "us", "/americas/west/vm/w1", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).Destroy)
+	eventually(t, "gone from the index", func() error {
+		if vms := w.ByUUID(u).VMs; len(vms) > 0 {
+			return errors.New("still there")
+		}
+		return nil
+	})
+	us := w.vcenter(t, "us").Gate()
+	searches := func() (n int64) {
+		for _, s := range us.Stats() {
+			if s.Method == "FindByUuid" {
+				n += s.Calls
+			}
+		}
+		return n
+	}
+	before := searches()
+	if err := us.Set(t.Context(), gate.Mode{State: gate.Slow, Delay: 800 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ConfirmAbsent(t.Context(), u); err != nil {
+		t.Error(err)
+	}
+	if n := searches() - before; n != 2 {
+		t.Errorf("%d searches, want one per byte order", n)
+	}
+	if s := w.clients["us"].State(); !s.Connected {
+		t.Errorf("state %+v", s)
 	}
 }
 

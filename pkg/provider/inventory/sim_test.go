@@ -46,14 +46,18 @@ spec:
         - name: east
           folder: americas
           hosts: [{name: east-1}]
-          vms: [{name: e1}]
+          vms:
+            - {name: e1, uuid: 42030a3b-1c2d-4e5f-8071-92a3b4c5d6e7}
+            - {name: e2, uuid: 3b0a0442-2d1c-5f4e-8071-92a3b4c5d6e7} # eu2's with the byte order swapped
     - name: eu
       datacenters:
         - name: dc
           region: eu
           zone: eu-all
           clusters: [{name: c1, hosts: [{name: eu-1}]}]
-          vms: [{name: eu1, uuid: 42020a3b-1c2d-4e5f-8071-92a3b4c5d6e7}]
+          vms:
+            - {name: eu1, uuid: 42020a3b-1c2d-4e5f-8071-92a3b4c5d6e7}
+            - {name: eu2, uuid: 42040a3b-1c2d-4e5f-8071-92a3b4c5d6e7}
 `
 
 // world is simulated vCenters and an inventory that follows them.

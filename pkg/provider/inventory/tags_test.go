@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vapi/tags"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
 // tagger is an independent login at the REST API.
@@ -69,6 +70,23 @@ func TestNoCategory(t *testing.T) {
 	var missing *inventory.MissingTagError
 	if _, err := w.Zone(vm); !errors.As(err, &missing) || missing.Err == nil {
 		t.Errorf("got %v, want the reading's error in it", err)
+	}
+}
+
+// A vCenter so slow that all readings together take longer than one call may is read nevertheless.
+func TestTagsSlow(t *testing.T) {
+	w := start(t, func(w *world, _ *inventory.Config) {
+		if err := w.vcenter(t, "us").Gate().Set(t.Context(), gate.Mode{State: gate.Slow, Delay: 400 * time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.synced(t)
+	vm, err := w.ByHostName("w1").One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if z, err := w.Zone(vm); err != nil || z.Zone != "us-west" {
+		t.Errorf("got %v, %v", z, err)
 	}
 }
 

@@ -62,7 +62,7 @@ func (w *World) VMs() []VM {
 
 // Hosts lists every host.
 func (w *World) Hosts() []api.Host {
-	var hosts []api.Host
+	hosts := []api.Host{}
 	for _, i := range w.inventories {
 		hosts = append(hosts, i.Hosts()...)
 	}
@@ -77,7 +77,7 @@ func (w *World) Datacenters() []api.Datacenter {
 			nodes[[2]string{n.VCenter, n.Datacenter}]++
 		}
 	}
-	var dcs []api.Datacenter
+	dcs := []api.Datacenter{}
 	for _, i := range w.inventories {
 		for _, dc := range i.Datacenters() {
 			dc.Nodes = nodes[[2]string{dc.VCenter, dc.Name}]
@@ -105,7 +105,7 @@ func (w *World) Nodes() []api.Node {
 		}
 	}
 
-	var rows []api.Node
+	rows := []api.Node{}
 	for _, v := range w.VMs() {
 		n := byUUID[strings.ToLower(v.UUID)]
 		if n == nil && v.Role == "" {

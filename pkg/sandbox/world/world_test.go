@@ -259,7 +259,7 @@ func TestSeveralVCenters(t *testing.T) {
 	if diff := cmp.Diff(api.NodeCount{Wanted: 4, Registered: 4, Initialized: 3, Ready: 3}, w.Count()); diff != "" {
 		t.Errorf("count (-want +got):\n%s", diff)
 	}
-	if hosts := w.Hosts(); hosts != nil {
+	if hosts := w.Hosts(); hosts == nil || len(hosts) > 0 {
 		t.Errorf("hosts %+v", hosts)
 	}
 }

@@ -1,0 +1,54 @@
+package inventory
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// While a VM could be any, nobody is certainly absent.
+func TestUnidentified(t *testing.T) {
+	vm := ref("VirtualMachine", "vm-1")
+	known := func(changes map[string]any) vcenter.Update {
+		all := map[string]any{"name": "one", "summary.config.uuid": someUUID, "runtime.connectionState": types.VirtualMachineConnectionState("connected")}
+		for name, val := range changes {
+			all[name] = val
+		}
+		return enter(vm, all)
+	}
+	hidden := enter(vm, map[string]any{"name": "one"})
+	hidden.Missing = []string{"summary.config.uuid"}
+	for _, tc := range []struct {
+		name    string
+		updates []vcenter.Update
+		doubt   bool
+	}{
+		{"known", []vcenter.Update{known(nil)}, false},
+		{"disconnected host", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("disconnected")})}, false},
+		{"inaccessible", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")})}, true},
+		{"orphaned", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("orphaned")})}, true},
+		{"invalid", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("invalid")})}, true},
+		{"accessible again", []vcenter.Update{
+			known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")}),
+			update(vcenter.Modify, vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("connected")}),
+		}, false},
+		{"no uuid", []vcenter.Update{enter(vm, map[string]any{"name": "one"})}, true},
+		{"uuid of zeros", []vcenter.Update{known(map[string]any{"summary.config.uuid": "00000000-0000-0000-0000-000000000000"})}, true},
+		{"uuid blank after it was known", []vcenter.Update{known(nil), update(vcenter.Modify, vm, map[string]any{"summary.config.uuid": ""})}, false},
+		{"uuid hidden", []vcenter.Update{hidden}, true},
+		{"uuid hidden after it was known", []vcenter.Update{known(nil), hidden}, true},
+		{"uuid told again", []vcenter.Update{hidden, known(nil)}, false},
+		{"gone", []vcenter.Update{hidden, {Kind: vcenter.Leave, Ref: vm}}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, f := offline(t, Categories{})
+			f.Update(tc.updates)
+			if err := f.unidentified(); errors.Is(err, errUnidentified) != tc.doubt {
+				t.Errorf("got %v, want doubt %v", err, tc.doubt)
+			}
+		})
+	}
+}

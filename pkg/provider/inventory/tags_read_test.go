@@ -1,0 +1,108 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+)
+
+// tagging is as much of the tagging API as the reader uses: two categories with two tags each.
+type tagging struct {
+	asked map[string]int // by path
+	gone  string         // answered with 404
+}
+
+func (s *tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p := r.URL.Path
+	s.asked[p]++
+	_, id, _ := strings.Cut(p, "/id:")
+	switch {
+	case id != "" && id == s.gone:
+		http.NotFound(w, r)
+	case strings.HasSuffix(p, "/tagging/category"):
+		fmt.Fprint(w, `{"value": ["urn:c1", "urn:c2"]}`)
+	case strings.Contains(p, "/tagging/category/"):
+		fmt.Fprintf(w, `{"value": {"id": %q, "name": "name-%s"}}`, id, id)
+	case r.Method == http.MethodPost && strings.Contains(p, "/tagging/tag/"):
+		fmt.Fprintf(w, `{"value": ["%s-a", "%s-b"]}`, id, id)
+	case strings.Contains(p, "/tagging/tag/"):
+		fmt.Fprintf(w, `{"value": {"id": %q, "name": "name-%s"}}`, id, id)
+	default:
+		fmt.Fprint(w, `{"value": [{"tag_id": "urn:c1-a", "object_ids": [{"id": "host-1", "type": "HostSystem"}]}]}`)
+	}
+}
+
+// What was learnt before a call failed is not asked for again: a vCenter that answers only now and then is read in the
+// end. When something is not there, everything is read anew.
+func TestTagsKeptAcrossErrors(t *testing.T) {
+	s := &tagging{asked: map[string]int{}}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := tags.NewManager(rest.NewClient(&vim25.Client{Client: soap.NewClient(u, true)}))
+	left := 0
+	busy := errors.New("busy")
+	call := func(ctx context.Context, f func(context.Context, *tags.Manager) error) error {
+		if left--; left < 0 {
+			return busy
+		}
+		return f(ctx, m)
+	}
+	var r tagReader
+	read := func(calls int) ([]attached, error) {
+		left = calls
+		return r.read(t.Context(), call, "name-urn:c1", "name-urn:c2")
+	}
+	// 10 calls without an interruption, each repeated list counted once more.
+	for n := 1; ; n++ {
+		got, err := read(4)
+		if err == nil {
+			if names := got[0][ref("HostSystem", "host-1")]; len(names) != 1 || names[0] != "name-urn:c1-a" {
+				t.Errorf("got %v", got)
+			}
+			break
+		}
+		if !errors.Is(err, busy) || n == 9 {
+			t.Fatalf("reading %d: %v", n, err)
+		}
+	}
+	names := func() (n int) {
+		for path, times := range s.asked {
+			if strings.Contains(path, "/tagging/tag/id:") || strings.Contains(path, "/tagging/category/") {
+				n += times
+			}
+		}
+		return n
+	}
+	before := names()
+	if _, err := read(3); err != nil {
+		t.Errorf("reading with everything known: %v", err)
+	}
+	if n := names() - before; n != 2 { // the two lists of tags
+		t.Errorf("%d calls by id, want 2", n)
+	}
+	s.gone = "urn:c2"
+	if _, err := read(100); err == nil {
+		t.Error("a category that is gone is no error")
+	}
+	s.gone, before = "", names()
+	if _, err := read(100); err != nil {
+		t.Error(err)
+	}
+	if n := names() - before; n != 2+2+4 {
+		t.Errorf("%d calls by id after a category was gone, want all 8", n)
+	}
+}
