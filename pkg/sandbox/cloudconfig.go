@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,9 @@ const (
 // writeCloudConfig puts vsphere.conf into a ConfigMap and the credentials into a Secret, as a user would, and starts
 // to project the ConfigMap into the file that the cloud controller manager reads, as a kubelet would.
 func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
+	if err := distinctHosts(s.vcenters); err != nil {
+		return err
+	}
 	conf, err := s.cloudConfig()
 	if err != nil {
 		return err
@@ -51,6 +55,21 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 		return err
 	}
 	return s.projectCloudConfig(ctx)
+}
+
+// distinctHosts refuses vCenters that differ by port alone, as they do where the system has one loopback address: the keys
+// of the Secret name a vCenter by its host, upstream's too.
+func distinctHosts(vcenters []*watched) error {
+	owner := map[string]string{}
+	for _, vc := range vcenters {
+		if other, taken := owner[vc.Host()]; taken {
+			return fmt.Errorf("vCenters %q and %q share the address %s, and a cloud config tells vCenters apart by address: "+
+				"give this machine more loopback addresses (macOS: sudo ifconfig lo0 alias 127.0.0.11 up, and so on), or use a topology with one vCenter",
+				other, vc.Name(), vc.Host())
+		}
+		owner[vc.Host()] = vc.Name()
+	}
+	return nil
 }
 
 // cloudConfig renders vsphere.conf in upstream's YAML.

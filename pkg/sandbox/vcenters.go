@@ -54,6 +54,9 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		return err
 	}
 	s.sim = simulation
+	if note := simulation.Note(); note != "" {
+		s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenters.note", Message: note})
+	}
 	for _, vc := range simulation.VCenters() {
 		client, err := vcenter.New(vcenter.Config{
 			Name:      vc.Name(),
