@@ -49,7 +49,7 @@ func detach(ctx context.Context, o *options) error {
 	select {
 	case ok := <-ready:
 		if ok {
-			fmt.Fprint(o.Streams.Err, "\nIt keeps running:\n", next(o), "  ", command.Program, o.nameFlag(), " down\n")
+			fmt.Fprint(o.Streams.Err, "\nIt keeps running:\n", next(o), "  ", typed(os.Args[0]), o.nameFlag(), " down\n")
 			return cmd.Process.Release()
 		}
 	case <-ctx.Done():

@@ -4,7 +4,10 @@ package up
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -136,5 +139,13 @@ func next(o *options) string {
   %[1]s%[2]s kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
   %[1]s%[2]s vm power-off %[3]s
   %[1]s%[2]s events -f
-`, command.Program, name, worker)
+`, typed(os.Args[0]), name, worker)
+}
+
+// typed is how the program was called, if that was by a path: it may not be in the shell's.
+func typed(arg0 string) string {
+	if strings.ContainsRune(arg0, filepath.Separator) && filepath.Base(arg0) == command.Program {
+		return arg0
+	}
+	return command.Program
 }
