@@ -9,9 +9,8 @@
 //
 //	err := provider.Run(ctx, []string{"--cloud-config=/etc/cloud/vsphere.conf", "--kubeconfig=…"})
 //
-// It offers no load balancers, routes or clusters, and knows nothing of the sandbox. It is meant for clusters
-// on a real vSphere too, and has been tested against simulated vCenters only; docs/provider.md lists where it differs
-// from upstream's provider.
+// It offers no load balancers, routes or clusters, and knows nothing of the sandbox. It has been tested against
+// simulated vCenters only; docs/provider.md lists where it differs from upstream's provider.
 //
 // Floor 1: of this module it imports only the packages below it.
 package provider

@@ -192,6 +192,24 @@ func TestDatacenterFilter(t *testing.T) {
 	}
 }
 
+// While one VM cannot be identified, nobody is called gone; what is there is still there.
+func TestConfirmUnidentified(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	lost := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-lost"}
+	w.Feed("us", vcenter.Update{Kind: vcenter.Enter, Ref: lost, Missing: []string{"summary.config.uuid"}})
+	if err := w.ConfirmAbsent(t.Context(), uuid(t, strange)); err == nil || !strings.Contains(err.Error(), "vm-lost") {
+		t.Errorf("got %v, want a doubt about vm-lost", err)
+	}
+	if err := w.ConfirmAbsent(t.Context(), uuid(t, w1UUID)); !errors.Is(err, inventory.ErrStillThere) {
+		t.Errorf("a VM that is there: %v", err)
+	}
+	w.Feed("us", vcenter.Update{Kind: vcenter.Leave, Ref: lost})
+	if err := w.ConfirmAbsent(t.Context(), uuid(t, strange)); err != nil {
+		t.Error(err)
+	}
+}
+
 // A vCenter that takes long for each call is not taken for one that does not answer: absence is confirmed though all
 // questions together take longer than one may.
 func TestConfirmSlow(t *testing.T) {
