@@ -52,6 +52,8 @@ type vmKey struct {
 type machine struct {
 	vm   world.VM
 	node *node.Node // nil until nodes are open
+	// component is the name of its kubelet's process; "" before the first boot.
+	component string
 }
 
 func newNodes(s *Sandbox) *nodes {
@@ -142,11 +144,13 @@ func (n *nodes) claim(m *machine, name string) (component string, role topology.
 	defer n.mu.Unlock()
 	key := vmKey{m.vm.VCenter, m.vm.Ref}
 	role = topology.Role(n.role(m.vm))
+	m.component = "node/" + name
 	if other, taken := n.bound[name]; taken && other.key != key && n.vms[other.key] != nil {
-		return "node/" + name + "@" + m.vm.VCenter + "." + m.vm.Ref.Value, role
+		m.component += "@" + m.vm.VCenter + "." + m.vm.Ref.Value
+	} else {
+		n.bound[name] = bound{key: key, vcenter: m.vm.VCenter, vm: m.vm.Name, role: role}
 	}
-	n.bound[name] = bound{key: key, vcenter: m.vm.VCenter, vm: m.vm.Name, role: role}
-	return "node/" + name, role
+	return m.component, role
 }
 
 // spec writes what the kubelet of a VM needs for one boot of it.
@@ -201,6 +205,22 @@ func (n *nodes) notify(m *machine, c child.Change) {
 		c.Name = "node/" + strings.ToLower(vm.Name)
 	}
 	n.s.components.note(c, event.Object{Kind: "Node", VCenter: vm.VCenter, Name: strings.TrimPrefix(c.Name, "node/")}, cause)
+}
+
+// stopped names the components of kubelets that stand still, suspended with their VM or hung.
+func (n *nodes) stopped() map[string]node.Process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := map[string]node.Process{}
+	for _, m := range n.vms {
+		if m.node == nil {
+			continue
+		}
+		if p, _, _ := m.node.State(); p == node.Paused || p == node.Hung {
+			list[m.component] = p
+		}
+	}
+	return list
 }
 
 // behind returns the VM whose kubelet is the node of that name.

@@ -213,6 +213,12 @@ func (s *Sandbox) Status() api.Status {
 	s.mu.Unlock()
 	st.LastEvent = s.log.Last()
 	st.Components = s.components.all()
+	stopped := s.nodes.stopped()
+	for i := range st.Components {
+		if p, ok := stopped[st.Components[i].Name]; ok {
+			st.Components[i].State = string(p)
+		}
+	}
 	st.VCenters = []api.VCenter{}
 	if booted {
 		st.VCenters = s.vcenterRows()

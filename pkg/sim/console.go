@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -22,9 +23,9 @@ type console struct {
 
 var errConsoleClosed = errors.New("vcenter is closed")
 
-func openConsole(handler http.Handler, config *tls.Config) *console {
+func openConsole(handler http.Handler, config *tls.Config, logger *slog.Logger) *console {
 	c := &console{
-		server: &http.Server{Handler: handler},
+		server: &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)},
 		conns:  make(chan net.Conn),
 		closed: make(chan struct{}),
 		served: make(chan struct{}),

@@ -80,7 +80,7 @@ func (v *VCenter) correct(infos guests, opts Options) error {
 // serve opens the gate.
 func (v *VCenter) serve(l net.Listener) {
 	config := &tls.Config{Certificates: []tls.Certificate{v.pair.TLS()}, MinVersion: tls.VersionTLS12}
-	v.console = openConsole(v.service.handler, config)
+	v.console = openConsole(v.service.handler, config, v.logger)
 	v.gate = gate.New(l, v.service.handler, gate.Options{
 		TLS:    config,
 		Logger: v.logger,

@@ -21,3 +21,7 @@ func (containers) GetCapacity(localStorageCapacityIsolation bool) corev1.Resourc
 	}
 	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(diskBytes, resource.BinarySI)}
 }
+
+// GetPodCgroupRoot names the cgroup of all pods, whose memory the eviction manager asks for every ten seconds and complains
+// when there is none. Here it is the machine as a whole.
+func (containers) GetPodCgroupRoot() string { return "/" }

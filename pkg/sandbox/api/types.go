@@ -55,7 +55,7 @@ type NodeCount struct {
 // Component is a supervised part of the sandbox.
 type Component struct {
 	Name string `json:"name"`
-	// State is running, suspended, backing-off or stopped.
+	// State is running, suspended, hung, backing-off or stopped.
 	State    string    `json:"state"`
 	PID      int       `json:"pid,omitempty"`
 	Restarts int       `json:"restarts"`
