@@ -1,13 +1,16 @@
 package topology
 
+import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
+
 // APIVersion and Kind name the format that [Load] reads.
 const (
 	APIVersion = "sandbox.vsphere/v1alpha1"
 	Kind       = "Topology"
 )
 
-// Topology is the desired inventory of a sandbox. [Load] returns it resolved: replica groups expanded, defaults filled
-// in, identities derived, references checked. A resolved Topology is never changed, so it may be read concurrently.
+// Topology is the desired inventory of a sandbox. [Load] returns it resolved: files included, parameters filled in,
+// replica groups expanded, defaults and identities derived, references checked. A resolved Topology is never changed, so
+// it may be read concurrently.
 type Topology struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -28,6 +31,13 @@ type Spec struct {
 	Seed string `json:"seed,omitempty"`
 	// Categories are the tag categories that region: and zone: shorthands become tags of.
 	Categories Categories `json:"categories,omitzero"`
+	// TagCategories are further categories, in every vCenter. The two of Categories may be among them, to say more of
+	// them than their names.
+	TagCategories []TagCategory `json:"tagCategories,omitempty"`
+	// AllowDuplicate is what may be there twice, on purpose.
+	AllowDuplicate []Duplicate `json:"allowDuplicate,omitempty"`
+	// Stock is what is left as vcsim has it.
+	Stock stock.Set `json:"stock,omitempty"`
 	// VCenters holds at least one.
 	VCenters []VCenter `json:"vcenters"`
 }
@@ -43,4 +53,25 @@ type Categories struct {
 type Place struct {
 	Region string `json:"region,omitempty"`
 	Zone   string `json:"zone,omitempty"`
+}
+
+// Duplicate is something of which vSphere, or a careless administrator, can make two. Two of them in one topology are an
+// error unless its AllowDuplicate says so.
+type Duplicate string
+
+// The things that may be there twice.
+const (
+	DuplicateName         Duplicate = "name"     // VM names in one folder
+	DuplicateHostname     Duplicate = "hostname" // guests of nodes that report one DNS name
+	DuplicateUUID         Duplicate = "uuid"     // BIOS UUIDs
+	DuplicateInstanceUUID Duplicate = "instanceUUID"
+	DuplicateAddress      Duplicate = "address"
+	DuplicateMAC          Duplicate = "mac"
+)
+
+func (Duplicate) choices() []string {
+	return []string{
+		string(DuplicateName), string(DuplicateHostname), string(DuplicateUUID), string(DuplicateInstanceUUID),
+		string(DuplicateAddress), string(DuplicateMAC),
+	}
 }

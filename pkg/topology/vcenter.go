@@ -4,18 +4,47 @@ package topology
 type VCenter struct {
 	// Name is a DNS label, unique in the topology.
 	Name string `json:"name"`
+	// Version is the release that it says it is ("8.0.3", "7.0.3"). Default: 8.0.3.
+	Version string `json:"version,omitempty"`
 	// InstanceUUID is the vCenter's own. Derived when absent.
-	InstanceUUID string `json:"instanceUUID,omitempty"`
-	// Folders are datacenter folders that need tags; folders named by a Datacenter exist without being listed here.
+	InstanceUUID string           `json:"instanceUUID,omitempty"`
+	Marks        `json:",inline"` // of the root folder
+
+	Users []User    `json:"users,omitempty"`
+	Roles []RoleDef `json:"roles,omitempty"`
+	// Sessions are limits on logins.
+	Sessions Sessions `json:"sessions,omitzero"`
+	// Policies are storage policies, beside those that every vCenter has.
+	Policies []Policy `json:"policies,omitempty"`
+	// Reactions are what the vCenter does by itself.
+	Reactions Reactions `json:"reactions,omitzero"`
+	// Folders are datacenter folders that need tags or permissions, or are empty; folders named by a Datacenter exist
+	// without being listed here.
 	Folders []Folder `json:"folders,omitempty"`
 	// Datacenters holds at least one.
 	Datacenters []Datacenter `json:"datacenters"`
 }
 
-// Folder is a folder of datacenters, by its path below the root ("americas/west").
+// Sessions limits the sessions of a vCenter.
+type Sessions struct {
+	// Idle is how long a session lives without a call ("30m"). Default 30m, as a vCenter's.
+	Idle Duration `json:"idle,omitempty"`
+	// Limit is how many there may be at once. Default 2000 for SOAP; a vCenter's own limit depends on its size.
+	Limit int32 `json:"limit,omitempty"`
+}
+
+// Folder is a folder, by its path below the root of its kind ("americas/west").
 type Folder struct {
 	Path  string `json:"path"`
 	Place `json:",inline"`
+	Marks `json:",inline"`
+}
+
+// Policy is a storage policy: it accepts the datastores that carry all its tags.
+type Policy struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Tags        []Tag  `json:"tags,omitempty"`
 }
 
 // Datacenter holds everything a VM needs.
@@ -25,27 +54,76 @@ type Datacenter struct {
 	// Folder is the path of the folder that holds it; empty means the root folder.
 	Folder string `json:"folder,omitempty"`
 	Place  `json:",inline"`
+	Marks  `json:",inline"`
 
 	// Networks defaults to one "VM Network".
 	Networks []Network `json:"networks,omitempty"`
+	// Switches are distributed switches with their port groups, which are networks, too.
+	Switches []Switch `json:"switches,omitempty"`
 	// Datastores defaults to one named "<datacenter>-ds", mounted everywhere.
 	Datastores []Datastore `json:"datastores,omitempty"`
 	Clusters   []Cluster   `json:"clusters,omitempty"`
 	// Hosts are standalone hosts.
 	Hosts []Host `json:"hosts,omitempty"`
-	VMs   []VM   `json:"vms,omitempty"`
+	// Folders are VM folders that need tags or permissions, or are empty.
+	Folders []Folder `json:"folders,omitempty"`
+	VMs     []VM     `json:"vms,omitempty"`
 }
 
 // Network is a standard network, seen by every host of its datacenter.
 type Network struct {
-	Name string `json:"name"`
+	Name  string `json:"name"`
+	Marks `json:",inline"`
+	// CIDR is where addresses of NICs on it come from when they name none: "10.20.0.0/24". The first address after the
+	// network's own is the gateway's. Running out of addresses is an error.
+	CIDR string `json:"cidr,omitempty"`
 }
 
-// Datastore is a VMFS datastore.
+// Switch is a distributed virtual switch.
+type Switch struct {
+	Name  string `json:"name"`
+	Marks `json:",inline"`
+	// Hosts and Clusters are its members, by name; both empty means every host of the datacenter.
+	Hosts    []string `json:"hosts,omitempty"`
+	Clusters []string `json:"clusters,omitempty"`
+	// PortGroups holds at least one.
+	PortGroups []PortGroup `json:"portGroups"`
+}
+
+// PortGroup is a distributed port group: a network on the hosts of its switch.
+type PortGroup struct {
+	Network `json:",inline"`
+	// VLAN is its VLAN; 0 or absent means none.
+	VLAN int32 `json:"vlan,omitempty"`
+}
+
+// Datastore is a volume that hosts mount.
 type Datastore struct {
-	Name string `json:"name"`
+	Name  string `json:"name"`
+	Marks `json:",inline"`
+	// Type defaults to vmfs.
+	Type DatastoreType `json:"type,omitempty"`
 	// Capacity is written as a Kubernetes quantity ("500Gi"). Default 1Ti.
 	Capacity Bytes `json:"capacity,omitempty"`
-	// Hosts mount it, by name; empty means every host of the datacenter.
-	Hosts []string `json:"hosts,omitempty"`
+	// Used is what is taken of it from the start, besides the disks of the topology's VMs.
+	Used Bytes `json:"used,omitempty"`
+	// Hosts mount it, and the hosts of Clusters, by name; both empty means every host of the datacenter.
+	Hosts    []string `json:"hosts,omitempty"`
+	Clusters []string `json:"clusters,omitempty"`
+}
+
+// DatastoreType is the kind of a datastore.
+type DatastoreType string
+
+// The types of datastore.
+const (
+	VMFS  DatastoreType = "vmfs"
+	NFS   DatastoreType = "nfs"
+	NFS41 DatastoreType = "nfs41"
+	VSAN  DatastoreType = "vsan"
+	VVOL  DatastoreType = "vvol"
+)
+
+func (DatastoreType) choices() []string {
+	return []string{string(VMFS), string(NFS), string(NFS41), string(VSAN), string(VVOL)}
 }

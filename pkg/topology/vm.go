@@ -6,11 +6,17 @@ type VM struct {
 	Name string `json:"name"`
 	// Replicas makes that many VMs of one entry; zero in a resolved topology.
 	Replicas int `json:"replicas,omitempty"`
+	Marks    `json:",inline"`
+	// Spread says over what the VMs of an entry go in turn, where neither Cluster nor Host decides it: the hosts of the
+	// datacenter's compute resources or its clusters (one cluster's hosts in turn, then). Default: none.
+	Spread Spread `json:"spread,omitempty"`
 	// Cluster places it on the cluster's hosts, VMs in turn; Host names one host and may hold {n}. One of the two is
 	// needed where the datacenter has more than one compute resource. A resolved VM has its Host always, its Cluster
 	// where the host is in one.
 	Cluster string `json:"cluster,omitempty"`
 	Host    string `json:"host,omitempty"`
+	// Pool is the path of a resource pool or vApp below the compute resource's own ("prod/web"); empty means that one.
+	Pool string `json:"pool,omitempty"`
 	// Folder is a path below the datacenter's VM folder; empty means that folder itself.
 	Folder string `json:"folder,omitempty"`
 	// Datastore defaults to the first one that the VM's host mounts.
@@ -24,13 +30,49 @@ type VM struct {
 	Hostname string `json:"hostname,omitempty"`
 	// NICs defaults to one on the datacenter's first network.
 	NICs []NIC `json:"nics,omitempty"`
-	// Power defaults to on.
+	// Template makes it a template, which has no power and is no node.
+	Template Choice `json:"template,omitempty"`
+	// HardwareVersion defaults to the newest of the vCenter's version ("vmx-21").
+	HardwareVersion string `json:"hardwareVersion,omitempty"`
+	// ExtraConfig is the VM's advanced configuration (guestinfo.* among it).
+	ExtraConfig []KeyValue `json:"extraConfig,omitempty"`
+	// GuestInfo, when yes, puts the NICs' addresses into extraConfig as cloud-init's metadata (guestinfo.metadata), as
+	// provisioning tools do for static addresses.
+	GuestInfo Choice `json:"guestInfo,omitempty"`
+	// Snapshots are made in this order, each a child of the one before.
+	Snapshots []Snapshot `json:"snapshots,omitempty"`
+	// Tools, when no, has a guest without VMware Tools: it reports nothing. Default: yes.
+	Tools Choice `json:"tools,omitempty"`
+	// Power defaults to on, a template's to off.
 	Power Power `json:"power,omitempty"`
 	// Role makes the VM a Kubernetes node. Empty: a VM that is none.
 	Role Role `json:"role,omitempty"`
 	// UUID is the BIOS UUID (config.uuid) and InstanceUUID the vCenter-wide one; derived when absent, lower case.
 	UUID         string `json:"uuid,omitempty"`
 	InstanceUUID string `json:"instanceUUID,omitempty"`
+}
+
+// Spread is over what VMs are spread.
+type Spread string
+
+// What VMs can be spread over.
+const (
+	SpreadHosts    Spread = "hosts"
+	SpreadClusters Spread = "clusters"
+)
+
+func (Spread) choices() []string { return []string{string(SpreadHosts), string(SpreadClusters)} }
+
+// KeyValue is one setting.
+type KeyValue struct {
+	Key   string `json:"key"`
+	Value string `json:"value,omitempty"`
+}
+
+// Snapshot is a snapshot of a VM.
+type Snapshot struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
 }
 
 // IsNode tells whether the VM is to be a Kubernetes node.
@@ -42,8 +84,9 @@ type NIC struct {
 	Network string `json:"network,omitempty"`
 	// MAC is derived when absent (VMware's manual range 00:50:56:00-3f).
 	MAC string `json:"mac,omitempty"`
-	// Addresses are IPv4 or IPv6 addresses with prefix length ("198.18.0.10/16"); a bare address means /24 or /64. One
-	// IPv4 address from the benchmarking range 198.18.0.0/15 (RFC 2544) is derived when absent.
+	// Addresses are IPv4 or IPv6 addresses with prefix length ("198.18.0.10/16"); a bare address means /24 or /64. When
+	// absent, one comes from the network's CIDR, or from the benchmarking range 198.18.0.0/15 (RFC 2544). In a group of
+	// replicas an address may hold {n}.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
