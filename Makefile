@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/|/test/
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test heavy race e2e vet lint fmt golden bench cross clean
+.PHONY: help build run test heavy race e2e upstream vet lint fmt golden bench cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +43,14 @@ heavy: ## unit tests of the packages that link Kubernetes
 	$(GO) test $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
 
 e2e: build ## acceptance scripts and end-to-end tests, through the binary
-	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/... $(ARGS)
+	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/e2e/... $(ARGS)
+
+UPSTREAM ?= v1.36.0
+CHURN    ?= 10m
+upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated vCenters for CHURN=10m
+	@hack/upstream bin/upstream/cloud-provider-vsphere-$(UPSTREAM) $(UPSTREAM) $(GO)
+	UPSTREAM_CPI=$(CURDIR)/bin/upstream/cloud-provider-vsphere-$(UPSTREAM) \
+		$(GO) test -count=1 -v -timeout 60m ./test/upstream/... -churn $(CHURN)
 
 bench: build ## measure boot, memory and reaction times; prints the table of docs/benchmarks.md
 	@$(GO) run ./hack/bench -bin $(BIN) $(ARGS)

@@ -1,0 +1,162 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+var churnFor = flag.Duration("churn", time.Minute, "how long VMs are powered off and on and tags change")
+
+// world is a simulation and a control plane, without nodes.
+type world struct {
+	t       *testing.T
+	dir     string
+	spec    *topology.Topology
+	vcenter *sim.VCenter
+	cluster *embedded.Cluster
+	caFile  string
+	client  *govmomi.Client
+	tags    *tags.Manager
+}
+
+func newWorld(t *testing.T, text string) *world {
+	t.Helper()
+	spec, err := topology.Load("topology.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: t.TempDir(), spec: spec}
+	w.startSimulation()
+	w.startCluster()
+	w.connect()
+	return w
+}
+
+func (w *world) startSimulation() {
+	w.t.Helper()
+	ca, err := cert.NewCA("upstream")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.caFile = filepath.Join(w.dir, "vcenter-ca.crt")
+	if err := os.WriteFile(w.caFile, ca.Cert, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	s, err := sim.Start(w.t.Context(), sim.Options{
+		Topology: w.spec, CA: ca, Dir: w.mkdir("sim"), Addresses: []string{"127.0.0.1:0"}, BootDelay: 2 * time.Second,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.vcenter = s.VCenters()[0]
+}
+
+// startCluster runs the control plane of the built binary at upstream's own pace.
+func (w *world) startCluster() {
+	w.t.Helper()
+	cluster, err := embedded.New(embedded.Options{Name: "upstream", Dir: w.mkdir("cluster"), Speed: pace.Speed(1)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.cluster = cluster
+	spec := cluster.Spec("control-plane")
+	spec.Path = binary(w.t)
+	spec.LogPath = filepath.Join(w.dir, "control-plane.log")
+	plane := child.Start(spec, nil)
+	w.t.Cleanup(func() {
+		err := plane.Stop(context.Background())
+		if err := errors.Join(err, cluster.Close()); err != nil {
+			w.t.Error(err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := cluster.WaitReady(ctx, func(what string) { w.t.Logf("waiting for %s", what) }); err != nil {
+		log, _ := os.ReadFile(spec.LogPath)
+		w.t.Fatalf("%v\n%s", err, tail(log, 4000))
+	}
+}
+
+// connect logs the test itself in, as an administrator who turns VMs off and moves tags.
+func (w *world) connect() {
+	w.t.Helper()
+	ctx := w.t.Context()
+	sc := soap.NewClient(w.vcenter.URL(), false)
+	if err := sc.SetRootCAs(w.caFile); err != nil {
+		w.t.Fatal(err)
+	}
+	sc.UserAgent = "churn"
+	vc, err := vim25.NewClient(ctx, sc)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	user := url.UserPassword(w.vcenter.User(), w.vcenter.Password())
+	w.client = &govmomi.Client{Client: vc, SessionManager: session.NewManager(vc)}
+	if err := w.client.Login(ctx, user); err != nil {
+		w.t.Fatal(err)
+	}
+	rc := rest.NewClient(vc)
+	if err := rc.Login(ctx, user); err != nil {
+		w.t.Fatal(err)
+	}
+	w.tags = tags.NewManager(rc)
+}
+
+func (w *world) mkdir(name string) string {
+	w.t.Helper()
+	dir := filepath.Join(w.dir, name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	return dir
+}
+
+// binary is the built program, whose control plane this uses.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("VSPHERE_SANDBOX_BIN")
+	if path == "" {
+		path = filepath.Join("..", "..", "bin", "vsphere-sandbox")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("no binary: %v (make build)", err)
+	}
+	return path
+}
+
+// tail is the end of a log.
+func tail(log []byte, n int) string {
+	if len(log) > n {
+		log = log[len(log)-n:]
+	}
+	return string(log)
+}
