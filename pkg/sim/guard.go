@@ -66,6 +66,9 @@ func hook(c *truth.Corrections) func(*simulator.Context, *simulator.Method) (mo.
 		case "LoginByToken", "LoginExtensionByCertificate":
 			return nil, new(types.InvalidLogin)
 		}
+		if fault := c.Check(ctx, method); fault != nil {
+			return nil, fault
+		}
 		c.Redirect(ctx, method)
 		return nil, nil
 	}

@@ -69,7 +69,7 @@ func (v *VCenter) correct(infos guests, opts Options) error {
 	if v.collectors, err = property.Install(v.service.ctx, property.Options{}); err != nil {
 		return err
 	}
-	v.truth = truth.Install(v.service.ctx)
+	v.truth = truth.Install(v.service.ctx, truth.Options{Stock: opts.Topology.Spec.Stock})
 	v.service.ctx.Map.Handler = hook(v.truth)
 	v.guests = guest.Start(v.service.ctx, infos, guest.Options{
 		VCenter: v.spec.Name, BootDelay: opts.BootDelay, Events: opts.Events,

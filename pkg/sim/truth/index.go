@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
 // key is one thing a VM can be found by.
@@ -28,8 +29,11 @@ const (
 	byIP
 )
 
-// newKey folds the value as vCenter compares it.
-func newKey(kind keyKind, value string) key {
+// key folds the value as vCenter compares it.
+func (x *index) key(kind keyKind, value string) key {
+	if x.stock.Has(stock.SearchCase) && kind != byIP {
+		return key{kind, value}
+	}
 	value = strings.ToLower(strings.TrimSpace(value))
 	if a, err := netip.ParseAddr(value); kind == byIP && err == nil {
 		value = a.String()
@@ -40,7 +44,8 @@ func newKey(kind keyKind, value string) key {
 // index finds VMs by what identifies them, in constant time and without touching their locks. It follows the registry,
 // which calls it with the changing VM locked.
 type index struct {
-	ref vc.Ref
+	ref   vc.Ref
+	stock stock.Set
 
 	mu    sync.Mutex
 	byKey map[key]map[vc.Ref]struct{}
@@ -52,9 +57,10 @@ type indexed struct {
 	datacenter vc.Ref
 }
 
-func newIndex() *index {
+func newIndex(s stock.Set) *index {
 	return &index{
 		ref:   vc.Ref{Type: "SandboxIndex", Value: "sandbox-index"},
+		stock: s,
 		byKey: make(map[key]map[vc.Ref]struct{}),
 		vms:   make(map[vc.Ref]indexed),
 	}
@@ -75,6 +81,9 @@ func (x *index) find(k key, datacenter *vc.Ref) []vc.Ref {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.stock.Has(stock.SearchScope) {
+		datacenter = nil
+	}
 	var found []vc.Ref
 	for ref := range maps.Keys(x.byKey[k]) {
 		if datacenter == nil || x.vms[ref].datacenter == *datacenter {
@@ -140,7 +149,7 @@ func (x *index) remove(ref vc.Ref) {
 
 // put indexes the VM, whose lock is held, as it is now.
 func (x *index) put(ctx *simulator.Context, vm *mo.VirtualMachine) {
-	entry := indexed{keys: keys(vm)}
+	entry := indexed{keys: x.keys(vm)}
 	if vm.Parent != nil {
 		entry.datacenter, _ = vc.Datacenter(ctx.Map, *vm.Parent)
 	}
@@ -156,11 +165,11 @@ func (x *index) put(ctx *simulator.Context, vm *mo.VirtualMachine) {
 	}
 }
 
-func keys(vm *mo.VirtualMachine) []key {
+func (x *index) keys(vm *mo.VirtualMachine) []key {
 	var all []key
 	add := func(kind keyKind, value string) {
 		if value != "" {
-			all = append(all, newKey(kind, value))
+			all = append(all, x.key(kind, value))
 		}
 	}
 	if vm.Config != nil {
@@ -171,6 +180,9 @@ func keys(vm *mo.VirtualMachine) []key {
 		add(byDNSName, vm.Guest.HostName)
 		add(byIP, vm.Guest.IpAddress)
 		for _, nic := range vm.Guest.Net {
+			if x.stock.Has(stock.SearchAddresses) {
+				break
+			}
 			for _, ip := range nic.IpAddress {
 				add(byIP, ip)
 			}

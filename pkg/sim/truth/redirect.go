@@ -1,65 +1,121 @@
 package truth
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/redirect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
+
+// Options of [Install]. The zero value corrects everything and hides nothing.
+type Options struct {
+	// Stock is what is left as vcsim has it.
+	Stock stock.Set
+	// Visible tells whether the session of a call may see an object; searches pass over what it may not. Default: all.
+	Visible func(ctx *simulator.Context, ref vc.Ref) bool
+}
 
 // Corrections answers the corrected calls of one vCenter. Make one with [Install].
 type Corrections struct {
-	Self vc.Ref
+	redirect.Receiver
 
-	index *index
+	opts       Options
+	index      *index
+	names      *names
+	janitor    *janitor
+	traffic    *traffic
+	collectors collectors
 }
 
-// corrected names the methods that [Corrections] implements, by the type of object they are called on.
-var corrected = map[string][]string{
-	"SearchIndex": {
-		"FindByUuid", "FindAllByUuid", "FindByDnsName", "FindAllByDnsName", "FindByIp", "FindAllByIp",
-	},
-	"VirtualMachine": {
-		"RelocateVM_Task", "MigrateVM_Task", "ResetVM_Task", "RebootGuest", "ShutdownGuest", "StandbyGuest",
-	},
-	"Datastore": {"RefreshDatastore"},
+// corrected names the methods that [Corrections] implements, by the type of object they are called on, leaving out those
+// that are to stay as vcsim has them.
+func corrected(s stock.Set) map[string][]string {
+	m := map[string][]string{}
+	add := func(b stock.Behaviour, kind string, names ...string) {
+		if !s.Has(b) {
+			m[kind] = append(m[kind], names...)
+		}
+	}
+	if !(s.Has(stock.SearchScope) && s.Has(stock.SearchCase) && s.Has(stock.SearchAddresses)) {
+		m["SearchIndex"] = []string{
+			"FindByUuid", "FindAllByUuid", "FindByDnsName", "FindAllByDnsName", "FindByIp", "FindAllByIp",
+		}
+	}
+	add(stock.Relocate, "VirtualMachine", "RelocateVM_Task", "MigrateVM_Task")
+	add(stock.Power, "VirtualMachine", "ResetVM_Task", "RebootGuest", "ShutdownGuest", "StandbyGuest")
+	add(stock.Destroy, "VirtualMachine", "Destroy_Task")
+	for _, kind := range []string{
+		"Folder", "Datacenter", "ClusterComputeResource", "ComputeResource", "HostSystem", "ResourcePool", "VirtualApp",
+		"Datastore", "Network", "DistributedVirtualPortgroup", "DistributedVirtualSwitch", "VmwareDistributedVirtualSwitch",
+	} {
+		add(stock.Dangling, kind, "Destroy_Task")
+	}
+	for _, kind := range []string{"Network", "DistributedVirtualPortgroup"} {
+		add(stock.Dangling, kind, "DestroyNetwork")
+	}
+	m["Datastore"] = append(m["Datastore"], "RefreshDatastore")
+	return m
 }
 
-// Install puts the corrections into the vCenter of base, which must not serve yet. [Corrections.Redirect] must be
-// called for every call that reaches the vCenter. Close ends it.
-func Install(base *simulator.Context) *Corrections {
-	c := &Corrections{Self: vc.Ref{Type: "SandboxCorrections", Value: "sandbox-corrections"}, index: newIndex()}
+// Install puts the corrections into the vCenter of base, which must not serve yet. [Corrections.Check] and then
+// [Corrections.Redirect] must be called for every call that reaches the vCenter. Close ends it.
+func Install(base *simulator.Context, opts Options) *Corrections {
+	c := &Corrections{
+		Receiver: redirect.Receiver{
+			Self:    vc.Ref{Type: "SandboxCorrections", Value: "sandbox-corrections"},
+			Methods: corrected(opts.Stock),
+		},
+		opts:    opts,
+		index:   newIndex(opts.Stock),
+		traffic: newTraffic(),
+	}
 	base.Map.Put(c)
+	base.Map.AddHandler(c.traffic)
 	base.Map.AddHandler(c.index)
 	c.index.fill(base)
+	if !opts.Stock.Has(stock.Rename) {
+		c.names = newNames(base)
+		base.Map.AddHandler(c.names)
+	}
+	if !opts.Stock.Has(stock.Tasks) {
+		c.janitor = newJanitor(base)
+		base.Map.AddHandler(c.janitor)
+	}
+	if !opts.Stock.Has(stock.Events) {
+		describeEvents(base)
+	}
 	return c
 }
 
-// Close stops following the vCenter.
-func (c *Corrections) Close(base *simulator.Context) { base.Map.RemoveHandler(c.index) }
-
-// Redirect sends a call of a corrected method here; it belongs into the registry's call hook. vcsim looks the receiver
-// up by method.This after that hook, while the receiver that the client meant stays in the request's body.
-func (c *Corrections) Redirect(ctx *simulator.Context, method *simulator.Method) {
-	if ctx.Session == nil || !slices.Contains(corrected[method.This.Type], method.Name) {
-		return
+// Close stops following the vCenter and waits for what was under way.
+func (c *Corrections) Close(base *simulator.Context) {
+	base.Map.RemoveHandler(c.index)
+	base.Map.RemoveHandler(c.traffic)
+	if c.names != nil {
+		base.Map.RemoveHandler(c.names)
 	}
-	obj := ctx.Map.Get(method.This)
-	if obj == nil {
-		return // vcsim says that it is gone
+	if c.janitor != nil {
+		base.Map.RemoveHandler(c.janitor)
+		c.janitor.close()
 	}
-	if e, ok := obj.(mo.Entity); ok && slices.Contains(e.Entity().DisabledMethod, method.Name) {
-		return // vcsim says that it is disabled
-	}
-	method.This = c.Self
 }
 
-// Reference implements mo.Reference.
-func (c *Corrections) Reference() vc.Ref { return c.Self }
-
-// Lock and Unlock do nothing: vcsim locks the receiver of a call for its duration, and this one receives calls on many
-// objects. The methods lock what they change.
-func (c *Corrections) Lock()   {}
-func (c *Corrections) Unlock() {}
+// Check refuses a call whose arguments name objects that are not there, as vCenter does before anything else; vcsim
+// would trip over them, some of it in goroutines that end the process.
+func (c *Corrections) Check(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
+	if ctx.Session == nil {
+		return nil
+	}
+	c.collectors.note(ctx, method)
+	if c.opts.Stock.Has(stock.Dangling) {
+		return nil
+	}
+	if strings.HasSuffix(method.Name, "_Task") {
+		c.traffic.enter()
+	}
+	return checkArguments(ctx, method)
+}

@@ -52,7 +52,6 @@ func without(l []vc.Ref, ref vc.Ref) []vc.Ref {
 // moveFolder moves the VM, whose lock is held, to another folder. It is put into the registry again, as vcsim does, so
 // that views notice.
 func moveFolder(ctx *simulator.Context, vm *simulator.VirtualMachine, to vc.Ref) {
-	children := func(obj mo.Reference) []vc.Ref { return obj.(*simulator.Folder).ChildEntity }
 	if vm.Parent != nil {
 		edit(ctx, *vm.Parent, "childEntity", children, func(l []vc.Ref) []vc.Ref { return without(l, vm.Self) })
 	}

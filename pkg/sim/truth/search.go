@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
 // FindByUuid finds one VM or host; which one is not specified when several have the UUID, here it is always the same.
@@ -51,7 +52,7 @@ func (c *Corrections) FindAllByIp(ctx *simulator.Context, req *types.FindAllByIp
 
 func (c *Corrections) byUUID(ctx *simulator.Context, dc *vc.Ref, uuid string, vm bool, instance *bool) []vc.Ref {
 	if !vm {
-		return hosts(ctx, dc, func(h *simulator.HostSystem) bool {
+		return c.hosts(ctx, dc, func(h *simulator.HostSystem) bool {
 			return h.Summary.Hardware != nil && equal(h.Summary.Hardware.Uuid, uuid)
 		})
 	}
@@ -59,34 +60,34 @@ func (c *Corrections) byUUID(ctx *simulator.Context, dc *vc.Ref, uuid string, vm
 	if instance != nil && *instance {
 		kind = byInstanceUUID
 	}
-	return sorted(c.index.find(newKey(kind, uuid), dc))
+	return c.seen(ctx, c.index.find(c.index.key(kind, uuid), dc))
 }
 
 func (c *Corrections) byDNSName(ctx *simulator.Context, dc *vc.Ref, name string, vm bool) []vc.Ref {
 	if !vm {
-		return hosts(ctx, dc, func(h *simulator.HostSystem) bool { return equal(h.Name, name) })
+		return c.hosts(ctx, dc, func(h *simulator.HostSystem) bool { return equal(h.Name, name) })
 	}
-	return sorted(c.index.find(newKey(byDNSName, name), dc))
+	return c.seen(ctx, c.index.find(c.index.key(byDNSName, name), dc))
 }
 
 func (c *Corrections) byIP(ctx *simulator.Context, dc *vc.Ref, ip string, vm bool) []vc.Ref {
 	if !vm {
-		return hosts(ctx, dc, func(h *simulator.HostSystem) bool {
+		return c.hosts(ctx, dc, func(h *simulator.HostSystem) bool {
 			return h.Config != nil && h.Config.Network != nil &&
 				slices.ContainsFunc(h.Config.Network.Vnic, func(n types.HostVirtualNic) bool {
 					return n.Spec.Ip != nil && equal(n.Spec.Ip.IpAddress, ip)
 				})
 		})
 	}
-	return sorted(c.index.find(newKey(byIP, ip), dc))
+	return c.seen(ctx, c.index.find(c.index.key(byIP, ip), dc))
 }
 
 // hosts finds hosts by looking at each: they are few, and hardly anybody searches for them.
-func hosts(ctx *simulator.Context, dc *vc.Ref, match func(*simulator.HostSystem) bool) []vc.Ref {
+func (c *Corrections) hosts(ctx *simulator.Context, dc *vc.Ref, match func(*simulator.HostSystem) bool) []vc.Ref {
 	var found []vc.Ref
 	for _, e := range ctx.Map.All("HostSystem") {
 		h := e.(*simulator.HostSystem)
-		if in, ok := vc.Datacenter(ctx.Map, h.Self); dc != nil && (!ok || in != *dc) {
+		if in, ok := vc.Datacenter(ctx.Map, h.Self); dc != nil && !c.opts.Stock.Has(stock.SearchScope) && (!ok || in != *dc) {
 			continue
 		}
 		ctx.WithLock(h, func() {
@@ -94,6 +95,15 @@ func hosts(ctx *simulator.Context, dc *vc.Ref, match func(*simulator.HostSystem)
 				found = append(found, h.Self)
 			}
 		})
+	}
+	return c.seen(ctx, found)
+}
+
+// seen leaves out what the session may not see: a search by somebody who may not read a datacenter finds nothing there,
+// and says nothing of it.
+func (c *Corrections) seen(ctx *simulator.Context, found []vc.Ref) []vc.Ref {
+	if visible := c.opts.Visible; visible != nil {
+		found = slices.DeleteFunc(found, func(ref vc.Ref) bool { return !visible(ctx, ref) })
 	}
 	return sorted(found)
 }

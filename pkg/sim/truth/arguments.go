@@ -1,0 +1,131 @@
+package truth
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// expected is what an argument of that name may refer to, where vcsim takes it for granted.
+var expected = map[string][]string{
+	"Pool":         {"ResourcePool", "VirtualApp"},
+	"ResourcePool": {"ResourcePool", "VirtualApp"},
+	"Host":         {"HostSystem"},
+	"Datastore":    {"Datastore"},
+	"Datacenter":   {"Datacenter"},
+	"Folder":       {"Folder"},
+	"Vm":           {"VirtualMachine"},
+	"Template":     {"VirtualMachine"},
+}
+
+// required are arguments that vcsim follows without looking whether they are there.
+var required = map[string][]string{
+	"CreateVM_Task": {"Pool"},
+	"CloneVM_Task":  {"Folder"},
+}
+
+var refType = reflect.TypeFor[vc.Ref]()
+
+// checkArguments looks at every reference in a call that changes something.
+func checkArguments(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
+	if !strings.HasSuffix(method.Name, "_Task") && !slices.Contains(refersTo, method.Name) {
+		return nil
+	}
+	body := reflect.ValueOf(method.Body)
+	if body.Kind() == reflect.Pointer {
+		body = body.Elem()
+	}
+	if body.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, name := range required[method.Name] {
+		if f := body.FieldByName(name); f.IsValid() && f.IsZero() {
+			return &types.InvalidArgument{InvalidProperty: strings.ToLower(name[:1]) + name[1:]}
+		}
+	}
+	fault := checkFolder(ctx, method, body)
+	if fault != nil {
+		return fault
+	}
+	walk(body, "", 0, func(field string, ref vc.Ref) bool {
+		fault = checkReference(ctx, field, ref)
+		return fault == nil
+	})
+	return fault
+}
+
+// checkFolder refuses VMs in folders that are for other things, where vcsim would look for their datacenter in vain.
+func checkFolder(ctx *simulator.Context, method *simulator.Method, body reflect.Value) types.BaseMethodFault {
+	ref := method.This
+	switch method.Name {
+	case "CreateVM_Task", "RegisterVM_Task":
+	case "CloneVM_Task":
+		ref, _ = body.FieldByName("Folder").Interface().(vc.Ref)
+	default:
+		return nil
+	}
+	f, ok := ctx.Map.Get(ref).(*simulator.Folder)
+	if !ok || slices.Contains(f.ChildType, "VirtualMachine") {
+		return nil
+	}
+	return new(types.NotSupported)
+}
+
+// refersTo are methods that take references and are no tasks.
+var refersTo = []string{
+	"CreateFolder", "CreateCluster", "CreateClusterEx", "CreateResourcePool", "CreateVApp", "UpdateConfig",
+	"DestroyChildren", "MoveIntoResourcePool", "MarkAsVirtualMachine", "CreateLocalDatastore", "CreateNasDatastore",
+	"CreateVmfsDatastore", "PlaceVm", "RecommendDatastores", "CheckVmConfig_Task",
+}
+
+func checkReference(ctx *simulator.Context, field string, ref vc.Ref) types.BaseMethodFault {
+	if ref.Value == "" {
+		return nil // not given
+	}
+	if kinds, ok := expected[field]; ok && !slices.Contains(kinds, ref.Type) {
+		return &types.InvalidArgument{InvalidProperty: strings.ToLower(field[:1]) + field[1:]}
+	}
+	if ctx.Map.Get(ref) == nil && ctx.Session.Get(ref) == nil {
+		return &types.ManagedObjectNotFound{Obj: ref}
+	}
+	return nil
+}
+
+// maxDepth bounds the walk; no argument of the API nests as deep.
+const maxDepth = 20
+
+// walk calls f for each reference below v with the name of its field, until f returns false.
+func walk(v reflect.Value, field string, depth int, f func(field string, ref vc.Ref) bool) bool {
+	if depth > maxDepth {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		return v.IsNil() || walk(v.Elem(), field, depth+1, f)
+	case reflect.Struct:
+		if v.Type() == refType {
+			return f(field, v.Interface().(vc.Ref))
+		}
+		t := v.Type()
+		for i := range v.NumField() {
+			if t.Field(i).IsExported() && !walk(v.Field(i), t.Field(i).Name, depth+1, f) {
+				return false
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return true
+		}
+		for i := range v.Len() {
+			if !walk(v.Index(i), field, depth+1, f) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,190 @@
+package truth
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// DestroyTask removes an object with all that is in it and every reference to it. vcsim forgets the objects in a folder,
+// leaves a removed host in its cluster, and trips over both.
+func (c *Corrections) DestroyTask(ctx *simulator.Context, req *types.Destroy_Task) soap.HasFault {
+	if vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine); ok {
+		return c.destroyVM(ctx, vm, req)
+	}
+	ref := unlocked(ctx, req.This, func(ctx *simulator.Context) types.BaseMethodFault {
+		return c.demolish(ctx, req.This)
+	})
+	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: ref}}
+}
+
+// DestroyNetwork removes a network that nobody uses.
+func (c *Corrections) DestroyNetwork(ctx *simulator.Context, req *types.DestroyNetwork) soap.HasFault {
+	if fault := c.demolish(vc.Fresh(ctx), req.This); fault != nil {
+		return &methods.DestroyNetworkBody{Fault_: simulator.Fault("", fault)}
+	}
+	return &methods.DestroyNetworkBody{Res: new(types.DestroyNetworkResponse)}
+}
+
+// demolish removes the object if nothing forbids it.
+func (c *Corrections) demolish(ctx *simulator.Context, ref vc.Ref) (fault types.BaseMethodFault) {
+	r := remover{ctx}
+	alone := c.traffic.alone(func() {
+		if fault = r.check(ref); fault == nil {
+			fault = r.remove(ref)
+		}
+	})
+	if !alone {
+		return &types.ResourceInUse{Type: ref.Type, Name: nameOf(ctx, ref)}
+	}
+	return fault
+}
+
+// nameOf is the name of an entity.
+func nameOf(ctx *simulator.Context, ref vc.Ref) string {
+	if e, ok := ctx.Map.Get(ref).(mo.Entity); ok {
+		return e.Entity().Name
+	}
+	return ref.Value
+}
+
+// unlocked runs f as a task on an object without holding that object's lock meanwhile: f locks one object after the
+// other, and others hold a VM's lock when they ask for its folder's.
+func unlocked(ctx *simulator.Context, ref vc.Ref, f func(*simulator.Context) types.BaseMethodFault) vc.Ref {
+	ctx = vc.Fresh(ctx)
+	nobody := vc.Ref{Type: ref.Type, Value: ref.Value + "-destroyed"}
+	started := make(chan struct{})
+	t := simulator.CreateTask(nobody, "Destroy_Task", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		<-started
+		return nil, f(vc.Fresh(ctx))
+	})
+	t.Info.DescriptionId = removalID
+	task := t.Run(ctx)
+	ctx.Map.AtomicUpdate(ctx, t, []types.PropertyChange{vc.P("info.entity", ref), vc.P("info.entityName", nameOf(ctx, ref))})
+	close(started)
+	return task
+}
+
+// remover removes objects, for one call.
+type remover struct{ ctx *simulator.Context }
+
+// check finds what forbids to remove the object, before anything is removed.
+func (r remover) check(ref vc.Ref) types.BaseMethodFault {
+	switch o := r.ctx.Map.Get(ref).(type) {
+	case nil:
+		return &types.ManagedObjectNotFound{Obj: ref}
+	case *simulator.VirtualMachine:
+		return r.off(o)
+	case *simulator.Folder:
+		if o.Parent == nil || o.Parent.Type == "Datacenter" {
+			return new(types.NotSupported) // the folders that there must be
+		}
+		return r.checkAll(r.list(o, func() []vc.Ref { return o.ChildEntity }))
+	case *simulator.Datacenter:
+		for _, folder := range []vc.Ref{o.VmFolder, o.HostFolder} {
+			if f, ok := r.ctx.Map.Get(folder).(*simulator.Folder); ok {
+				if fault := r.checkAll(r.list(f, func() []vc.Ref { return f.ChildEntity })); fault != nil {
+					return fault
+				}
+			}
+		}
+	case *simulator.HostSystem:
+		return r.checkHost(o)
+	case *simulator.ResourcePool:
+		if o.Parent != nil && (o.Parent.Type == "ComputeResource" || o.Parent.Type == "ClusterComputeResource") {
+			return new(types.NotSupported) // the root pool
+		}
+	case *simulator.VirtualApp:
+		return r.checkAll(r.list(o, func() []vc.Ref { return o.Vm }))
+	case *simulator.Datastore:
+		if len(r.list(o, func() []vc.Ref { return o.Vm })) > 0 {
+			return r.inUse(o.Self, o.Name)
+		}
+	case *simulator.DistributedVirtualSwitch:
+		for _, pg := range r.list(o, func() []vc.Ref { return o.Portgroup }) {
+			if r.connected(pg) {
+				return r.inUse(o.Self, o.Name)
+			}
+		}
+	default:
+		if compute, ok := vc.Compute(o); ok {
+			for _, host := range r.list(o, func() []vc.Ref { return compute.Host }) {
+				if h, ok := r.ctx.Map.Get(host).(*simulator.HostSystem); ok {
+					if fault := r.checkAll(r.list(h, func() []vc.Ref { return h.Vm })); fault != nil {
+						return fault
+					}
+				}
+			}
+		} else if e, ok := o.(mo.Entity); ok && r.connected(ref) {
+			return r.inUse(ref, e.Entity().Name)
+		}
+	}
+	return nil
+}
+
+func (r remover) checkAll(refs []vc.Ref) types.BaseMethodFault {
+	for _, ref := range refs {
+		if fault := r.check(ref); fault != nil {
+			if _, gone := fault.(*types.ManagedObjectNotFound); !gone {
+				return fault
+			}
+		}
+	}
+	return nil
+}
+
+// checkHost: a member of a cluster has to be in maintenance, or out of reach; what it runs must be off, or out of reach
+// with it.
+func (r remover) checkHost(h *simulator.HostSystem) (fault types.BaseMethodFault) {
+	connected, maintenance := false, false
+	r.ctx.WithLock(h, func() {
+		connected = h.Runtime.ConnectionState == types.HostSystemConnectionStateConnected
+		maintenance = h.Runtime.InMaintenanceMode
+	})
+	if connected && !maintenance && h.Parent != nil && h.Parent.Type == "ClusterComputeResource" {
+		return new(types.InvalidState)
+	}
+	if !connected {
+		return nil
+	}
+	return r.checkAll(r.list(h, func() []vc.Ref { return h.Vm }))
+}
+
+func (r remover) off(vm *simulator.VirtualMachine) (fault types.BaseMethodFault) {
+	r.ctx.WithLock(vm, func() {
+		if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn {
+			fault = &types.InvalidPowerState{
+				RequestedState: types.VirtualMachinePowerStatePoweredOff,
+				ExistingState:  vm.Runtime.PowerState,
+			}
+		}
+	})
+	return fault
+}
+
+func (r remover) inUse(ref vc.Ref, name string) types.BaseMethodFault {
+	return &types.ResourceInUse{Type: ref.Type, Name: name}
+}
+
+// connected tells whether a VM uses the network.
+func (r remover) connected(network vc.Ref) bool {
+	for _, e := range r.ctx.Map.All("VirtualMachine") {
+		vm := e.(*simulator.VirtualMachine)
+		if slices.Contains(r.list(vm, func() []vc.Ref { return vm.Network }), network) {
+			return true
+		}
+	}
+	return false
+}
+
+// list copies a list of an object under its lock.
+func (r remover) list(obj mo.Reference, of func() []vc.Ref) (refs []vc.Ref) {
+	r.ctx.WithLock(obj, func() { refs = slices.Clone(of()) })
+	return refs
+}

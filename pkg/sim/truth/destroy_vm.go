@@ -1,0 +1,63 @@
+package truth
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// destroyVM destroys a VM and its files, but not the first-class disks that are attached to it: those have a life of
+// their own.
+func (c *Corrections) destroyVM(ctx *simulator.Context, vm *simulator.VirtualMachine, req *types.Destroy_Task) (body soap.HasFault) {
+	ctx.WithLock(vm, func() {
+		if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
+			detachFirstClass(ctx, vm)
+		}
+		body = vm.DestroyTask(ctx, req)
+	})
+	return body
+}
+
+// detachFirstClass takes the first-class disks off a VM whose lock is held and makes them nobody's.
+func detachFirstClass(ctx *simulator.Context, vm *simulator.VirtualMachine) {
+	kept := slices.DeleteFunc(slices.Clone(vm.Config.Hardware.Device), func(d types.BaseVirtualDevice) bool {
+		disk, ok := d.(*types.VirtualDisk)
+		return ok && disk.VDiskId != nil
+	})
+	if len(kept) != len(vm.Config.Hardware.Device) {
+		ctx.Update(vm, []types.PropertyChange{vc.P("config.hardware.device", kept)})
+	}
+	m := ctx.Map.VStorageObjectManager()
+	if m == nil {
+		return
+	}
+	ctx.WithLock(m, func() {
+		for _, disks := range m.Catalog() {
+			for _, disk := range disks {
+				disk.Config.ConsumerId = slices.DeleteFunc(slices.Clone(disk.Config.ConsumerId), func(id types.ID) bool {
+					return id.Id == vm.Config.Uuid
+				})
+			}
+		}
+	})
+}
+
+// outcome waits for a task and returns its fault.
+func outcome(ctx *simulator.Context, ref vc.Ref) types.BaseMethodFault {
+	t, ok := ctx.Map.Get(ref).(*simulator.Task)
+	if !ok {
+		return nil
+	}
+	t.Wait()
+	if t.Info.Error == nil {
+		return nil
+	}
+	if fault, ok := t.Info.Error.Fault.(types.BaseMethodFault); ok {
+		return fault
+	}
+	return new(types.RuntimeFault)
+}

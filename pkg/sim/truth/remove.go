@@ -1,0 +1,325 @@
+package truth
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// remove removes the object and what is in it. It may find less than check did: others work at the same time.
+func (r remover) remove(ref vc.Ref) types.BaseMethodFault {
+	switch o := r.ctx.Map.Get(ref).(type) {
+	case nil:
+		return nil
+	case *simulator.VirtualMachine:
+		return r.destroy(o)
+	case *simulator.Folder:
+		if fault := r.empty(o); fault != nil {
+			return fault
+		}
+		r.child(o.Parent, ref)
+	case *simulator.Datacenter:
+		for _, folder := range []vc.Ref{o.VmFolder, o.HostFolder, o.NetworkFolder, o.DatastoreFolder} {
+			if f, ok := r.ctx.Map.Get(folder).(*simulator.Folder); ok {
+				if fault := r.empty(f); fault != nil {
+					return fault
+				}
+				r.ctx.Map.Remove(r.ctx, folder)
+			}
+		}
+		r.child(o.Parent, ref)
+	case *simulator.HostSystem:
+		return r.host(o)
+	case *simulator.ResourcePool:
+		r.pool(o)
+	case *simulator.VirtualApp:
+		if fault := r.removeAll(r.list(o, func() []vc.Ref { return o.Vm })); fault != nil {
+			return fault
+		}
+		r.unpool(o.Parent, ref)
+	case *simulator.Datastore:
+		r.datastore(o)
+	case *simulator.DistributedVirtualSwitch:
+		if fault := r.removeAll(r.list(o, func() []vc.Ref { return o.Portgroup })); fault != nil {
+			return fault
+		}
+		vc.Post(r.ctx, &types.DvsDestroyedEvent{DvsEvent: types.DvsEvent{Event: r.event(ref, types.Event{
+			Dvs: &types.DvsEventArgument{EntityEventArgument: entity(o.Name), Dvs: ref},
+		})}})
+		r.network(ref, o.Parent)
+	case *simulator.DistributedVirtualPortgroup:
+		if s := o.Config.DistributedVirtualSwitch; s != nil {
+			r.edit(*s, "portgroup", func(obj mo.Reference) []vc.Ref { return obj.(*simulator.DistributedVirtualSwitch).Portgroup }, ref)
+		}
+		vc.Post(r.ctx, &types.DVPortgroupDestroyedEvent{DVPortgroupEvent: types.DVPortgroupEvent{Event: r.event(ref, types.Event{
+			Net: &types.NetworkEventArgument{EntityEventArgument: entity(o.Name), Network: ref},
+		})}})
+		r.network(ref, o.Parent)
+	default:
+		if compute, ok := vc.Compute(o); ok {
+			return r.compute(compute)
+		}
+		if e, ok := o.(mo.Entity); ok {
+			r.network(ref, e.Entity().Parent)
+		}
+	}
+	return nil
+}
+
+func (r remover) removeAll(refs []vc.Ref) types.BaseMethodFault {
+	for _, ref := range refs {
+		if fault := r.remove(ref); fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+// empty removes what is in a folder, and sees to it that nothing comes into it any more: calls on it may be under way.
+func (r remover) empty(f *simulator.Folder) types.BaseMethodFault {
+	for {
+		var children []vc.Ref
+		r.ctx.WithLock(f, func() {
+			if children = slices.Clone(f.ChildEntity); len(children) == 0 {
+				f.ChildType = nil
+			}
+		})
+		if len(children) == 0 {
+			return nil
+		}
+		if fault := r.removeAll(children); fault != nil {
+			return fault
+		}
+		// Whatever is not there any more is off the list now, too.
+		r.ctx.WithLock(f, func() {
+			f.ChildEntity = slices.DeleteFunc(f.ChildEntity, func(ref vc.Ref) bool { return r.ctx.Map.Get(ref) == nil })
+		})
+	}
+}
+
+// destroy destroys a VM as its own Destroy_Task does.
+func (r remover) destroy(vm *simulator.VirtualMachine) types.BaseMethodFault {
+	var task vc.Ref
+	r.ctx.WithLock(vm, func() {
+		detachFirstClass(r.ctx, vm)
+		task = vm.DestroyTask(r.ctx, &types.Destroy_Task{This: vm.Self}).(*methods.Destroy_TaskBody).Res.Returnval
+	})
+	return outcome(r.ctx, task)
+}
+
+// host takes a host out of the inventory, with its VMs: they go on living on it, but nobody here knows of them.
+func (r remover) host(h *simulator.HostSystem) types.BaseMethodFault {
+	if h.Parent != nil && h.Parent.Type == "ComputeResource" {
+		return r.remove(*h.Parent) // a standalone host and its compute resource are one
+	}
+	if fault := r.leave(h); fault != nil {
+		return fault
+	}
+	if h.Parent != nil {
+		r.edit(*h.Parent, "host", func(obj mo.Reference) []vc.Ref { return computeOf(obj).Host }, h.Self)
+		r.shrink(*h.Parent)
+	}
+	r.ctx.Map.Remove(r.ctx, h.Self)
+	return nil
+}
+
+// leave takes VMs, datastores, networks and switches off a host.
+func (r remover) leave(h *simulator.HostSystem) types.BaseMethodFault {
+	for _, ref := range r.list(h, func() []vc.Ref { return h.Vm }) {
+		if vm, ok := r.ctx.Map.Get(ref).(*simulator.VirtualMachine); ok {
+			r.unregister(vm)
+		}
+	}
+	for _, ref := range r.list(h, func() []vc.Ref { return h.Datastore }) {
+		r.unmount(ref, h.Self)
+	}
+	for _, ref := range r.list(h, func() []vc.Ref { return h.Network }) {
+		r.edit(ref, "host", networkHosts, h.Self)
+	}
+	vc.Post(r.ctx, &types.HostRemovedEvent{HostEvent: types.HostEvent{Event: r.event(h.Self, types.Event{
+		FullFormattedMessage: "Removed host " + h.Name, Host: hostArgument(h),
+	})}})
+	return nil
+}
+
+// compute removes a cluster or standalone host with pools and hosts.
+func (r remover) compute(c *mo.ComputeResource) types.BaseMethodFault {
+	obj := r.ctx.Map.Get(c.Self)
+	for _, ref := range r.list(obj, func() []vc.Ref { return c.Host }) {
+		if h, ok := r.ctx.Map.Get(ref).(*simulator.HostSystem); ok {
+			if fault := r.leave(h); fault != nil {
+				return fault
+			}
+			r.ctx.Map.Remove(r.ctx, ref)
+		}
+	}
+	if c.ResourcePool != nil {
+		r.drain(*c.ResourcePool)
+	}
+	r.child(c.Parent, c.Self)
+	return nil
+}
+
+// drain removes a pool and the pools below it; their VMs are gone.
+func (r remover) drain(ref vc.Ref) {
+	pool := r.ctx.Map.Get(ref)
+	if pool == nil {
+		return
+	}
+	for _, child := range r.list(pool, func() []vc.Ref { return pools(pool) }) {
+		r.drain(child)
+	}
+	r.ctx.Map.Remove(r.ctx, ref)
+}
+
+// pool removes a resource pool; what is in it goes to its parent (API ResourcePool.Destroy_Task).
+func (r remover) pool(p *simulator.ResourcePool) {
+	parent := *p.Parent
+	for _, ref := range r.list(p, func() []vc.Ref { return p.Vm }) {
+		vc.Set(r.ctx, ref, vc.P("resourcePool", parent))
+		relist(r.ctx, ref, p.Self, parent)
+	}
+	children := r.list(p, func() []vc.Ref { return p.ResourcePool.ResourcePool })
+	for _, ref := range children {
+		vc.Set(r.ctx, ref, vc.P("parent", parent))
+	}
+	if above := r.ctx.Map.Get(parent); above != nil {
+		r.ctx.WithLock(above, func() {
+			r.ctx.Update(above, []types.PropertyChange{vc.P("resourcePool", append(slices.Clone(pools(above)), children...))})
+		})
+	}
+	r.unpool(p.Parent, p.Self)
+}
+
+func (r remover) unpool(parent *vc.Ref, ref vc.Ref) {
+	if parent != nil {
+		r.edit(*parent, "resourcePool", pools, ref)
+	}
+	r.ctx.Map.Remove(r.ctx, ref)
+}
+
+func (r remover) datastore(ds *simulator.Datastore) {
+	var hosts []vc.Ref
+	r.ctx.WithLock(ds, func() {
+		for _, mount := range ds.Host {
+			hosts = append(hosts, mount.Key)
+		}
+	})
+	for _, host := range hosts {
+		r.edit(host, "datastore", datastores, ds.Self)
+		if h, ok := r.ctx.Map.Get(host).(*simulator.HostSystem); ok && h.Parent != nil {
+			r.edit(*h.Parent, "datastore", datastores, ds.Self)
+		}
+	}
+	if dc, ok := vc.Datacenter(r.ctx.Map, ds.Self); ok {
+		r.edit(dc, "datastore", datastores, ds.Self)
+	}
+	r.child(ds.Parent, ds.Self)
+}
+
+// unmount takes a host off a datastore; the last one takes the datastore with it.
+func (r remover) unmount(ref, host vc.Ref) {
+	ds, ok := r.ctx.Map.Get(ref).(*simulator.Datastore)
+	if !ok {
+		return
+	}
+	left := 0
+	r.ctx.WithLock(ds, func() {
+		mounts := slices.DeleteFunc(slices.Clone(ds.Host), func(m types.DatastoreHostMount) bool { return m.Key == host })
+		left = len(mounts)
+		r.ctx.Update(ds, []types.PropertyChange{vc.P("host", mounts)})
+	})
+	if left == 0 {
+		r.datastore(ds)
+	}
+}
+
+// network takes a network or switch off hosts, computes and the datacenter.
+func (r remover) network(ref vc.Ref, parent *vc.Ref) {
+	for _, kind := range []string{"HostSystem", "ComputeResource", "ClusterComputeResource"} {
+		for _, e := range r.ctx.Map.All(kind) {
+			if slices.Contains(r.list(e, func() []vc.Ref { return networksOf(e) }), ref) {
+				r.edit(e.Reference(), "network", networksOf, ref)
+			}
+		}
+	}
+	if dc, ok := vc.Datacenter(r.ctx.Map, ref); ok {
+		r.edit(dc, "network", networksOf, ref)
+	}
+	r.child(parent, ref)
+}
+
+// child takes the object out of its folder and out of the inventory.
+func (r remover) child(folder *vc.Ref, ref vc.Ref) {
+	r.ctx.Map.Remove(r.ctx, ref)
+	if folder != nil {
+		r.edit(*folder, "childEntity", children, ref)
+	}
+}
+
+// unregister takes a VM out of the inventory and leaves its files alone.
+func (r remover) unregister(vm *simulator.VirtualMachine) {
+	var lists []vc.Ref
+	var event types.VmEvent
+	r.ctx.WithLock(vm, func() {
+		event = vmEvent(r.ctx, vm, "Removed %s", vm.Name)
+		lists = append(slices.Clone(vm.Datastore), *vm.Runtime.Host)
+		if vm.ResourcePool != nil {
+			lists = append(lists, *vm.ResourcePool)
+		}
+	})
+	for _, ref := range lists {
+		r.edit(ref, "vm", vms, vm.Self)
+	}
+	r.child(vm.Parent, vm.Self)
+	vc.Post(r.ctx, &types.VmRemovedEvent{VmEvent: event})
+}
+
+// shrink makes the summary of a cluster follow its hosts.
+func (r remover) shrink(ref vc.Ref) {
+	obj := r.ctx.Map.Get(ref)
+	compute, ok := vc.Compute(obj)
+	if !ok {
+		return
+	}
+	var cpu, memory, threads int64
+	var cores int32
+	hosts := r.list(obj, func() []vc.Ref { return compute.Host })
+	for _, host := range hosts {
+		if h, ok := r.ctx.Map.Get(host).(*simulator.HostSystem); ok {
+			r.ctx.WithLock(h, func() {
+				if hw := h.Summary.Hardware; hw != nil {
+					cores += int32(hw.NumCpuCores)
+					threads += int64(hw.NumCpuThreads)
+					cpu += int64(hw.NumCpuCores) * int64(hw.CpuMhz)
+					memory += hw.MemorySize
+				}
+			})
+		}
+	}
+	r.ctx.WithLock(obj, func() {
+		if s := compute.Summary.GetComputeResourceSummary(); s != nil {
+			s.NumHosts, s.NumEffectiveHosts = int32(len(hosts)), int32(len(hosts))
+			s.NumCpuCores, s.NumCpuThreads = int16(cores), int16(threads)
+			s.TotalCpu, s.TotalMemory = int32(cpu), memory
+			s.EffectiveCpu, s.EffectiveMemory = int32(cpu), memory>>20
+			r.ctx.Update(obj, []types.PropertyChange{vc.P("summary", compute.Summary)})
+		}
+	})
+}
+
+// edit takes a reference off a list of an object.
+func (r remover) edit(ref vc.Ref, property string, list func(mo.Reference) []vc.Ref, gone vc.Ref) {
+	edit(r.ctx, ref, property, list, func(l []vc.Ref) []vc.Ref { return without(l, gone) })
+}
+
+// event fills in the datacenter of an object that is about to go.
+func (r remover) event(ref vc.Ref, e types.Event) types.Event {
+	e.Datacenter, _ = datacenter(r.ctx, ref)
+	return e
+}

@@ -1,0 +1,125 @@
+package truth
+
+import (
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// traffic keeps removals apart from everything else that goes on: vcsim's tasks look up hosts, datastores and networks
+// as they go, without holding on to them, and end the process when one has gone meanwhile. So a removal waits until no
+// task runs, and calls that would start one wait until it is over, which takes a moment.
+type traffic struct {
+	ref vc.Ref
+
+	removal sync.Mutex // held by the one removal at a time
+
+	mu      sync.Mutex
+	running map[vc.Ref]bool // tasks, removals left out
+	changed chan struct{}   // closed and replaced when nothing runs any more or a removal ends
+	open    bool            // no removal goes on
+}
+
+// patience is how long a removal waits for tasks to end.
+const patience = 10 * time.Second
+
+func newTraffic() *traffic {
+	return &traffic{
+		ref:     vc.Ref{Type: "SandboxTraffic", Value: "sandbox-traffic"},
+		running: make(map[vc.Ref]bool),
+		changed: make(chan struct{}),
+		open:    true,
+	}
+}
+
+// enter waits while a removal goes on. It must not be called with an object locked.
+func (t *traffic) enter() {
+	for {
+		t.mu.Lock()
+		open, changed := t.open, t.changed
+		t.mu.Unlock()
+		if open {
+			return
+		}
+		<-changed
+	}
+}
+
+// alone runs f while no task runs. It tells whether that came to be.
+func (t *traffic) alone(f func()) bool {
+	t.removal.Lock()
+	defer t.removal.Unlock()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		t.mu.Lock()
+		quiet, changed := len(t.running) == 0, t.changed
+		if quiet {
+			t.open = false
+		}
+		t.mu.Unlock()
+		if quiet {
+			break
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			return false
+		}
+	}
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.open = true
+		t.tell()
+	}()
+	f()
+	return true
+}
+
+// tell wakes everybody; t.mu is held.
+func (t *traffic) tell() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// Reference implements simulator.RegisterObject.
+func (t *traffic) Reference() vc.Ref { return t.ref }
+
+// PutObject implements simulator.RegisterObject: a task begins.
+func (t *traffic) PutObject(_ *simulator.Context, obj mo.Reference) {
+	task, ok := obj.(*simulator.Task)
+	if !ok || task.Execute == nil || task.Info.DescriptionId == removalID {
+		return // one without Execute is an extension's own, which may go on for hours
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running[task.Self] = true
+}
+
+// UpdateObject implements simulator.RegisterObject: a task ends.
+func (t *traffic) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	task, ok := obj.(*mo.Task)
+	if !ok || !ended(changes) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.running[task.Self] {
+		return
+	}
+	if delete(t.running, task.Self); len(t.running) == 0 {
+		t.tell()
+	}
+}
+
+// RemoveObject implements simulator.RegisterObject.
+func (t *traffic) RemoveObject(*simulator.Context, vc.Ref) {}
+
+// removalID is what vCenter describes the task of a removal as.
+const removalID = "ManagedEntity.destroy"
