@@ -15,7 +15,7 @@ type destination struct {
 	pool      vc.Ref
 	datastore *simulator.Datastore // nil: the files stay
 	folder    *vc.Ref              // nil: it stays in its folder
-	networks  map[string]vc.Ref    // by name; nil within a datacenter
+	networks  map[vc.Ref]vc.Ref    // its networks and those of the same name there; nil within a datacenter
 }
 
 // resolve fills in what the spec leaves open, as vCenter does: the pool that is given decides the host, the host decides
@@ -90,12 +90,14 @@ func place(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Virt
 	if !ok {
 		return nil, vc.Ref{}, &types.ManagedObjectNotFound{Obj: owner}
 	}
+	var members []vc.Ref
+	ctx.WithLock(ctx.Map.Get(owner), func() { members = slices.Clone(compute.Host) })
 	ref := *vm.Runtime.Host
 	if spec.Host != nil {
 		ref = *spec.Host
-	} else if !slices.Contains(compute.Host, ref) {
+	} else if !slices.Contains(members, ref) {
 		// The pool of another cluster, and DRS is asked to choose: the first host that can.
-		for _, candidate := range compute.Host {
+		for _, candidate := range members {
 			if h, ok := ctx.Map.Get(candidate).(*simulator.HostSystem); ok && usable(ctx, h, nil) == nil {
 				ref = candidate
 				break
@@ -106,7 +108,7 @@ func place(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Virt
 	if !ok {
 		return nil, vc.Ref{}, &types.ManagedObjectNotFound{Obj: ref}
 	}
-	if !slices.Contains(compute.Host, ref) {
+	if !slices.Contains(members, ref) {
 		// Also when no pool was given: a host elsewhere needs a pool there.
 		return nil, vc.Ref{}, &types.InvalidArgument{InvalidProperty: "spec.pool"}
 	}
@@ -144,17 +146,41 @@ func usable(ctx *simulator.Context, h *simulator.HostSystem, datastores []vc.Ref
 	return fault
 }
 
-// networks finds the networks of the VM's cards, by name, in another datacenter.
-func networks(ctx *simulator.Context, vm *simulator.VirtualMachine, dc *simulator.Datacenter) (map[string]vc.Ref, types.BaseMethodFault) {
-	found := make(map[string]vc.Ref)
-	for _, name := range networkNames(vm) {
-		n := ctx.Map.FindByName(name, dc.Network)
-		if n == nil {
+// networks finds the networks of the VM's cards, by name and kind, in another datacenter.
+func networks(ctx *simulator.Context, vm *simulator.VirtualMachine, dc *simulator.Datacenter) (map[vc.Ref]vc.Ref, types.BaseMethodFault) {
+	var there []vc.Ref
+	ctx.WithLock(dc, func() { there = slices.Clone(dc.Network) })
+	found := make(map[vc.Ref]vc.Ref)
+	for _, d := range vm.Config.Hardware.Device {
+		ref, ok := networkOf(d)
+		if !ok || found[ref] != (vc.Ref{}) {
+			continue
+		}
+		name := nameOf(ctx, ref)
+		for _, candidate := range there {
+			if candidate.Type == ref.Type && nameOf(ctx, candidate) == name {
+				found[ref] = candidate
+				break
+			}
+		}
+		if found[ref] == (vc.Ref{}) {
 			return nil, &types.CannotAccessNetwork{
 				CannotAccessVmDevice: types.CannotAccessVmDevice{Device: "network adapter", Backing: name},
 			}
 		}
-		found[name] = n.Reference()
 	}
 	return found, nil
+}
+
+// networkOf is the network or port group that a device is connected to.
+func networkOf(d types.BaseVirtualDevice) (vc.Ref, bool) {
+	switch b := d.GetVirtualDevice().Backing.(type) {
+	case *types.VirtualEthernetCardNetworkBackingInfo:
+		if b.Network != nil {
+			return *b.Network, true
+		}
+	case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+		return vc.Ref{Type: "DistributedVirtualPortgroup", Value: b.Port.PortgroupKey}, true
+	}
+	return vc.Ref{}, false
 }

@@ -60,28 +60,27 @@ func moveFolder(ctx *simulator.Context, vm *simulator.VirtualMachine, to vc.Ref)
 	ctx.Map.Put(vm)
 }
 
-// networkNames are the names of the standard networks that the VM's cards use.
-func networkNames(vm *simulator.VirtualMachine) []string {
-	var names []string
-	for _, d := range vm.Config.Hardware.Device {
-		if b, ok := d.GetVirtualDevice().Backing.(*types.VirtualEthernetCardNetworkBackingInfo); ok {
-			names = append(names, b.DeviceName)
-		}
-	}
-	return names
-}
-
-// reconnect points the VM's cards to the networks of the same name in its new datacenter.
-func reconnect(vm *simulator.VirtualMachine, to map[string]vc.Ref) []types.PropertyChange {
+// reconnect points the VM's cards to other networks.
+func reconnect(ctx *simulator.Context, vm *simulator.VirtualMachine, to map[vc.Ref]vc.Ref) []types.PropertyChange {
 	devices := copyDevices(vm.Config.Hardware.Device)
 	var refs []vc.Ref
 	for _, d := range devices {
-		b, ok := d.GetVirtualDevice().Backing.(*types.VirtualEthernetCardNetworkBackingInfo)
+		from, ok := networkOf(d)
 		if !ok {
 			continue
 		}
-		ref := to[b.DeviceName]
-		b.Network = &ref
+		ref := to[from]
+		switch b := d.GetVirtualDevice().Backing.(type) {
+		case *types.VirtualEthernetCardNetworkBackingInfo:
+			b.Network = &ref
+		case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+			b.Port.PortgroupKey = ref.Value
+			if pg, ok := ctx.Map.Get(ref).(*simulator.DistributedVirtualPortgroup); ok && pg.Config.DistributedVirtualSwitch != nil {
+				if s, ok := ctx.Map.Get(*pg.Config.DistributedVirtualSwitch).(*simulator.DistributedVirtualSwitch); ok {
+					b.Port.SwitchUuid = s.Uuid
+				}
+			}
+		}
 		if !slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}

@@ -12,6 +12,9 @@ import (
 // MigrateVMTask moves a VM to another host or resource pool, its files staying where they are.
 func (c *Corrections) MigrateVMTask(ctx *simulator.Context, req *types.MigrateVM_Task) soap.HasFault {
 	ref := task(ctx, req.This, "migrate", func(vm *simulator.VirtualMachine) types.BaseMethodFault {
+		if req.Host == nil && req.Pool == nil {
+			return &types.InvalidArgument{InvalidProperty: "host"}
+		}
 		if req.State != "" && req.State != vm.Runtime.PowerState {
 			return &types.InvalidPowerState{RequestedState: req.State, ExistingState: vm.Runtime.PowerState}
 		}
@@ -64,7 +67,7 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 		vc.P("runtime.host", d.host.Self), vc.P("summary.runtime.host", d.host.Self), vc.P("resourcePool", d.pool),
 	}
 	if d.networks != nil {
-		changes = append(changes, reconnect(vm, d.networks)...)
+		changes = append(changes, reconnect(ctx, vm, d.networks)...)
 	}
 	relist(ctx, vm.Self, from, d.host.Self)
 	if vm.ResourcePool != nil {
