@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/yaml"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
 // Names of what the cloud controller manager is configured with: those of upstream's release manifests.
@@ -30,7 +30,9 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 	if err := distinctHosts(s.vcenters); err != nil {
 		return err
 	}
-	conf, err := s.cloudConfig()
+	conf, err := s.sim.CloudConfig(sim.CloudConfig{
+		CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: cloudNamespace,
+	})
 	if err != nil {
 		return err
 	}
@@ -70,46 +72,6 @@ func distinctHosts(vcenters []*watched) error {
 		owner[vc.Host()] = vc.Name()
 	}
 	return nil
-}
-
-// cloudConfig renders vsphere.conf in upstream's YAML.
-func (s *Sandbox) cloudConfig() ([]byte, error) {
-	tenants := map[string]any{}
-	for _, vc := range s.opts.Topology.Spec.VCenters {
-		dcs := make([]string, len(vc.Datacenters))
-		for i := range vc.Datacenters {
-			dcs[i] = vc.Datacenters[i].InventoryPath()
-		}
-		running := s.watchedVCenter(vc.Name)
-		tenants[vc.Name] = map[string]any{"server": running.Host(), "port": running.Port(), "datacenters": dcs}
-	}
-	conf := map[string]any{
-		"global": map[string]any{
-			"insecureFlag":    false,
-			"caFile":          s.vcenterCA(),
-			"secretName":      cloudSecret,
-			"secretNamespace": cloudNamespace,
-		},
-		"vcenter": tenants,
-	}
-	// With labels configured, a node whose VM has no tags is never initialized, here as upstream.
-	if s.zoned() {
-		conf["labels"] = map[string]any{
-			"region": s.opts.Topology.Spec.Categories.Region,
-			"zone":   s.opts.Topology.Spec.Categories.Zone,
-		}
-	}
-	return yaml.Marshal(conf)
-}
-
-// zoned tells whether the topology has regions and zones at all.
-func (s *Sandbox) zoned() bool {
-	for _, r := range s.opts.Topology.Nodes() {
-		if p := s.opts.Topology.Place(r); p.Region != "" && p.Zone != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // cloudConfigFile is where the cloud controller manager finds vsphere.conf.

@@ -55,7 +55,7 @@ func withVCenters(t *testing.T, scenario string) *Sandbox {
 	for i := range addresses {
 		addresses[i] = fmt.Sprintf("127.0.0.%d:0", i+1) // a cloud config tells vCenters apart by host
 	}
-	s.sim, err = sim.Start(t.Context(), sim.Options{
+	s.sim, err = sim.New(t.Context(), sim.Options{
 		Topology: s.opts.Topology, CA: ca, Dir: s.opts.Dir.Path("sim"), Addresses: addresses, Events: s.log, BootDelay: time.Millisecond,
 	})
 	if err != nil {

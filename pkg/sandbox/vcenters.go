@@ -42,7 +42,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	simulation, err := sim.Start(ctx, sim.Options{
+	simulation, err := sim.New(ctx, sim.Options{
 		Topology:  s.opts.Topology,
 		CA:        ca,
 		Dir:       dir,

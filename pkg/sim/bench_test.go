@@ -32,7 +32,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			top, ca := load(b, large(n)), authority(b)
 			for b.Loop() {
-				s, err := sim.Start(b.Context(), sim.Options{Topology: top, CA: ca, Dir: b.TempDir(), Addresses: []string{"127.0.0.1:0"}})
+				s, err := sim.New(b.Context(), sim.Options{Topology: top, CA: ca, Dir: b.TempDir(), Addresses: []string{"127.0.0.1:0"}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -236,7 +236,7 @@ func TestSameTopologySameIdentities(t *testing.T) {
 func TestFailedBuildLeavesNothing(t *testing.T) {
 	top := load(t, zones)
 	top.Spec.VCenters[1].Datacenters[0].VMs[0].Datastore = "elsewhere"
-	_, err := sim.Start(t.Context(), sim.Options{
+	_, err := sim.New(t.Context(), sim.Options{
 		Topology: top, CA: authority(t), Dir: t.TempDir(), Addresses: []string{"127.0.0.1:0", "127.0.0.1:0"},
 	})
 	if err == nil {
@@ -250,7 +250,7 @@ func TestFailedBuildLeavesNothing(t *testing.T) {
 func TestBuildIsCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := sim.Start(ctx, sim.Options{
+	_, err := sim.New(ctx, sim.Options{
 		Topology: load(t, zones), CA: authority(t), Dir: t.TempDir(), Addresses: []string{"127.0.0.1:0", "127.0.0.1:0"},
 	})
 	if !errors.Is(err, context.Canceled) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
@@ -10,15 +11,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Options of [Start].
+// Options of [New]. Only Topology is required.
 type Options struct {
-	// Topology is what to build, as topology.Load returns it. Required.
+	// Topology is what to build, as topology.Load returns it.
 	Topology *topology.Topology
-	// CA signs the certificates of the vCenters. Required.
+	// CA signs the certificates of the vCenters. Default: one of their own, see [Simulation.CA].
 	CA *cert.CA
 	// Dir holds the files of the datastores: an existing directory that nobody else can read, empty, removed by the
 	// caller after Close. Each VM is a directory with five small files, and making them is most of the time that a large
-	// topology takes: on a file system in memory 1,000 VMs take a second, on a disk several. Required.
+	// topology takes: on a file system in memory 1,000 VMs take a second, on a disk several. Default: a temporary one,
+	// removed by Close.
 	Dir string
 	// Addresses are where the vCenters listen, one "IP:port" each in the order of the topology; port 0 means any free
 	// one. Empty means a loopback address of its own for each, all with the port [DefaultPort], and the next block of
@@ -39,12 +41,27 @@ func (o Options) check() error {
 		return errors.New("simulation: no topology")
 	case len(o.Topology.Spec.VCenters) == 0:
 		return errors.New("simulation: topology has no vCenter")
-	case o.CA == nil:
-		return errors.New("simulation: no certificate authority")
-	case o.Dir == "":
-		return errors.New("simulation: no directory for datastores")
 	case o.BootDelay < 0:
 		return errors.New("simulation: negative boot delay")
 	}
 	return nil
+}
+
+// setDefaults fills in what was left out. It returns the temporary directory that it made, if it made one.
+func (o *Options) setDefaults() (temp string, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.CA == nil {
+		if o.CA, err = cert.NewCA("vsphere-sandbox " + o.Topology.Metadata.Name + " vCenters"); err != nil {
+			return "", err
+		}
+	}
+	if o.Dir == "" {
+		if o.Dir, err = os.MkdirTemp("", "vsphere-sandbox-sim-"); err != nil {
+			return "", err
+		}
+		temp = o.Dir
+	}
+	return temp, nil
 }

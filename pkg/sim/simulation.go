@@ -4,41 +4,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // guests is what the guests of a vCenter report when they are up.
 type guests = map[vc.Ref]guest.Info
 
-// Simulation is the set of running vCenters of one topology. Make one with [Start].
+// Simulation is the set of running vCenters of one topology. Make one with [New].
 type Simulation struct {
+	topology *topology.Topology
+	ca       *cert.CA
 	vcenters []*VCenter
 	note     string
+	temp     string // a directory of our own, removed at Close
 }
 
-// Start builds the topology and serves its vCenters. When it returns without error every one of them answers, and runs
+// New builds the topology and serves its vCenters. When it returns without error every one of them answers, and runs
 // until [Simulation.Close]; ctx is for the start alone. When it returns an error nothing is left but files in
 // Options.Dir.
-func Start(ctx context.Context, opts Options) (_ *Simulation, err error) {
+func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
+	s := &Simulation{topology: opts.Topology}
+	if s.temp, err = opts.setDefaults(); err != nil {
+		return nil, err
 	}
+	s.ca = opts.CA
 	specs := opts.Topology.Spec.VCenters
 	listeners, note, err := listen(ctx, opts.Addresses, len(specs))
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.removeTemp())
 	}
-	s := &Simulation{note: note}
+	s.note = note
 	defer func() {
 		if err != nil {
 			closeAll(listeners)
@@ -107,8 +114,11 @@ func (s *Simulation) VCenter(name string) (*VCenter, bool) {
 // Note says what the user should know about how the vCenters came to listen; usually it is empty.
 func (s *Simulation) Note() string { return s.note }
 
+// CA is the certificate, PEM, of the authority that all vCenters' certificates are signed by.
+func (s *Simulation) CA() []byte { return s.ca.Cert }
+
 // Close stops every vCenter: connections are cut, long polls end, guests stop. It waits for the calls that are inside,
-// until ctx ends. Files stay in Options.Dir. Closing again is harmless.
+// until ctx ends. Files stay in Options.Dir, if it was given. Closing again is harmless.
 func (s *Simulation) Close(ctx context.Context) error {
 	var all []error
 	for _, v := range s.vcenters {
@@ -116,5 +126,12 @@ func (s *Simulation) Close(ctx context.Context) error {
 			all = append(all, fmt.Errorf("vcenter %q: %w", v.Name(), err))
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(append(all, s.removeTemp())...)
+}
+
+func (s *Simulation) removeTemp() error {
+	if s.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(s.temp)
 }

@@ -84,7 +84,7 @@ func start(t testing.TB, source string, edit func(*sim.Options)) *sandbox {
 	if edit != nil {
 		edit(&opts)
 	}
-	s, err := sim.Start(t.Context(), opts)
+	s, err := sim.New(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,8 +181,6 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{"no topology", sim.Options{CA: ca, Dir: dir}, "no topology"},
 		{"no vCenter", sim.Options{Topology: &topology.Topology{}, CA: ca, Dir: dir}, "no vCenter"},
-		{"no authority", sim.Options{Topology: top, Dir: dir}, "no certificate authority"},
-		{"no directory", sim.Options{Topology: top, CA: ca}, "no directory"},
 		{"negative delay", sim.Options{Topology: top, CA: ca, Dir: dir, BootDelay: -1}, "negative boot delay"},
 		{"too few addresses", sim.Options{Topology: top, CA: ca, Dir: dir, Addresses: []string{"127.0.0.1:0"}}, "1 addresses for 2"},
 		{"directory that cannot be written", sim.Options{
@@ -190,7 +188,7 @@ func TestStartRefuses(t *testing.T) {
 		}, "not a directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := sim.Start(t.Context(), tc.opts)
+			s, err := sim.New(t.Context(), tc.opts)
 			if err == nil {
 				_ = s.Close(t.Context())
 				t.Fatal("no error")

@@ -62,7 +62,7 @@ func (w *world) startSimulation() {
 	if err := os.WriteFile(w.caFile, ca.Cert, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	s, err := sim.Start(w.t.Context(), sim.Options{
+	s, err := sim.New(w.t.Context(), sim.Options{
 		Topology: w.spec, CA: ca, Dir: w.mkdir("sim"), Addresses: []string{"127.0.0.1:0"}, BootDelay: 2 * time.Second,
 	})
 	if err != nil {

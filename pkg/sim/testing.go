@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// TB is what [Start] needs of a *testing.T, *testing.B or *testing.F.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Error(args ...any)
+	Cleanup(f func())
+	TempDir() string
+	Context() context.Context
+}
+
+// Lab is what [Start] makes: running vCenters, for the time of a test. Its methods end the test when they fail.
+type Lab struct {
+	*Simulation
+	// CAFile holds the certificate that verifies every vCenter.
+	CAFile string
+	// Events is what happened.
+	Events *event.Log
+
+	t TB
+}
+
+// Start runs the vCenters of a topology until the test is over: the path of a topology file, or its text, which has more
+// than one line. They listen on free ports of loopback addresses.
+func Start(t TB, source string) *Lab {
+	t.Helper()
+	top, err := load(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := event.NewLog(0)
+	s, err := New(t.Context(), Options{
+		Topology: top, Dir: t.TempDir(), Events: events, Addresses: freeAddresses(len(top.Spec.VCenters)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	lab := &Lab{Simulation: s, CAFile: filepath.Join(t.TempDir(), "ca.crt"), Events: events, t: t}
+	if err := os.WriteFile(lab.CAFile, s.CA(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return lab
+}
+
+func load(source string) (*topology.Topology, error) {
+	if strings.Contains(source, "\n") {
+		return topology.Load("topology", []byte(source))
+	}
+	return topology.LoadFile(source)
+}
+
+// freeAddresses asks for any port: tests run side by side. Several vCenters get an IP address each where the system has
+// more than one for loopback, because cloud configurations tell them apart by it.
+func freeAddresses(n int) []string {
+	addresses := make([]string, n)
+	for i := range addresses {
+		addresses[i] = "127.0.0.1:0"
+		if n > 1 && runtime.GOOS == "linux" {
+			addresses[i] = fmt.Sprintf("127.0.%d.%d:0", 1+i/200, 1+i%200)
+		}
+	}
+	return addresses
+}
+
+// Client is a new session of the administrator of a vCenter. It is logged out at the end of the test.
+func (l *Lab) Client(vcenter string) *govmomi.Client {
+	l.t.Helper()
+	v, ok := l.VCenter(vcenter)
+	if !ok {
+		l.t.Fatal("no vCenter " + vcenter)
+	}
+	return l.ClientAs(vcenter, v.User(), v.Password())
+}
+
+// ClientAs is a session of somebody else.
+func (l *Lab) ClientAs(vcenter, user, password string) *govmomi.Client {
+	l.t.Helper()
+	v, ok := l.VCenter(vcenter)
+	if !ok {
+		l.t.Fatal("no vCenter " + vcenter)
+	}
+	sc := soap.NewClient(v.URL(), false)
+	if err := sc.SetRootCAs(l.CAFile); err != nil {
+		l.t.Fatal(err)
+	}
+	ctx := l.t.Context()
+	client, err := vim25.NewClient(ctx, sc)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	c := &govmomi.Client{Client: client, SessionManager: session.NewManager(client)}
+	if err := c.Login(ctx, url.UserPassword(user, password)); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = c.Logout(context.Background()) }) // the vCenter may be down on purpose
+	return c
+}
+
+// REST is a session of the administrator at the vCenter's REST endpoint, for tags and the like.
+func (l *Lab) REST(vcenter string) *rest.Client {
+	l.t.Helper()
+	v, ok := l.VCenter(vcenter)
+	if !ok {
+		l.t.Fatal("no vCenter " + vcenter)
+	}
+	c := rest.NewClient(l.Client(vcenter).Client)
+	if err := c.Login(l.t.Context(), url.UserPassword(v.User(), v.Password())); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = c.Logout(context.Background()) })
+	return c
+}
+
+// CloudConfigFile writes a vsphere.conf with credentials and returns its path.
+func (l *Lab) CloudConfigFile() string {
+	l.t.Helper()
+	conf, err := l.CloudConfig(CloudConfig{CAFile: l.CAFile})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	path := filepath.Join(l.t.TempDir(), "vsphere.conf")
+	if err := os.WriteFile(path, conf, 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	return path
+}
