@@ -45,11 +45,11 @@ func Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Load returns a scenario's topology, resolved. Errors are those of [Read].
-func Load(name string) (*topology.Topology, error) {
-	data, err := Read(name)
-	if err != nil {
+// Load returns a scenario's topology, resolved, with its parameters set. Errors are those of [Read], and of
+// [topology.Load] for settings that the scenario does not take.
+func Load(name string, settings ...topology.Setting) (*topology.Topology, error) {
+	if _, err := Read(name); err != nil {
 		return nil, err
 	}
-	return topology.Load(name+".yaml", data)
+	return topology.LoadFS(files, name+".yaml", settings...)
 }

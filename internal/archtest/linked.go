@@ -26,8 +26,13 @@ func links() []link {
 			why:   "all but the children and the program as a whole compile in seconds and are tested with the race detector",
 		},
 		{
-			packages: []string{"pkg/sandbox/api", "pkg/event", "pkg/sim/gate", "internal/pace", "internal/cert"},
+			packages: []string{"pkg/sandbox/api", "pkg/event", "internal/pace", "internal/cert"},
 			why:      "a command that asks for status needs no simulator and no Kubernetes client; what everything stands on is light",
+		},
+		{
+			packages: []string{"pkg/sim/gate"},
+			never:    []string{"github.com/vmware/govmomi/simulator/...", "github.com/vmware/govmomi/.../simulator/...", "k8s.io/..."},
+			why:      "the gate stands before any handler that speaks the vSphere API",
 		},
 		{
 			packages: []string{"pkg/topology", "scenarios"},

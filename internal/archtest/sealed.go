@@ -30,7 +30,7 @@ func seals() []seal {
 			"it replaces vcsim's PropertyCollector in any vcsim, not only in ours",
 		},
 		{
-			"pkg/sim/gate", nil,
+			"pkg/sim/gate/...", []string{"pkg/sim/gate/...", "internal/nearest"},
 			"it fronts any HTTP handler, and stays testable as one",
 		},
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/status"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/version"
@@ -37,6 +38,7 @@ func commands(d *command.Deps) root.Commands {
 			get.NewCmdGet(d),
 			vm.NewCmdVM(d),
 			vcenter.NewCmdVCenter(d),
+			topology.NewCmdTopology(d),
 		},
 		Watch: []*cobra.Command{
 			events.NewCmdEvents(d, nil),

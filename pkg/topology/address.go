@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// parseAddress reads "10.0.0.5/16" or a bare address, which gets the customary /24 or /64.
-func parseAddress(s string) (netip.Prefix, error) {
+// parseAddress reads "10.0.0.5/16" or a bare address, which gets the length of the network that it is on, if it is in
+// there, or else the customary /24 or /64.
+func parseAddress(s string, on netip.Prefix) (netip.Prefix, error) {
 	address, err := netip.ParseAddr(s)
 	prefix := netip.PrefixFrom(address, 24)
 	switch {
@@ -18,6 +19,8 @@ func parseAddress(s string) (netip.Prefix, error) {
 		if prefix, err = netip.ParsePrefix(s); err == nil {
 			address = prefix.Addr()
 		}
+	case on.IsValid() && on.Contains(address):
+		prefix = netip.PrefixFrom(address, on.Bits())
 	case address.Is6():
 		prefix = netip.PrefixFrom(address, 64)
 	}
@@ -30,6 +33,23 @@ func parseAddress(s string) (netip.Prefix, error) {
 		return prefix, fmt.Errorf("must be an address that a machine can have on a network, not %s", shown(s))
 	case isSubnetOrBroadcast(prefix):
 		return prefix, fmt.Errorf("%s is the network's or broadcast address of %s", shown(s), prefix.Masked())
+	}
+	return prefix, nil
+}
+
+// parseSubnet reads the range that a network's addresses come from.
+func parseSubnet(s string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(s)
+	address := prefix.Addr()
+	switch {
+	case err != nil || address.Is4In6():
+		return prefix, fmt.Errorf("must be a network such as 10.20.0.0/24 or 2001:db8:20::/64, not %s", shown(s))
+	case address != prefix.Masked().Addr():
+		return prefix, fmt.Errorf("must be a network, with nothing behind its %d bits, not %s", prefix.Bits(), shown(s))
+	case prefix.Bits() < 8, address.IsUnspecified(), address.IsLoopback(), address.IsMulticast():
+		return prefix, fmt.Errorf("must be a network that machines can be on, not %s", shown(s))
+	case address.BitLen()-prefix.Bits() < 2:
+		return prefix, fmt.Errorf("%s has no addresses but the network's own and the gateway's", shown(s))
 	}
 	return prefix, nil
 }

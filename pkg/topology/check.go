@@ -1,13 +1,10 @@
 package topology
 
-import "strings"
-
 // The largest things vSphere 8 knows (configuration maximums), which also bound what a slip of a digit can do.
 const (
 	maxHostCPUs   = 1024
 	maxVMCPUs     = 768
 	maxMemory     = 24 * Ti
-	maxCapacity   = 64 * Ti
 	minimalMemory = 4 * Mi
 )
 
@@ -28,6 +25,7 @@ func checkHeader(p *problems, t *Topology) {
 	if region == zone {
 		p.field(at, "", "needs two different categories, not %s twice", shown(region))
 	}
+	checkCategories(p, &t.Spec)
 }
 
 func checkConstant(p *problems, at *path, value, want string) {
@@ -93,67 +91,34 @@ func checkMemory(p *problems, at *path, memory Bytes) {
 
 // checkInventory checks names and values everywhere, and that names which must differ do.
 func checkInventory(p *problems, t *Topology, sites []*site) {
-	vcenters, left := newScope(p, "vCenter"), sites
+	vcenters, left, m := newScope(p, "vCenter"), sites, newMarking(p, &t.Spec)
+	nodes := newScope(p, "node")
 	for i := range t.Spec.VCenters {
 		vcenter, at := &t.Spec.VCenters[i], vcentersPath().item(i)
 		checkName(p, at.key("name"), vcenter.Name, dnsLabel)
 		vcenters.add(vcenter.Name, at.key("name"))
 		checkHas(p, at.key("datacenters"), len(vcenter.Datacenters), "datacenter")
-		checkVCenter(p, vcenter, at, left[:len(vcenter.Datacenters)])
+		here := left[:len(vcenter.Datacenters)]
 		left = left[len(vcenter.Datacenters):]
-	}
-	nodes := newScope(p, "node")
-	for _, s := range sites {
-		checkVMs(p, s, nodes)
+		checkVCenter(p, m, vcenter, at, here)
+		for _, s := range here {
+			checkVMs(p, m, &t.Spec, s, nodes)
+		}
 	}
 }
 
-func checkVCenter(p *problems, vcenter *VCenter, at *path, sites []*site) {
-	folders := newScope(p, "datacenter in folder")
-	for _, s := range sites {
-		for folder := range ancestors(s.datacenter.Folder) {
-			folders.seen[folder] = s.at.key("folder")
-		}
-	}
+func checkVCenter(p *problems, m *marking, vcenter *VCenter, at *path, sites []*site) {
+	checkOptional(p, at.key("version"), vcenter.Version, releaseVersion)
+	m.accounts = checkAccounts(p, vcenter, at)
+	m.check(vcenter.Marks, Place{}, typeFolder, at)
+	m.checkPolicies(vcenter.Policies, at.key("policies"))
+	checkReactions(p, vcenter, at)
+	checkFolders(p, m, vcenter, at, sites)
 	datacenters, hosts := newScope(p, "datacenter"), newScope(p, "host")
 	for _, s := range sites {
 		dc := s.datacenter
 		checkName(p, s.at.key("name"), dc.Name, inventoryName)
-		checkOptional(p, s.at.key("folder"), dc.Folder, folderPath)
 		datacenters.add(dc.Name, s.at.key("name"))
-		if _, taken := folders.seen[join(dc.Folder, dc.Name)]; taken {
-			p.field(s.at.key("name"), "", "is also the name of a folder in the same place")
-		}
-		checkDatacenter(p, s, hosts)
+		checkDatacenter(p, m, s, hosts)
 	}
-	listed := newScope(p, "folder")
-	for i, folder := range vcenter.Folders {
-		at := at.key("folders").item(i)
-		checkName(p, at.key("path"), folder.Path, folderPath)
-		checkPlace(p, at, folder.Place)
-		listed.add(folder.Path, at.key("path"))
-		if folder.Path != "" {
-			folders.refer(folder.Path, at.key("path"), "vCenter "+shown(vcenter.Name))
-		}
-	}
-}
-
-// ancestors runs over a folder and those around it, the innermost first.
-func ancestors(folder string) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		if len(folder) > maxFolderPath {
-			return
-		}
-		for folder != "" && yield(folder) {
-			folder = folder[:max(strings.LastIndexByte(folder, '/'), 0)]
-		}
-	}
-}
-
-// join puts a name into a folder, which may be the root.
-func join(folder, name string) string {
-	if folder == "" {
-		return name
-	}
-	return folder + "/" + name
 }

@@ -2,60 +2,51 @@ package topology
 
 // checkDatacenter checks everything of a datacenter but its VMs. Hosts must differ in the whole vCenter, which knows
 // them by their DNS names; the other names in their datacenter only.
-func checkDatacenter(p *problems, s *site, hosts *scope) {
+func checkDatacenter(p *problems, m *marking, s *site, hosts *scope) {
 	dc, at := s.datacenter, s.at
-	checkPlace(p, at, dc.Place)
+	m.check(dc.Marks, dc.Place, typeDatacenter, at)
 
-	networks := newScope(p, "network")
-	for i, network := range dc.Networks {
-		at := at.key("networks").item(i).key("name")
-		checkName(p, at, network.Name, inventoryName)
-		networks.add(network.Name, at)
-	}
 	// Compute clusters and standalone hosts share a folder of the vCenter.
-	compute := newScope(p, "compute cluster or host")
+	compute, clusters := newScope(p, "compute cluster or host"), newScope(p, "compute cluster")
 	for i := range dc.Clusters {
 		cluster, at := &dc.Clusters[i], at.key("clusters").item(i)
 		checkName(p, at.key("name"), cluster.Name, inventoryName)
-		checkPlace(p, at, cluster.Place)
 		checkHas(p, at.key("hosts"), len(cluster.Hosts), "host")
+		m.check(cluster.Marks, cluster.Place, typeCluster, at)
+		checkPools(p, m, cluster.Pools, cluster.VApps, at, 1)
 		compute.add(cluster.Name, at.key("name"))
+		clusters.enter(cluster.Name, at.key("name"))
 	}
+	clusters.forgive(at.key("clusters"))
 	mounting := newScope(p, "host")
+	var last *path
 	for _, host := range s.hosts {
-		checkHost(p, host)
+		checkHost(p, m, host, host.at != last)
+		last = host.at
 		hosts.add(host.Name, host.at.key("name"))
-		mounting.add(host.Name, host.at.key("name"))
+		mounting.enter(host.Name, host.at.key("name"))
 		if host.cluster == nil {
 			compute.add(host.Name, host.at.key("name"))
 		}
 	}
-	checkDatastores(p, s, mounting)
+	mounting.forgive(at.key("hosts"))
+	mounting.forgive(at.key("clusters"))
+	checkNetworks(p, m, s, mounting, clusters)
+	checkDatastores(p, m, s, mounting, clusters)
 }
 
-func checkHost(p *problems, host sitedHost) {
+// checkHost checks a host; what all replicas of a group share only with the first of them.
+func checkHost(p *problems, m *marking, host sitedHost, first bool) {
 	checkName(p, host.at.key("name"), host.Name, dnsName)
-	checkPlace(p, host.at, host.Place)
+	m.check(host.Marks, host.Place, typeHost, host.at)
+	if !first {
+		return
+	}
 	checkMost(p, host.at.key("cpus"), host.CPUs, maxHostCPUs)
 	checkMemory(p, host.at.key("memory"), host.Memory)
-}
-
-func checkDatastores(p *problems, s *site, hosts *scope) {
-	datastores := newScope(p, "datastore")
-	for i, datastore := range s.datacenter.Datastores {
-		at := s.at.key("datastores").item(i)
-		checkName(p, at.key("name"), datastore.Name, inventoryName)
-		checkMost(p, at.key("capacity"), datastore.Capacity, maxCapacity)
-		datastores.add(datastore.Name, at.key("name"))
-
-		mounts := newScope(p, "host")
-		for j, host := range datastore.Hosts {
-			at := at.key("hosts").item(j)
-			checkName(p, at, host, func(string) (string, string) { return "", "" })
-			mounts.add(host, at)
-			if host != "" {
-				hosts.refer(host, at, "datacenter "+shown(s.datacenter.Name))
-			}
-		}
+	if host.cluster != nil && len(host.Pools) > 0 {
+		p.field(host.at.key("pools"), "", "are for standalone hosts: this one is in compute cluster %s, which can have them", shown(host.cluster.Name))
+		return
 	}
+	checkPools(p, m, host.Pools, nil, host.at, 1)
 }

@@ -1,37 +1,107 @@
 package topology
 
+import "strings"
+
 // checkVMs checks a datacenter's VMs but for where they are placed and their identities. The names of nodes must differ
 // in the whole topology, as they all join one Kubernetes cluster.
-func checkVMs(p *problems, s *site, nodes *scope) {
-	vms, folders := newScope(p, "VM"), map[string]bool{}
-	for _, vm := range s.datacenter.VMs {
-		for folder := range ancestors(vm.Folder) {
-			if folders[folder] {
-				break
-			}
-			folders[folder] = true
-		}
-	}
+func checkVMs(p *problems, m *marking, spec *Spec, s *site, nodes *scope) {
+	vms, folders := newScope(p, "VM"), checkVMFolders(p, m, s)
+	twins, cousins := spec.Allows(DuplicateName), spec.Allows(DuplicateHostname)
+	var last *path
 	for i := range s.datacenter.VMs {
 		vm, at := &s.datacenter.VMs[i], s.vms[i]
 		checkName(p, at.key("name"), vm.Name, inventoryName)
 		checkOptional(p, at.key("folder"), vm.Folder, folderPath)
-		if vm.Name != "" {
+		if vm.Name != "" && !twins {
 			vms.add(join(vm.Folder, vm.Name), at.key("name"))
 		}
 		if folders[join(vm.Folder, vm.Name)] {
 			p.field(at.key("name"), "", "is also the name of a VM folder in the same place")
 		}
-		checkMost(p, at.key("cpus"), vm.CPUs, maxVMCPUs)
-		checkMemory(p, at.key("memory"), vm.Memory)
-		checkOptional(p, at.key("guestID"), vm.GuestID, guestID)
-		checkHostname(p, vm, at, nodes)
+		checkHostname(p, vm, at, nodes, cousins)
+		if at != last {
+			checkMachine(p, m, s.vcenter, vm, at)
+		}
+		last = at
 	}
+}
+
+// checkMachine checks what all replicas of a group share.
+func checkMachine(p *problems, m *marking, vcenter *VCenter, vm *VM, at *path) {
+	m.check(vm.Marks, Place{}, typeVM, at)
+	checkMost(p, at.key("cpus"), vm.CPUs, maxVMCPUs)
+	checkMemory(p, at.key("memory"), vm.Memory)
+	checkOptional(p, at.key("guestID"), vm.GuestID, guestID)
+	checkHardware(p, vcenter, vm.HardwareVersion, at.key("hardwareVersion"))
+	checkExtraConfig(p, vm, at.key("extraConfig"))
+	snapshots := newScope(p, "snapshot")
+	for i, snapshot := range vm.Snapshots {
+		at := at.key("snapshots").item(i).key("name")
+		checkName(p, at, snapshot.Name, freeName)
+		snapshots.add(snapshot.Name, at)
+	}
+	if vm.Template == Yes {
+		checkTemplate(p, vm, at)
+	}
+}
+
+// checkTemplate reports what only a VM that can run has.
+func checkTemplate(p *problems, vm *VM, at *path) {
+	if vm.IsNode() {
+		p.field(at.key("role"), "", "is for VMs that run: a template is no node")
+	}
+	if vm.Power == PowerOn {
+		p.field(at.key("power"), "", "must be off: a template has no power")
+	}
+	if vm.Pool != "" {
+		p.field(at.key("pool"), "", "is for VMs that run: a template is in no resource pool")
+	}
+	if vm.GuestInfo == Yes {
+		p.field(at.key("guestInfo"), "", "is for VMs that run: a template has no addresses")
+	}
+	for i, nic := range vm.NICs {
+		if len(nic.Addresses) > 0 {
+			p.field(at.key("nics").item(i).key("addresses"), "", "are for VMs that run: a template has none")
+		}
+	}
+}
+
+// checkExtraConfig checks a VM's advanced configuration.
+func checkExtraConfig(p *problems, vm *VM, at *path) {
+	keys := newScope(p, "key")
+	for i, setting := range vm.ExtraConfig {
+		at := at.item(i)
+		checkName(p, at.key("key"), setting.Key, freeName)
+		checkName(p, at.key("value"), setting.Value, anyName)
+		keys.add(setting.Key, at.key("key"))
+		if why := reserved(setting.Key); why != "" {
+			p.field(at.key("key"), "", "%s", why)
+		}
+		if vm.GuestInfo == Yes && (setting.Key == "guestinfo.metadata" || setting.Key == "guestinfo.metadata.encoding") {
+			p.field(at.key("key"), "", "is set by guestInfo: yes")
+		}
+	}
+}
+
+// reserved says why a key of extraConfig cannot be given, or nothing.
+func reserved(key string) string {
+	lower := strings.ToLower(key)
+	if key == "ip0" || strings.HasPrefix(lower, "set.") || strings.HasPrefix(lower, "run.") {
+		return "is an instruction to vcsim, which no vCenter knows"
+	}
+	own, ok := map[string]string{
+		"displayname": "name", "numvcpus": "cpus", "memsize": "memory", "guestos": "guestID", "uuid.bios": "uuid",
+		"vc.uuid": "instanceUUID", "virtualhw.version": "hardwareVersion",
+	}[lower]
+	if ok {
+		return "has a field of its own: " + own
+	}
+	return ""
 }
 
 // checkHostname settles the hostname, which for a node becomes the name of its Node object. What is wrong with a
 // hostname taken from the VM's name is wrong with that name.
-func checkHostname(p *problems, vm *VM, at *path, nodes *scope) {
+func checkHostname(p *problems, vm *VM, at *path, nodes *scope, twice bool) {
 	field := at.key("hostname")
 	if vm.Hostname == "" {
 		field = at.key("name")
@@ -50,5 +120,7 @@ func checkHostname(p *problems, vm *VM, at *path, nodes *scope) {
 		return // its name is missing, and that is reported
 	}
 	checkOptional(p, field, vm.Hostname, nodeName)
-	nodes.add(vm.Hostname, field)
+	if !twice {
+		nodes.add(vm.Hostname, field)
+	}
 }

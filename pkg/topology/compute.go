@@ -19,7 +19,7 @@ type Host struct {
 	Name string `json:"name"`
 	// Replicas makes that many hosts of one entry; zero in a resolved topology.
 	Replicas int `json:"replicas,omitempty"`
-	// Place may hold {n} too, so that every host of a group can be a zone.
+	// Place may hold {n} too, so that every host of a group can be a zone; so may the names of tags.
 	Place `json:",inline"`
 	Marks `json:",inline"`
 	// CPUs are cores (default 16), Memory defaults to 64Gi.

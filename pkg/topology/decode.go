@@ -3,10 +3,13 @@ package topology
 import (
 	"encoding"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
 // decoder fills structs from YAML nodes by their json tags. It goes on after an error, leaving the field at zero, so
@@ -16,10 +19,25 @@ type decoder struct {
 	*problems
 	records records
 	items   *int // how many list items there were
+	bounds  bounds
 }
 
 // choices is implemented by types that take one of a few words.
 type choices interface{ choices() []string }
+
+// choicesOf are the words that a type takes, if it takes a few only. Those of package stock are its own to list.
+func choicesOf(value any) (words []string, limited bool) {
+	switch v := value.(type) {
+	case choices:
+		return v.choices(), true
+	case stock.Behaviour:
+		for _, b := range stock.All() {
+			words = append(words, string(b))
+		}
+		return words, true
+	}
+	return nil, false
+}
 
 func (d decoder) value(node *yaml.Node, into reflect.Value, at *path) {
 	switch {
@@ -59,7 +77,7 @@ func (d decoder) mapping(node *yaml.Node, into reflect.Value, at *path) {
 		below := at.key(key.Value)
 		if line, twice := seen[key.Value]; twice {
 			// Not marked: what the first one says is still looked at.
-			d.add(key.Line, key.Column, below.String(), "", "is given twice, first on line "+strconv.Itoa(line))
+			d.add(key.Line, key.Column, below.String(), "", "is given twice, first on line "+d.sources.describe(line, key.Line))
 			continue
 		}
 		seen[key.Value] = key.Line
@@ -68,7 +86,9 @@ func (d decoder) mapping(node *yaml.Node, into reflect.Value, at *path) {
 			d.unknown(key, below, known)
 			continue
 		}
-		d.value(value, into.FieldByIndex(field.index), below)
+		inner := d
+		inner.bounds = field.bounds
+		inner.value(value, into.FieldByIndex(field.index), below)
 	}
 }
 
@@ -102,17 +122,17 @@ func (d decoder) list(node *yaml.Node, into reflect.Value, at *path) {
 }
 
 func (d decoder) word(node *yaml.Node, into reflect.Value, at *path) {
-	c, limited := into.Interface().(choices)
+	words, limited := choicesOf(into.Interface())
 	isText := node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str"
 	switch {
 	case isText && limited:
-		d.choice(node, into, at, c.choices())
+		d.choice(node, into, at, words)
 	case limited:
-		d.mark(node, at, "", "must be one of %s, not %s", listed(c.choices()), describe(node))
+		d.mark(node, at, truth(node, words), "must be one of %s, not %s", listed(words), describe(node))
 	case !isText:
 		d.mark(node, at, quoted(node), "must be text, not %s", describe(node))
-	case len(node.Value) > maxText:
-		d.mark(node, at, "", "must be at most %d bytes long, not %s", maxText, shown(node.Value))
+	case len(node.Value) > d.bounds.most:
+		d.mark(node, at, "", "must be at most %d bytes long, not %s", d.bounds.most, shown(node.Value))
 	default:
 		into.SetString(node.Value)
 	}
@@ -138,12 +158,17 @@ func (d decoder) text(node *yaml.Node, into encoding.TextUnmarshaler, at *path) 
 		d.mark(node, at, "", "%v, not %s", err, shown(node.Value))
 		return
 	}
-	if b, ok := into.(*Bytes); ok && *b < 1 {
+	b, ok := into.(*Bytes)
+	switch {
+	case !ok || *b > 0 || *b == 0 && d.bounds.zero:
+	case d.bounds.zero:
+		d.mark(node, at, "", "must not be less than nothing")
+	default:
 		d.mark(node, at, "", "must be more than nothing")
 	}
 }
 
-// count reads a whole number. All numbers of a topology are counts of things that there is at least one of.
+// count reads a whole number. All numbers of a topology are counts of things, of most of which there is at least one.
 func (d decoder) count(node *yaml.Node, into reflect.Value, at *path) {
 	var n int64
 	if node.Kind != yaml.ScalarNode || node.ShortTag() != "!!int" {
@@ -154,8 +179,12 @@ func (d decoder) count(node *yaml.Node, into reflect.Value, at *path) {
 		d.mark(node, at, "", "is too large a number")
 		return
 	}
-	if n < 1 {
-		d.mark(node, at, "", "must be at least 1")
+	least := int64(1)
+	if d.bounds.zero {
+		least = 0
+	}
+	if n < least {
+		d.mark(node, at, "", "must be at least %d", least)
 		return
 	}
 	into.SetInt(n)
@@ -187,6 +216,17 @@ func describe(node *yaml.Node) string {
 	}
 }
 
+// truth is the hint for a truth value where yes or no belongs.
+func truth(node *yaml.Node, words []string) string {
+	if node.ShortTag() != "!!bool" || !slices.Contains(words, string(Yes)) {
+		return ""
+	}
+	if strings.EqualFold(node.Value, "true") {
+		return string(Yes)
+	}
+	return string(No)
+}
+
 // quoted is the hint for a value that YAML takes for a number or the like.
 func quoted(node *yaml.Node) string {
 	switch node.ShortTag() {
@@ -207,8 +247,11 @@ func cut(value string) string {
 	return value
 }
 
-// listed joins quoted words for a sentence.
+// listed joins quoted words for a sentence. Many of them are not quoted.
 func listed(words []string) string {
+	if len(words) > 8 {
+		return strings.Join(words, ", ")
+	}
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		quoted[i] = shown(word)

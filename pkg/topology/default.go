@@ -1,5 +1,7 @@
 package topology
 
+import "time"
+
 // What a topology gets that does not say otherwise.
 const (
 	defaultRegionCategory = "k8s-region"
@@ -11,6 +13,13 @@ const (
 	defaultVMCPUs         = 2
 	defaultVMMemory       = 4 * Gi
 	defaultGuestID        = "ubuntu64Guest"
+	defaultVersion        = "8.0.3"
+	defaultSessionIdle    = 30 * time.Minute
+	defaultSessionLimit   = 2000
+	defaultDetect         = 15 * time.Second
+	defaultRestart        = 10 * time.Second
+	defaultPeriod         = 5 * time.Minute
+	defaultLease          = time.Hour
 )
 
 // setDefaults fills in everything that does not depend on what else there is.
@@ -18,14 +27,43 @@ func setDefaults(t *Topology) {
 	fill(&t.Spec.Seed, t.Metadata.Name)
 	fill(&t.Spec.Categories.Region, defaultRegionCategory)
 	fill(&t.Spec.Categories.Zone, defaultZoneCategory)
+	for i := range t.Spec.TagCategories {
+		fill(&t.Spec.TagCategories[i].Cardinality, CardinalitySingle)
+	}
 	for i := range t.Spec.VCenters {
-		for j := range t.Spec.VCenters[i].Datacenters {
-			defaultDatacenter(&t.Spec.VCenters[i].Datacenters[j])
-		}
+		defaultVCenter(&t.Spec.VCenters[i])
 	}
 }
 
-func defaultDatacenter(dc *Datacenter) {
+func defaultVCenter(vcenter *VCenter) {
+	fill(&vcenter.Version, defaultVersion)
+	fill(&vcenter.Sessions.Idle, Duration(defaultSessionIdle))
+	fill(&vcenter.Sessions.Limit, defaultSessionLimit)
+	defaultReactions(&vcenter.Reactions)
+	hardware := ""
+	if newest := newestHardware(vcenter.Version); newest > 0 {
+		hardware = hardwareName(newest)
+	}
+	for i := range vcenter.Datacenters {
+		defaultDatacenter(&vcenter.Datacenters[i], hardware)
+	}
+}
+
+// defaultReactions gives those that are on what they need.
+func defaultReactions(r *Reactions) {
+	if r.HA.Enabled == Yes {
+		fill(&r.HA.Detect, Duration(defaultDetect))
+		fill(&r.HA.Restart, Duration(defaultRestart))
+	}
+	if r.DRS.Enabled == Yes {
+		fill(&r.DRS.Period, Duration(defaultPeriod))
+	}
+	if r.DHCP.Enabled == Yes {
+		fill(&r.DHCP.Lease, Duration(defaultLease))
+	}
+}
+
+func defaultDatacenter(dc *Datacenter, hardware string) {
 	if len(dc.Networks) == 0 {
 		dc.Networks = []Network{{Name: defaultNetwork}}
 	}
@@ -34,6 +72,7 @@ func defaultDatacenter(dc *Datacenter) {
 	}
 	for i := range dc.Datastores {
 		fill(&dc.Datastores[i].Capacity, defaultCapacity)
+		fill(&dc.Datastores[i].Type, VMFS)
 	}
 	for i := range dc.Clusters {
 		defaultHosts(dc.Clusters[i].Hosts)
@@ -41,6 +80,7 @@ func defaultDatacenter(dc *Datacenter) {
 	defaultHosts(dc.Hosts)
 	for i := range dc.VMs {
 		defaultVM(&dc.VMs[i], dc.Networks[0].Name)
+		fill(&dc.VMs[i].HardwareVersion, hardware)
 	}
 }
 
@@ -64,6 +104,9 @@ func defaultVM(vm *VM, network string) {
 	fill(&vm.CPUs, defaultVMCPUs)
 	fill(&vm.Memory, defaultVMMemory)
 	fill(&vm.GuestID, defaultGuestID)
+	if vm.Template == Yes {
+		fill(&vm.Power, PowerOff)
+	}
 	fill(&vm.Power, PowerOn)
 	if len(vm.NICs) == 0 {
 		vm.NICs = []NIC{{}}

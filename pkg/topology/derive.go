@@ -41,15 +41,15 @@ const (
 )
 
 // derivedMAC is the nth MAC address of the range.
-func derivedMAC(n uint32) string {
+func derivedMAC(n uint64) string {
 	return fmt.Sprintf("%s:%02x:%02x:%02x", macPrefix, byte(n>>16), byte(n>>8), byte(n))
 }
 
 // derivedAddress is the nth IPv4 address of the range, and whether a machine should have it: those ending in 0, 1 and
 // 255 look like networks, gateways and broadcasts to people and to programs that assume /24.
-func derivedAddress(n uint32) (address netip.Addr, fit bool) {
+func derivedAddress(n uint64) (address netip.Addr, fit bool) {
 	var raw [4]byte
-	binary.BigEndian.PutUint32(raw[:], firstAddress+n)
+	binary.BigEndian.PutUint32(raw[:], firstAddress+uint32(n))
 	return netip.AddrFrom4(raw), raw[3] > 1 && raw[3] < 255
 }
 
@@ -65,7 +65,7 @@ func derivedNumber(address netip.Addr) (n uint32, ok bool) {
 
 // probe walks a range of the given size from start until take accepts a number, and reports whether one did. Two names
 // that fall on the same number are thus told apart, and always in the same way.
-func probe(start, size uint32, take func(uint32) bool) bool {
+func probe(start, size uint64, take func(uint64) bool) bool {
 	for i := range size {
 		if take((start + i) % size) {
 			return true

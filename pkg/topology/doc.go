@@ -8,6 +8,9 @@
 // from the topology's seed and the object's path, so that the same file is the same inventory on every machine.
 // [Marshal] writes a resolved topology back as a file that loads to itself.
 //
+// A file may include others and have parameters (see [Preamble]): [LoadFile] and [LoadFS] read it with the files that it
+// includes, and take values of parameters. [Schema] is for editors. Package graph draws what has been loaded.
+//
 // The smallest topology with a node:
 //
 //	apiVersion: sandbox.vsphere/v1alpha1
@@ -26,5 +29,5 @@
 // The package holds plain data and knows neither the simulator that builds the inventory nor Kubernetes, whose naming
 // rules it nevertheless applies where a name ends up there.
 //
-// Floor 0: it imports nothing of this module.
+// Floor 0: of this module it imports only its own package stock.
 package topology

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -57,9 +58,10 @@ func (r records) node(value reflect.Value) *yaml.Node {
 	}
 }
 
-// textNode quotes text where a reader of YAML could take it for something else; the encoder knows YAML 1.2 only.
+// textNode quotes text where a reader of YAML could take it for something else; the encoder knows YAML 1.2 only. What
+// looks like a parameter is escaped, as a resolved topology has none.
 func textNode(text string) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.ReplaceAll(text, "${", "$${")}
 	if slices.Contains([]string{"y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF"}, text) {
 		node.Style = yaml.DoubleQuotedStyle
 	}

@@ -12,7 +12,7 @@ const maxShown = 40
 
 // Error is one thing wrong with a topology file.
 type Error struct {
-	// File is the name given to Load. Line and Column count from 1.
+	// File is the name given to Load, or that of an included file. Line and Column count from 1.
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -37,7 +37,7 @@ func (e Error) Error() string {
 	return b.String()
 }
 
-// Errors is everything wrong with a topology file, sorted by position. [Load] returns it, never empty, as its error;
+// Errors is everything wrong with a topology, sorted by position, the file itself before those that it includes. [Load] returns it, never empty, as its error;
 // reach the parts with errors.As.
 type Errors []Error
 

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +11,14 @@ type field struct {
 	name     string
 	index    []int
 	optional bool
+	bounds   bounds
+}
+
+// bounds are what a field takes beyond what its type says, from its tags min:"0" (numbers and sizes that may be nothing)
+// and max:"65536" (bytes of text).
+type bounds struct {
+	zero bool
+	most int
 }
 
 // record is a struct seen as a mapping, in the order of its fields.
@@ -33,11 +42,19 @@ func (r records) of(t reflect.Type) *record {
 		if f.Anonymous || name == "" {
 			continue
 		}
-		one := field{name: name, index: f.Index, optional: strings.HasPrefix(options, "omit")}
+		one := field{name: name, index: f.Index, optional: strings.HasPrefix(options, "omit"), bounds: boundsOf(f.Tag)}
 		made.fields = append(made.fields, one)
 		made.byName[name] = one
 		made.names = append(made.names, name)
 	}
 	r[t] = made
 	return made
+}
+
+func boundsOf(tag reflect.StructTag) bounds {
+	b := bounds{zero: tag.Get("min") == "0", most: maxText}
+	if n, err := strconv.Atoi(tag.Get("max")); err == nil {
+		b.most = n
+	}
+	return b
 }

@@ -25,9 +25,12 @@ func identify(p *problems, t *Topology, sites []*site) {
 		vcenters: map[string]*path{}, bios: map[string]*path{}, instances: map[string]*path{},
 		macs: map[string]*path{}, ips: map[string]*path{}, pool: make([]bool, addresses),
 	}
+	for _, s := range sites {
+		s.subnets = subnets(s.datacenter)
+	}
 	d.each(sites, d.givenVM)
 	for i := range t.Spec.VCenters {
-		d.given(&t.Spec.VCenters[i].InstanceUUID, vcentersPath().item(i).key("instanceUUID"), parseUUID, d.vcenters)
+		d.given(&t.Spec.VCenters[i].InstanceUUID, vcentersPath().item(i).key("instanceUUID"), parseUUID, d.vcenters, "")
 	}
 	if len(p.list) > 0 {
 		return // nobody will see the rest
@@ -47,20 +50,25 @@ func (d *identities) each(sites []*site, do func(s *site, vm *VM, at *path)) {
 	}
 }
 
-func (d *identities) givenVM(_ *site, vm *VM, at *path) {
-	d.given(&vm.UUID, at.key("uuid"), parseUUID, d.bios)
-	d.given(&vm.InstanceUUID, at.key("instanceUUID"), parseUUID, d.instances)
+func (d *identities) givenVM(s *site, vm *VM, at *path) {
+	d.given(&vm.UUID, at.key("uuid"), parseUUID, d.bios, DuplicateUUID)
+	d.given(&vm.InstanceUUID, at.key("instanceUUID"), parseUUID, d.instances, DuplicateInstanceUUID)
 	for i := range vm.NICs {
-		nic, at := &vm.NICs[i], at.key("nics").item(i)
-		d.given(&nic.MAC, at.key("mac"), parseMAC, d.macs)
+		nic, on := &vm.NICs[i], s.subnets[vm.NICs[i].Network]
+		if nic.MAC != "" {
+			d.given(&nic.MAC, at.key("nics").item(i).key("mac"), parseMAC, d.macs, DuplicateMAC)
+		}
 		for j := range nic.Addresses {
-			d.address(&nic.Addresses[j], at.key("addresses").item(j))
+			d.address(&nic.Addresses[j], on, at.key("nics").item(i).key("addresses").item(j))
+		}
+		if on != nil && len(nic.Addresses) == 0 && vm.Template != Yes {
+			on.needs[at]++
 		}
 	}
 }
 
 // given brings an identity into its usual form and reports it if it has none or is taken.
-func (d *identities) given(value *string, at *path, parse func(string) (string, error), taken map[string]*path) {
+func (d *identities) given(value *string, at *path, parse func(string) (string, error), taken map[string]*path, kind Duplicate) {
 	if *value == "" {
 		return
 	}
@@ -70,28 +78,37 @@ func (d *identities) given(value *string, at *path, parse func(string) (string, 
 		return
 	}
 	*value = usual
-	d.claim(usual, at, taken)
+	d.claim(usual, at, taken, kind)
 }
 
-func (d *identities) address(value *string, at *path) {
-	prefix, err := parseAddress(*value)
+func (d *identities) address(value *string, on *subnet, at *path) {
+	var network netip.Prefix
+	if on != nil {
+		network = on.prefix
+	}
+	prefix, err := parseAddress(*value, network)
 	if err != nil {
 		d.field(at, "", "%v", err)
 		return
 	}
 	*value = prefix.String()
-	d.claim(prefix.Addr().String(), at, d.ips)
-	if n, ok := derivedNumber(prefix.Addr()); ok {
+	address := prefix.Addr()
+	if on != nil && address == on.gateway && !d.top.Spec.Allows(DuplicateAddress) {
+		d.field(at, "", "%s is the gateway of network %s", address, shown(on.network))
+		return
+	}
+	d.claim(address.String(), at, d.ips, DuplicateAddress)
+	if n, ok := derivedNumber(address); ok {
 		d.pool[n] = true
 	}
 }
 
-func (d *identities) claim(value string, at *path, taken map[string]*path) {
+func (d *identities) claim(value string, at *path, taken map[string]*path, kind Duplicate) {
 	first, is := taken[value]
 	if !is {
 		taken[value] = at
-	} else if !d.has(at) {
-		d.field(at, "", "%s is already that of %s, on line %d", value, first, d.line(first))
+	} else if !d.top.Spec.Allows(kind) && !d.has(at) {
+		d.field(at, "", "%s is already that of %s, on line %s", value, first, d.line(at, first))
 	}
 }
 
@@ -102,12 +119,16 @@ func (d *identities) deriveVM(s *site, vm *VM, at *path) {
 	for i := range vm.NICs {
 		nic, where := &vm.NICs[i], append(where, strconv.Itoa(i))
 		if nic.MAC == "" {
-			probe(d.start("mac", macs, where), macs, func(n uint32) bool {
+			probe(d.start("mac", macs, where), macs, func(n uint64) bool {
 				nic.MAC = derivedMAC(n)
 				return take(d.macs, nic.MAC)
 			})
 		}
-		if len(nic.Addresses) == 0 {
+		switch on := s.subnets[nic.Network]; {
+		case len(nic.Addresses) > 0, vm.Template == Yes:
+		case on != nil:
+			d.allot(nic, on, where, at)
+		default:
 			d.deriveAddress(nic, where, at)
 		}
 	}
@@ -117,7 +138,7 @@ func (d *identities) deriveAddress(nic *NIC, where []string, at *path) {
 	if d.usedUp {
 		return
 	}
-	d.usedUp = !probe(d.start("ipv4", addresses, where), addresses, func(n uint32) bool {
+	d.usedUp = !probe(d.start("ipv4", addresses, where), addresses, func(n uint64) bool {
 		address, fit := derivedAddress(n)
 		if !fit || d.pool[n] {
 			return false
@@ -127,7 +148,32 @@ func (d *identities) deriveAddress(nic *NIC, where []string, at *path) {
 		return true
 	})
 	if d.usedUp {
-		d.field(at, "", "gets no IPv4 address, as 198.18.0.0/15 is used up: give addresses to some VMs")
+		d.field(at, "", "gets no IPv4 address, as 198.18.0.0/15 is used up: give addresses to some VMs, or networks a cidr")
+	}
+}
+
+// allot gives a NIC an address of its network. As with all that is derived, it follows from the NIC's path, so that
+// others keep theirs when one comes or goes.
+func (d *identities) allot(nic *NIC, on *subnet, where []string, at *path) {
+	if on.full {
+		return
+	}
+	on.full = !probe(d.start("cidr", on.size, where), on.size, func(n uint64) bool {
+		address := on.address(n)
+		number, derivable := derivedNumber(address)
+		if derivable && d.pool[number] || !take(d.ips, address.String()) {
+			return false
+		}
+		if derivable {
+			d.pool[number] = true
+		}
+		on.got[at]++
+		nic.Addresses = []string{netip.PrefixFrom(address, on.prefix.Bits()).String()}
+		return true
+	})
+	if on.full {
+		d.field(at, "", "addresses of network %s are used up: %s has %d, others have %d of them, and %d are needed here",
+			shown(on.network), on.prefix, on.size, int(on.size)-on.got[at], on.needs[at])
 	}
 }
 
@@ -142,9 +188,9 @@ func (d *identities) uuid(value *string, taken map[string]*path, kind string, wh
 }
 
 // start is where in a range of that size to look for a free number.
-func (d *identities) start(kind string, size uint32, where []string) uint32 {
+func (d *identities) start(kind string, size uint64, where []string) uint64 {
 	sum := d.top.digest(kind, where...)
-	return uint32(binary.BigEndian.Uint64(sum[:8]) % uint64(size))
+	return binary.BigEndian.Uint64(sum[:8]) % size
 }
 
 // take claims a derived identity if it is free.

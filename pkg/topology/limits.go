@@ -7,40 +7,99 @@ const (
 	maxDatacenters = 1_000
 	maxHosts       = 10_000
 	maxVMs         = 50_000
+	maxNetworks    = 5_000
+	maxDatastores  = 5_000
+	maxFolders     = 5_000
+	maxPools       = 20_000
 	// maxText is longer than any name may be; it keeps replicas of long texts small.
 	maxText = 1024
 	// maxNICs is vSphere's own limit; maxAddresses of one NIC is ours.
 	maxNICs      = 10
 	maxAddresses = 32
+	// maxSnapshots is vSphere's own limit of a chain, and so is maxPoolDepth; the others are ours.
+	maxSnapshots   = 32
+	maxPoolDepth   = 8
+	maxTags        = 64
+	maxPermissions = 64
+	maxExtraConfig = 512
 	// maxItems is about what fits a file that is a topology; lists can be packed denser only if they say nothing.
 	maxItems = 250_000
 )
 
 // countGroups adds up what there will be before any of it is made, and reports the group that goes too far.
 func countGroups(p *problems, t *Topology) bool {
-	vcenters := tally{problems: p, most: maxVCenters, noun: "vCenters"}
-	datacenters := tally{problems: p, most: maxDatacenters, noun: "datacenters"}
-	hosts := tally{problems: p, most: maxHosts, noun: "hosts"}
-	vms := tally{problems: p, most: maxVMs, noun: "VMs"}
-	for i, vcenter := range t.Spec.VCenters {
-		vcenters.add(1, vcentersPath().item(i))
-		for j, dc := range vcenter.Datacenters {
-			at := vcentersPath().item(i).key("datacenters").item(j)
-			datacenters.add(1, at)
-			for k, cluster := range dc.Clusters {
-				for l, host := range cluster.Hosts {
-					hosts.add(host.Replicas, at.key("clusters").item(k).key("hosts").item(l))
-				}
-			}
-			for k, host := range dc.Hosts {
-				hosts.add(host.Replicas, at.key("hosts").item(k))
-			}
-			for k, vm := range dc.VMs {
-				vms.add(vm.Replicas, at.key("vms").item(k))
-			}
+	c := newCensus(p)
+	for i := range t.Spec.VCenters {
+		vcenter, at := &t.Spec.VCenters[i], vcentersPath().item(i)
+		c.vcenters.add(1, at)
+		c.folders.each(len(vcenter.Folders), at.key("folders"))
+		for j := range vcenter.Datacenters {
+			c.datacenter(&vcenter.Datacenters[j], at.key("datacenters").item(j))
 		}
 	}
-	return !vcenters.over && !datacenters.over && !hosts.over && !vms.over
+	return !c.over()
+}
+
+// census is how much there is of what.
+type census struct {
+	vcenters, datacenters, hosts, vms, networks, datastores, folders, pools tally
+}
+
+func newCensus(p *problems) *census {
+	count := func(noun string, most int) tally { return tally{problems: p, noun: noun, most: most} }
+	return &census{
+		vcenters: count("vCenters", maxVCenters), datacenters: count("datacenters", maxDatacenters),
+		hosts: count("hosts", maxHosts), vms: count("VMs", maxVMs), networks: count("networks", maxNetworks),
+		datastores: count("datastores", maxDatastores), folders: count("folders", maxFolders),
+		pools: count("resource pools and vApps", maxPools),
+	}
+}
+
+func (c *census) over() bool {
+	return c.vcenters.over || c.datacenters.over || c.hosts.over || c.vms.over || c.networks.over || c.datastores.over ||
+		c.folders.over || c.pools.over
+}
+
+func (c *census) datacenter(dc *Datacenter, at *path) {
+	c.datacenters.add(1, at)
+	for i := range dc.Clusters {
+		cluster, at := &dc.Clusters[i], at.key("clusters").item(i)
+		c.pooled(cluster.Pools, cluster.VApps, 1, at)
+		c.grouped(cluster.Hosts, at.key("hosts"))
+	}
+	c.grouped(dc.Hosts, at.key("hosts"))
+	for i := range dc.VMs {
+		c.vms.add(dc.VMs[i].Replicas, at.key("vms").item(i))
+	}
+	c.networks.each(len(dc.Networks), at.key("networks"))
+	for i := range dc.Switches {
+		c.networks.each(len(dc.Switches[i].PortGroups), at.key("switches").item(i).key("portGroups"))
+	}
+	c.datastores.each(len(dc.Datastores), at.key("datastores"))
+	c.folders.each(len(dc.Folders), at.key("folders"))
+}
+
+func (c *census) grouped(hosts []Host, at *path) {
+	for i := range hosts {
+		c.hosts.add(hosts[i].Replicas, at.item(i))
+		c.pooled(hosts[i].Pools, nil, hosts[i].Replicas, at.item(i))
+	}
+}
+
+// pooled counts the pools of a compute resource, however deep, as often as there are replicas of it.
+func (c *census) pooled(pools []Pool, vapps []VApp, replicas int, at *path) {
+	if len(pools)+len(vapps) == 0 {
+		return
+	}
+	c.pools.put(countPools(pools, vapps)*min(max(replicas, 1), maxHosts), at.key("pools"))
+}
+
+func countPools(pools []Pool, vapps []VApp) int {
+	count := len(pools) + len(vapps)
+	for i := range pools {
+		count += countPools(pools[i].Pools, pools[i].VApps)
+	}
+	return count
 }
 
 // tally counts one kind of object up to a limit.
@@ -51,17 +110,30 @@ type tally struct {
 	over        bool
 }
 
-// add counts a group; zero replicas are an entry that stands for itself. Past the limit, only those that go over it on
-// their own are reported after the first.
-func (c *tally) add(replicas int, at *path) {
-	if count := max(replicas, 1); count <= c.most-c.count {
-		c.count += count
-		return
+// each counts the items of a list.
+func (c *tally) each(items int, at *path) {
+	for i := range items {
+		if !c.over {
+			c.add(1, at.item(i))
+		}
 	}
+}
+
+// add counts a group; zero replicas are an entry that stands for itself.
+func (c *tally) add(replicas int, at *path) {
 	if replicas > 1 {
 		at = at.key("replicas")
 	}
-	if !c.over || replicas > c.most {
+	c.put(max(replicas, 1), at)
+}
+
+// put counts some. Past the limit, only those that go over it on their own are reported after the first.
+func (c *tally) put(count int, at *path) {
+	if count <= c.most-c.count {
+		c.count += count
+		return
+	}
+	if !c.over || count > c.most {
 		c.field(at, "", "makes more than the %d %s a topology may have", c.most, c.noun)
 	}
 	c.over = true

@@ -40,10 +40,12 @@ func (Cardinality) choices() []string {
 
 // Permission grants a role to a user or group.
 type Permission struct {
-	// User is one of the vCenter's users; Group, in place of it, one of their groups.
+	// User is one of the vCenter's users or its administrator; Group, in place of it, one of their groups, of which
+	// administrators@vsphere.local is always there. Names do not differ by case.
 	User  string `json:"user,omitempty"`
 	Group string `json:"group,omitempty"`
-	// Role is one of the vCenter's own or one of vSphere's: Admin, ReadOnly, View, NoAccess, NoCryptoAdmin.
+	// Role is one of the vCenter's own or one of vSphere's: Admin, ReadOnly, View, NoAccess, NoCryptoAdmin, Anonymous,
+	// TrustedAdmin, NoTrustedAdmin.
 	Role string `json:"role"`
 	// Propagate passes it on to what is below. Default: yes.
 	Propagate Choice `json:"propagate,omitempty"`
@@ -54,8 +56,9 @@ type User struct {
 	// Name is given with its domain: "cpi@vsphere.local".
 	Name string `json:"name"`
 	// Password is generated when absent.
-	Password string   `json:"password,omitempty"`
-	Groups   []string `json:"groups,omitempty"`
+	Password string `json:"password,omitempty"`
+	// Groups are given with their domains, too, and exist by being named.
+	Groups []string `json:"groups,omitempty"`
 }
 
 // RoleDef is a role of a vCenter, beside those of vSphere.

@@ -64,6 +64,33 @@ func inventoryName(name string) (complaint, hint string) {
 	return "", ""
 }
 
+// freeName is what vSphere takes for tags, categories, policies, roles and snapshots: any text on one line.
+func freeName(name string) (complaint, hint string) {
+	switch {
+	case len(name) > 256:
+		return "must be at most 256 bytes long, not " + shown(name), ""
+	case strings.TrimSpace(name) != name:
+		return "must not begin or end with a space", strings.TrimSpace(name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "must not hold control characters, as " + shown(name) + " does", ""
+	}
+	return "", ""
+}
+
+// accountName is what an identity source knows a user or group by: "cpi@vsphere.local".
+func accountName(name string) (complaint, hint string) {
+	if user, domain, ok := strings.Cut(name, "@"); ok && user != "" && isSubdomain(strings.ToLower(domain)) &&
+		len(name) <= 255 && !strings.ContainsFunc(user, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.IsSpace(r) || strings.ContainsRune(`"/\[]:;|=,+*?<>@`, r)
+	}) {
+		return "", ""
+	}
+	return "must be a name with its domain, such as cpi@vsphere.local, not " + shown(name), ""
+}
+
+// anyName is for references, which are right if what they refer to is there.
+func anyName(string) (complaint, hint string) { return "", "" }
+
 // maxFolderPath bounds folders: deeper than anybody nests them.
 const maxFolderPath = 512
 

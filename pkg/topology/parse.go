@@ -15,7 +15,7 @@ import (
 // MaxSize is how many bytes a topology file may have: room for more than ten thousand VMs written out one by one.
 const MaxSize = 8 << 20
 
-// parse turns the file into the node of its one document. It reports what is wrong and returns nil where there is
+// parse turns the text of the latest of the sources into the node of its one document. It reports what is wrong and returns nil where there is
 // nothing to go on with.
 func (p *problems) parse(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
@@ -39,15 +39,31 @@ func (p *problems) parse(data []byte) *yaml.Node {
 	var second yaml.Node
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		p.add(second.Line, second.Column, "", "", "a second document begins here: a topology file holds one")
+		p.text(second.Line, second.Column, "a second document begins here: a topology file holds one")
 	case !errors.Is(err, io.EOF):
 		p.syntax(data, err)
 	}
+	move(document.Content[0], p.sources[len(p.sources)-1].base)
 	return document.Content[0]
 }
 
-func (p *problems) whole(format string, args ...any) {
-	p.add(1, 1, "", "", fmt.Sprintf(format, args...))
+// move numbers the lines of a file that is not the first on from those before it.
+func move(node *yaml.Node, lines int) {
+	if lines == 0 {
+		return
+	}
+	node.Line += lines
+	for _, inner := range node.Content {
+		move(inner, lines)
+	}
+}
+
+// whole reports an error of the latest file as a whole.
+func (p *problems) whole(format string, args ...any) { p.text(1, 1, fmt.Sprintf(format, args...)) }
+
+// text reports an error at a place in the text of the latest file.
+func (p *problems) text(line, column int, message string) {
+	p.add(p.sources[len(p.sources)-1].base+line, column, "", "", message)
 }
 
 // readable reports bytes that no YAML may have, which the parser would refuse without saying where.
@@ -66,7 +82,7 @@ func (p *problems) readable(data []byte) bool {
 		}
 		line := bytes.Count(data[:at], []byte("\n"))
 		column := at - bytes.LastIndexByte(data[:at], '\n')
-		p.add(line+1, column, "", "", what)
+		p.text(line+1, column, what)
 		return false
 	}
 	return true
@@ -82,10 +98,13 @@ func (p *problems) syntax(data []byte, err error) {
 		}
 	}
 	if at, ok := tabbed(data, line); ok {
-		p.add(line, at, "", "", "is not YAML: indented with a tab, where YAML takes spaces only")
+		p.text(line, at, "is not YAML: indented with a tab, where YAML takes spaces only")
 		return
 	}
-	p.add(line, 1, "", "", "is not YAML: "+message)
+	if lines := bytes.SplitN(data, []byte("\n"), line+1); line <= len(lines) && bytes.Contains(lines[line-1], []byte("${")) {
+		message += ` (inside {…} and […], a parameter is quoted: "${name}")`
+	}
+	p.text(line, 1, "is not YAML: "+message)
 }
 
 // tabbed finds a tab in the indentation of a line: the usual reason why something that looks right is refused.

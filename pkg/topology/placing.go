@@ -1,8 +1,7 @@
 package topology
 
-import "slices"
-
-// placeVMs gives every VM its host, compute cluster and datastore, and checks those and the networks that it names.
+// placeVMs gives every VM its host, compute cluster and datastore, and checks those and the pools and networks that it
+// names.
 func placeVMs(p *problems, sites []*site) {
 	for _, s := range sites {
 		newPlacing(p, s).all()
@@ -15,71 +14,88 @@ type placing struct {
 	*site
 	where                                 string // for messages
 	hostScope, clusters, stores, networks *scope
-	// mounts holds each host's datastores in the order of the file; byName the host behind a name.
-	mounts map[string][]string
+	// byName is the host behind a name; groups are the hosts of each compute cluster.
 	byName map[string]sitedHost
 	groups map[string][]sitedHost
-	// turn counts the VMs that each compute cluster has taken.
+	// pools are the paths of pools in each compute resource, by its name.
+	pools map[string]*scope
+	// mounts are the datastores by name, on the switches behind port groups.
+	mounts map[string]members
+	on     map[string]members
+	// turn counts the VMs that each compute cluster has taken, and spreading has.
 	turn map[string]int
 }
+
+// The turns of spreading; no compute cluster has such a name.
+const (
+	turnOfHosts    = "\x00hosts"
+	turnOfClusters = "\x00clusters"
+)
 
 func newPlacing(p *problems, s *site) *placing {
 	g := &placing{
 		problems: p, site: s, where: "datacenter " + shown(s.datacenter.Name),
 		hostScope: newScope(p, "host"), clusters: newScope(p, "compute cluster"),
 		stores: newScope(p, "datastore"), networks: newScope(p, "network"),
-		mounts: map[string][]string{}, byName: map[string]sitedHost{}, groups: map[string][]sitedHost{}, turn: map[string]int{},
+		byName: map[string]sitedHost{}, groups: map[string][]sitedHost{}, pools: map[string]*scope{},
+		mounts: map[string]members{}, on: map[string]members{}, turn: map[string]int{},
 	}
 	for _, host := range s.hosts {
-		g.know(g.hostScope, host.Name)
+		g.hostScope.enter(host.Name, nil)
 		g.byName[host.Name] = host
 		if host.cluster != nil {
 			g.groups[host.cluster.Name] = append(g.groups[host.cluster.Name], host)
+		} else {
+			g.pooled(host.Name, host.Pools, nil, host.at)
 		}
 	}
-	for _, cluster := range s.datacenter.Clusters {
-		g.know(g.clusters, cluster.Name)
+	for i, cluster := range s.datacenter.Clusters {
+		g.clusters.enter(cluster.Name, nil)
+		g.pooled(cluster.Name, cluster.Pools, cluster.VApps, s.at.key("clusters").item(i))
 	}
-	for _, network := range s.datacenter.Networks {
-		g.know(g.networks, network.Name)
+	for sw, network := range s.datacenter.AllNetworks() {
+		g.networks.enter(network.Name, nil)
+		if sw != nil {
+			g.on[network.Name] = newMembers(sw.Name, sw.Hosts, sw.Clusters)
+		}
 	}
 	for _, store := range s.datacenter.Datastores {
-		g.know(g.stores, store.Name)
-		on := store.Hosts
-		if len(on) == 0 {
-			on = s.hostNames()
-		}
-		for _, host := range on {
-			g.mounts[host] = append(g.mounts[host], store.Name)
-		}
+		g.stores.enter(store.Name, nil)
+		g.mounts[store.Name] = newMembers(store.Name, store.Hosts, store.Clusters)
 	}
-	g.forgive("hosts", g.hostScope)
-	g.forgive("clusters", g.clusters, g.hostScope)
-	g.forgive("datastores", g.stores)
-	g.forgive("networks", g.networks)
+	g.hostScope.forgive(g.at.key("hosts"))
+	g.hostScope.forgive(g.at.key("clusters"))
+	g.clusters.forgive(g.at.key("clusters"))
+	g.stores.forgive(g.at.key("datastores"))
+	g.networks.forgive(g.at.key("networks"))
+	g.networks.forgive(g.at.key("switches"))
 	return g
 }
 
-// know enters a name whose doubles have been reported already.
-func (g *placing) know(s *scope, name string) {
-	s.broken = s.broken || name == ""
-	s.seen[name] = nil
-}
-
-// forgive lets references pass to a list that could not be read.
-func (g *placing) forgive(key string, scopes ...*scope) {
-	for _, s := range scopes {
-		s.broken = s.broken || g.has(g.at.key(key))
+// pooled notes the pools of a compute resource, if it has any.
+func (g *placing) pooled(name string, pools []Pool, vapps []VApp, at *path) {
+	s := newScope(g.problems, "resource pool or vApp")
+	poolPaths(s, pools, vapps, "", 1)
+	s.forgive(at.key("pools"))
+	s.forgive(at.key("vapps"))
+	if s.broken || len(s.seen) > 0 {
+		g.pools[name] = s
 	}
 }
 
 func (g *placing) all() {
 	for i := range g.datacenter.VMs {
 		vm, at := &g.datacenter.VMs[i], g.vms[i]
+		known := true
 		for j, nic := range vm.NICs {
-			g.networks.refer(nic.Network, at.key("nics").item(j).key("network"), g.where)
+			if _, ok := g.networks.seen[nic.Network]; !ok {
+				known = g.networks.refer(nic.Network, at.key("nics").item(j).key("network"), g.where) && known
+			}
 		}
 		if vm.Datastore != "" && !g.stores.refer(vm.Datastore, at.key("datastore"), g.where) {
+			known = false
+		}
+		if !known {
 			continue
 		}
 		if host, ok := g.host(vm, at); ok {
@@ -89,36 +105,56 @@ func (g *placing) all() {
 }
 
 func (g *placing) put(vm *VM, host sitedHost) {
-	vm.Host, vm.Cluster = host.Name, ""
-	if host.cluster != nil {
-		vm.Cluster = host.cluster.Name
+	vm.Host, vm.Cluster, vm.Spread = host.Name, host.clusterName(), ""
+	if vm.Datastore != "" {
+		return
 	}
-	if stores := g.mounts[host.Name]; len(stores) > 0 {
-		fill(&vm.Datastore, stores[0])
+	for _, store := range g.datacenter.Datastores {
+		if g.mounts[store.Name].has(host) {
+			vm.Datastore = store.Name
+			return
+		}
 	}
 }
 
-// host is where the VM goes: the host it names, or the next one of its compute cluster.
+// host is where the VM goes: the host it names, or the next one of its compute cluster or of all it is spread over.
 func (g *placing) host(vm *VM, at *path) (sitedHost, bool) {
 	if vm.Cluster != "" && !g.clusters.refer(vm.Cluster, at.key("cluster"), g.where) {
 		return sitedHost{}, false
 	}
-	if vm.Host != "" {
+	switch {
+	case vm.Host != "" && vm.Spread != "":
+		g.field(at.key("spread"), "", "has no effect beside host:")
+	case vm.Host != "":
 		return g.named(vm, at)
+	case vm.Cluster != "" && vm.Spread == SpreadClusters:
+		g.field(at.key("spread"), "", "has no effect beside cluster:")
+	case vm.Cluster != "":
+		return g.next(vm, g.groups[vm.Cluster], vm.Cluster, at.key("cluster"), at)
+	default:
+		return g.anywhere(vm, at)
 	}
-	if vm.Cluster != "" {
-		return g.next(vm, g.groups[vm.Cluster], vm.Cluster, at.key("cluster"))
-	}
+	return sitedHost{}, false
+}
+
+// anywhere places a VM that names neither host nor compute cluster.
+func (g *placing) anywhere(vm *VM, at *path) (sitedHost, bool) {
 	clusters, alone := g.datacenter.Clusters, g.datacenter.Hosts
 	switch {
-	case len(clusters) == 1 && len(alone) == 0:
-		return g.next(vm, g.groups[clusters[0].Name], clusters[0].Name, at)
-	case len(clusters) == 0 && len(alone) == 1:
-		return g.next(vm, g.hosts, "", at)
 	case len(clusters)+len(alone) == 0:
 		if !g.hostScope.broken {
 			g.field(at, "", "has nowhere to run: %s has no compute cluster and no host", g.where)
 		}
+	case vm.Spread == SpreadHosts:
+		return g.next(vm, g.hosts, turnOfHosts, at.key("spread"), at)
+	case vm.Spread == SpreadClusters && len(clusters) == 0:
+		g.field(at.key("spread"), "", "%s has no compute cluster", g.where)
+	case vm.Spread == SpreadClusters:
+		return g.overClusters(vm, at)
+	case len(clusters) == 1 && len(alone) == 0:
+		return g.next(vm, g.groups[clusters[0].Name], clusters[0].Name, at, at)
+	case len(clusters) == 0 && len(alone) == 1:
+		return g.next(vm, g.hosts, "", at, at)
 	default:
 		g.field(at, "", "needs cluster: or host:, as %s has more than one compute resource", g.where)
 	}
@@ -126,51 +162,61 @@ func (g *placing) host(vm *VM, at *path) (sitedHost, bool) {
 }
 
 func (g *placing) named(vm *VM, at *path) (sitedHost, bool) {
-	at = at.key("host")
-	if !g.hostScope.refer(vm.Host, at, g.where) {
+	if !g.hostScope.refer(vm.Host, at.key("host"), g.where) {
 		return sitedHost{}, false
 	}
 	host := g.byName[vm.Host]
-	switch {
-	case vm.Cluster != "" && (host.cluster == nil || host.cluster.Name != vm.Cluster):
-		g.field(at, "", "%s is not in compute cluster %s", shown(vm.Host), shown(vm.Cluster))
-	case !g.suits(vm, host):
-		g.field(at, "", "%s does not mount %s", shown(vm.Host), g.wanted(vm))
-	default:
-		return host, true
+	if vm.Cluster != "" && host.clusterName() != vm.Cluster {
+		g.field(at.key("host"), "", "%s is not in compute cluster %s", shown(vm.Host), shown(vm.Cluster))
+		return sitedHost{}, false
 	}
+	if lack := g.lacks(vm, host); lack != nothing {
+		g.complain(vm, []sitedHost{host}, lack, shown(vm.Host), at.key("host"), at)
+		return sitedHost{}, false
+	}
+	return host, true
+}
+
+// next takes hosts in turn, passing over those that do not have what the VM needs.
+func (g *placing) next(vm *VM, hosts []sitedHost, turn string, field, at *path) (sitedHost, bool) {
+	host, lack := g.pick(vm, hosts, turn)
+	if lack == nothing {
+		return host, len(hosts) > 0
+	}
+	g.complain(vm, hosts, lack, "no host there", field, at)
 	return sitedHost{}, false
 }
 
-// next takes the hosts of a compute cluster in turn, passing over those that do not mount what the VM needs.
-func (g *placing) next(vm *VM, hosts []sitedHost, cluster string, at *path) (sitedHost, bool) {
-	for range hosts {
-		host := hosts[g.turn[cluster]%len(hosts)]
-		g.turn[cluster]++
-		if g.suits(vm, host) {
+// overClusters takes the compute clusters in turn, and the hosts of each.
+func (g *placing) overClusters(vm *VM, at *path) (sitedHost, bool) {
+	clusters, most := g.datacenter.Clusters, nothing
+	for range clusters {
+		cluster := clusters[g.turn[turnOfClusters]%len(clusters)].Name
+		g.turn[turnOfClusters]++
+		host, lack := g.pick(vm, g.groups[cluster], cluster)
+		if lack == nothing && len(g.groups[cluster]) > 0 {
 			return host, true
 		}
+		most = max(most, lack)
 	}
-	if len(hosts) > 0 {
-		g.field(at, "", "no host there mounts %s", g.wanted(vm))
+	if most != nothing {
+		g.complain(vm, g.site.hosts, most, "no host there", at.key("spread"), at)
 	}
 	return sitedHost{}, false
 }
 
-// suits tells whether the host mounts the VM's datastore, or any if it names none.
-func (g *placing) suits(vm *VM, host sitedHost) bool {
-	if g.stores.broken {
-		return true
+// pick is the next host that has what the VM needs, or the most that one of them comes to lack. Without hosts it is
+// neither.
+func (g *placing) pick(vm *VM, hosts []sitedHost, turn string) (sitedHost, need) {
+	most := nothing
+	for range hosts {
+		host := hosts[g.turn[turn]%len(hosts)]
+		g.turn[turn]++
+		lack := g.lacks(vm, host)
+		if lack == nothing {
+			return host, nothing
+		}
+		most = max(most, lack)
 	}
-	if vm.Datastore == "" {
-		return len(g.mounts[host.Name]) > 0
-	}
-	return slices.Contains(g.mounts[host.Name], vm.Datastore)
-}
-
-func (g *placing) wanted(vm *VM) string {
-	if vm.Datastore == "" {
-		return "any datastore"
-	}
-	return "datastore " + shown(vm.Datastore)
+	return sitedHost{}, most
 }

@@ -6,11 +6,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// problems collects what is wrong with one file. A field is reported once: its first error tends to explain the others,
-// and the replicas of a group share their fields.
+// problems collects what is wrong with one topology. A field is reported once: its first error tends to explain the
+// others, and the replicas of a group share their fields.
 type problems struct {
-	file string
-	root *yaml.Node
+	// sources are the files that root was made of, which its lines lead to.
+	sources sources
+	root    *yaml.Node
+	// list has the lines of sources, and no files, until err makes both what people know them as.
 	list Errors
 	// reported holds the paths that have an error.
 	reported map[string]struct{}
@@ -19,7 +21,7 @@ type problems struct {
 }
 
 func newProblems(file string) *problems {
-	return &problems{file: file, reported: map[string]struct{}{}, guesses: 200_000}
+	return &problems{sources: sources{{name: file}}, reported: map[string]struct{}{}, guesses: 200_000}
 }
 
 // mark reports an error of the field p at a node's position.
@@ -52,10 +54,12 @@ func (p *problems) has(field *path) bool {
 	return found
 }
 
-// line is where the file has a field, for messages that point at another one.
-func (p *problems) line(field *path) int {
+// line is where the file has a field, for messages about the field at that point at another one: "12", or "12 of
+// zones.yaml".
+func (p *problems) line(at, field *path) string {
+	here, _ := locate(p.root, at)
 	node, _ := locate(p.root, field)
-	return node.Line
+	return p.sources.describe(node.Line, here.Line)
 }
 
 // nearest is the candidate that name is probably a misspelling of, or "".
@@ -73,14 +77,18 @@ func (p *problems) afford(names int) bool {
 }
 
 func (p *problems) add(line, column int, path, hint, message string) {
-	p.list = append(p.list, Error{File: p.file, Line: line, Column: column, Path: path, Message: message, Hint: hint})
+	p.list = append(p.list, Error{Line: line, Column: column, Path: path, Message: message, Hint: hint})
 }
 
-// err is the collected errors in order, or nil.
+// err is the collected errors in order, or nil. Nothing can be added after it.
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil
 	}
 	p.list.sort()
+	for i := range p.list {
+		file, line := p.sources.find(p.list[i].Line)
+		p.list[i].File, p.list[i].Line = file.name, line
+	}
 	return p.list
 }

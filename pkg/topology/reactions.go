@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -22,7 +23,7 @@ type HA struct {
 	Restart Duration `json:"restart,omitempty"`
 	// HostFailures is how many hosts of a cluster may be lost; power-on of VMs that would leave too little room for that
 	// is refused. Default: no admission control.
-	HostFailures int32 `json:"hostFailures,omitempty"`
+	HostFailures int32 `json:"hostFailures,omitempty" min:"0"`
 }
 
 // DRS spreads the powered-on VMs of a cluster over its hosts.
@@ -65,5 +66,17 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes it as [time.Duration] does.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+// String is the short form: "5m", where [time.Duration] has "5m0s".
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// MarshalText writes the short form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }

@@ -32,8 +32,28 @@ func (s *scope) add(name string, field *path) {
 	if s.has(field) {
 		return
 	}
-	s.field(field, "", "%s %s is already there, on line %d", s.noun, shown(name), s.line(first))
+	s.field(field, "", "%s %s is already there, on line %s", s.noun, shown(name), s.line(field, first))
 }
+
+// once is add for a list of words, of which an empty one has been reported.
+func (s *scope) once(word string, field *path) {
+	if first, taken := s.seen[word]; word != "" && taken {
+		s.field(field, "", "%s is already there, on line %s", shown(word), s.line(field, first))
+	}
+	s.seen[word] = field
+}
+
+// enter adds a name that may be there already.
+func (s *scope) enter(name string, field *path) {
+	if name == "" {
+		s.broken = true
+	} else if _, there := s.seen[name]; !there {
+		s.seen[name] = field
+	}
+}
+
+// forgive lets references pass where the list of names could not be read.
+func (s *scope) forgive(list *path) { s.broken = s.broken || s.has(list) }
 
 // refer reports a field that names nothing in the scope.
 func (s *scope) refer(name string, field *path, where string) bool {
@@ -48,4 +68,17 @@ func (s *scope) refer(name string, field *path, where string) bool {
 		s.field(field, hint, "there is no %s %s in %s", s.noun, shown(name), where)
 	}
 	return false
+}
+
+// referAll checks a list of references, which must differ.
+func (s *scope) referAll(names []string, list *path, where string) {
+	twice := newScope(s.problems, s.noun)
+	for i, name := range names {
+		at := list.item(i)
+		checkName(s.problems, at, name, anyName)
+		twice.add(name, at)
+		if name != "" {
+			s.refer(name, at, where)
+		}
+	}
 }

@@ -8,6 +8,7 @@ type site struct {
 	at         *path
 	hosts      []sitedHost
 	vms        []*path // of datacenter.VMs, index by index
+	subnets    map[string]*subnet
 }
 
 // sitedHost is a host of a datacenter, with its compute cluster unless it stands alone.
@@ -30,11 +31,18 @@ func (s *site) list(clusterHosts [][]*path, standalone []*path) {
 	}
 }
 
-// hostNames is every host's name, for hints.
-func (s *site) hostNames() []string {
-	names := make([]string, len(s.hosts))
-	for i, host := range s.hosts {
-		names[i] = host.Name
+// clusterName is the name of its compute cluster, empty for a standalone host.
+func (h sitedHost) clusterName() string {
+	if h.cluster == nil {
+		return ""
 	}
-	return names
+	return h.cluster.Name
+}
+
+// compute is the name of its compute resource, which a standalone host has to itself.
+func (h sitedHost) compute() string {
+	if h.cluster == nil {
+		return h.Name
+	}
+	return h.cluster.Name
 }

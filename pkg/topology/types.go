@@ -1,6 +1,10 @@
 package topology
 
-import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
+import (
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
+)
 
 // APIVersion and Kind name the format that [Load] reads.
 const (
@@ -62,12 +66,15 @@ type Duplicate string
 // The things that may be there twice.
 const (
 	DuplicateName         Duplicate = "name"     // VM names in one folder
-	DuplicateHostname     Duplicate = "hostname" // guests of nodes that report one DNS name
+	DuplicateHostname     Duplicate = "hostname" // guests of nodes that report one DNS name; see [Topology.Nodes]
 	DuplicateUUID         Duplicate = "uuid"     // BIOS UUIDs
 	DuplicateInstanceUUID Duplicate = "instanceUUID"
 	DuplicateAddress      Duplicate = "address"
 	DuplicateMAC          Duplicate = "mac"
 )
+
+// Allows tells whether that may be there twice.
+func (s *Spec) Allows(d Duplicate) bool { return slices.Contains(s.AllowDuplicate, d) }
 
 func (Duplicate) choices() []string {
 	return []string{

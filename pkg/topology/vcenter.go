@@ -19,7 +19,7 @@ type VCenter struct {
 	// Reactions are what the vCenter does by itself.
 	Reactions Reactions `json:"reactions,omitzero"`
 	// Folders are datacenter folders that need tags or permissions, or are empty; folders named by a Datacenter exist
-	// without being listed here.
+	// without being listed here. An empty one has no region and zone, which would be nobody's.
 	Folders []Folder `json:"folders,omitempty"`
 	// Datacenters holds at least one.
 	Datacenters []Datacenter `json:"datacenters"`
@@ -44,7 +44,8 @@ type Folder struct {
 type Policy struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	Tags        []Tag  `json:"tags,omitempty"`
+	// Tags holds at least one.
+	Tags []Tag `json:"tags"`
 }
 
 // Datacenter holds everything a VM needs.
@@ -74,8 +75,8 @@ type Datacenter struct {
 type Network struct {
 	Name  string `json:"name"`
 	Marks `json:",inline"`
-	// CIDR is where addresses of NICs on it come from when they name none: "10.20.0.0/24". The first address after the
-	// network's own is the gateway's. Running out of addresses is an error.
+	// CIDR is where addresses of NICs on it come from when they name none: "10.20.0.0/24", "2001:db8:20::/64". The first
+	// address after the network's own is the gateway's ([Network.Gateway]). Running out of addresses is an error.
 	CIDR string `json:"cidr,omitempty"`
 }
 
@@ -93,8 +94,8 @@ type Switch struct {
 // PortGroup is a distributed port group: a network on the hosts of its switch.
 type PortGroup struct {
 	Network `json:",inline"`
-	// VLAN is its VLAN; 0 or absent means none.
-	VLAN int32 `json:"vlan,omitempty"`
+	// VLAN is its VLAN, at most 4094; 0 or absent means none.
+	VLAN int32 `json:"vlan,omitempty" min:"0"`
 }
 
 // Datastore is a volume that hosts mount.
@@ -105,8 +106,9 @@ type Datastore struct {
 	Type DatastoreType `json:"type,omitempty"`
 	// Capacity is written as a Kubernetes quantity ("500Gi"). Default 1Ti.
 	Capacity Bytes `json:"capacity,omitempty"`
-	// Used is what is taken of it from the start, besides the disks of the topology's VMs.
-	Used Bytes `json:"used,omitempty"`
+	// Used is what is taken of it from the start, at most its capacity. The disks of the topology's VMs are thin and take
+	// nothing.
+	Used Bytes `json:"used,omitempty" min:"0"`
 	// Hosts mount it, and the hosts of Clusters, by name; both empty means every host of the datacenter.
 	Hosts    []string `json:"hosts,omitempty"`
 	Clusters []string `json:"clusters,omitempty"`

@@ -2,13 +2,14 @@ package topology
 
 // VM is a virtual machine.
 type VM struct {
-	// Name is the inventory name, unique in its folder; {n} as in [Host].
+	// Name is the inventory name, unique in its folder; {n} as in [Host]. So may Hostname, Cluster, Host, Pool, Folder,
+	// Datastore, the names of tags, and the networks and addresses of NICs hold it.
 	Name string `json:"name"`
 	// Replicas makes that many VMs of one entry; zero in a resolved topology.
 	Replicas int `json:"replicas,omitempty"`
 	Marks    `json:",inline"`
-	// Spread says over what the VMs of an entry go in turn, where neither Cluster nor Host decides it: the hosts of the
-	// datacenter's compute resources or its clusters (one cluster's hosts in turn, then). Default: none.
+	// Spread says over what VMs go in turn, where neither Cluster nor Host decides it: the hosts of the datacenter's
+	// compute resources or its clusters (one cluster's hosts in turn, then). Default: none. Empty in a resolved topology.
 	Spread Spread `json:"spread,omitempty"`
 	// Cluster places it on the cluster's hosts, VMs in turn; Host names one host and may hold {n}. One of the two is
 	// needed where the datacenter has more than one compute resource. A resolved VM has its Host always, its Cluster
@@ -26,15 +27,17 @@ type VM struct {
 	Memory  Bytes  `json:"memory,omitempty"`
 	GuestID string `json:"guestID,omitempty"`
 	// Hostname is what the guest reports through its tools, and so the node's name: a DNS name in lower case, unique
-	// among nodes, and {n} as in Name. Default: Name, made a DNS name where the VM is no node.
+	// among nodes unless duplicates are allowed, and {n} as in Name. Default: Name, made a DNS name where the VM is no
+	// node.
 	Hostname string `json:"hostname,omitempty"`
 	// NICs defaults to one on the datacenter's first network.
 	NICs []NIC `json:"nics,omitempty"`
-	// Template makes it a template, which has no power and is no node.
+	// Template makes it a template, which has no power, no pool and no addresses, and is no node.
 	Template Choice `json:"template,omitempty"`
-	// HardwareVersion defaults to the newest of the vCenter's version ("vmx-21").
+	// HardwareVersion defaults to the newest that hosts of the vCenter's version know ("vmx-21").
 	HardwareVersion string `json:"hardwareVersion,omitempty"`
-	// ExtraConfig is the VM's advanced configuration (guestinfo.* among it).
+	// ExtraConfig is the VM's advanced configuration (guestinfo.* among it). Keys for which a VM has a field of its own
+	// are refused.
 	ExtraConfig []KeyValue `json:"extraConfig,omitempty"`
 	// GuestInfo, when yes, puts the NICs' addresses into extraConfig as cloud-init's metadata (guestinfo.metadata), as
 	// provisioning tools do for static addresses.
@@ -65,8 +68,9 @@ func (Spread) choices() []string { return []string{string(SpreadHosts), string(S
 
 // KeyValue is one setting.
 type KeyValue struct {
-	Key   string `json:"key"`
-	Value string `json:"value,omitempty"`
+	Key string `json:"key"`
+	// Value is not empty: to vSphere, an empty value removes the key.
+	Value string `json:"value" max:"65536"`
 }
 
 // Snapshot is a snapshot of a VM.
@@ -84,9 +88,9 @@ type NIC struct {
 	Network string `json:"network,omitempty"`
 	// MAC is derived when absent (VMware's manual range 00:50:56:00-3f).
 	MAC string `json:"mac,omitempty"`
-	// Addresses are IPv4 or IPv6 addresses with prefix length ("198.18.0.10/16"); a bare address means /24 or /64. When
-	// absent, one comes from the network's CIDR, or from the benchmarking range 198.18.0.0/15 (RFC 2544). In a group of
-	// replicas an address may hold {n}.
+	// Addresses are IPv4 or IPv6 addresses with prefix length ("198.18.0.10/16"); a bare address has that of the
+	// network's CIDR, if it is in there, or else /24 or /64. When absent, one comes from the network's CIDR, or from the
+	// benchmarking range 198.18.0.0/15 (RFC 2544). In a group of replicas an address may hold {n}.
 	Addresses []string `json:"addresses,omitempty"`
 }
 

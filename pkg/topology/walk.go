@@ -2,6 +2,7 @@ package topology
 
 import (
 	"iter"
+	"net/netip"
 	"slices"
 )
 
@@ -37,13 +38,23 @@ func (t *Topology) AllVMs() iter.Seq[VMRef] {
 	}
 }
 
-// Nodes returns the VMs that are to be Kubernetes nodes, in the order of the file; none is fine.
+// Nodes returns the VMs that are to be Kubernetes nodes, in the order of the file; none is fine. No two have the same
+// hostname: where the topology allows that (DuplicateHostname), the first VM of a name is the node, and the others only
+// look like it.
 func (t *Topology) Nodes() []VMRef {
 	var nodes []VMRef
+	var names map[string]bool
+	if t.Spec.Allows(DuplicateHostname) {
+		names = map[string]bool{}
+	}
 	for ref := range t.AllVMs() {
-		if ref.VM.IsNode() {
-			nodes = append(nodes, ref)
+		if !ref.VM.IsNode() || names[ref.VM.Hostname] {
+			continue
 		}
+		if names != nil {
+			names[ref.VM.Hostname] = true
+		}
+		nodes = append(nodes, ref)
 	}
 	return nodes
 }
@@ -78,7 +89,57 @@ func (d *Datacenter) Host(name string) (*Cluster, *Host) {
 	return nil, nil
 }
 
-// MountedBy tells whether the host of that name, one of the datastore's datacenter, mounts it.
-func (d *Datastore) MountedBy(host string) bool {
-	return len(d.Hosts) == 0 || slices.Contains(d.Hosts, host)
+// AllNetworks runs over the networks of a datacenter: the standard ones, then the port groups, each with its switch.
+func (d *Datacenter) AllNetworks() iter.Seq2[*Switch, *Network] {
+	return func(yield func(*Switch, *Network) bool) {
+		for i := range d.Networks {
+			if !yield(nil, &d.Networks[i]) {
+				return
+			}
+		}
+		for i := range d.Switches {
+			for j := range d.Switches[i].PortGroups {
+				if !yield(&d.Switches[i], &d.Switches[i].PortGroups[j].Network) {
+					return
+				}
+			}
+		}
+	}
 }
+
+// Network finds a network of the datacenter by name, with its switch if it is a port group. Without one of that name,
+// both are nil.
+func (d *Datacenter) Network(name string) (*Switch, *Network) {
+	for sw, network := range d.AllNetworks() {
+		if network.Name == name {
+			return sw, network
+		}
+	}
+	return nil, nil
+}
+
+// Gateway is the gateway of a network that has a CIDR, the first address after the network's own; else it is not valid.
+func (n *Network) Gateway() netip.Addr {
+	prefix, err := parseSubnet(n.CIDR)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return gatewayOf(prefix)
+}
+
+// MountedBy tells whether a host mounts the datastore, given the names of both it and its compute cluster (empty for a
+// standalone host); all are of one datacenter.
+func (d *Datastore) MountedBy(cluster, host string) bool {
+	return isMember(d.Hosts, d.Clusters, cluster, host)
+}
+
+// Has tells whether a host is on the switch, given as to [Datastore.MountedBy].
+func (s *Switch) Has(cluster, host string) bool { return isMember(s.Hosts, s.Clusters, cluster, host) }
+
+func isMember(hosts, clusters []string, cluster, host string) bool {
+	return len(hosts)+len(clusters) == 0 || slices.Contains(hosts, host) ||
+		cluster != "" && slices.Contains(clusters, cluster)
+}
+
+// Administrator is the name of the account that every vCenter has.
+func (v *VCenter) Administrator() string { return "administrator@" + v.Name + ".local" }

@@ -95,8 +95,9 @@ func TestHosts(t *testing.T) {
 	if cluster, host := dc.Host("esx-5"); host != nil || cluster != nil {
 		t.Errorf("esx-5 is %v in %v, want nothing: it is in another datacenter", host, cluster)
 	}
-	everywhere, somewhere := topology.Datastore{}, topology.Datastore{Hosts: []string{"esx-1"}}
-	if !everywhere.MountedBy("esx-2") || !somewhere.MountedBy("esx-1") || somewhere.MountedBy("esx-2") {
+	everywhere, somewhere := topology.Datastore{}, topology.Datastore{Hosts: []string{"esx-1"}, Clusters: []string{"c"}}
+	if !everywhere.MountedBy("", "esx-2") || !somewhere.MountedBy("", "esx-1") || !somewhere.MountedBy("c", "esx-3") ||
+		somewhere.MountedBy("d", "esx-2") || somewhere.MountedBy("", "esx-2") {
 		t.Error("MountedBy is wrong")
 	}
 }

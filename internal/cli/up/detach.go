@@ -28,6 +28,7 @@ func detach(ctx context.Context, o *options) error {
 		"--name", o.name, "up", o.source, "--detached",
 		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit),
 	}
+	args = append(args, o.set.Args()...)
 	if o.format != output.Plain {
 		args = append(args, "--output", o.format)
 	}

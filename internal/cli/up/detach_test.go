@@ -54,9 +54,18 @@ It keeps running:
 			role: "quit", args: []string{"single", "-d"}, exit: 1, message: `sandbox "default": ended before it was ready`,
 			said: "--name default up single --detached --speed 10 --api-port 0 --retain=false --audit=false\n",
 		},
+		{
+			role: "fail", flag: "set", args: []string{"own.yaml", "-d", "--set", "esx=a b", "--set=esx=c"}, exit: 4,
+			said: "--name set up own.yaml --detached --speed 10 --api-port 0 --retain=false --audit=false --set=esx=a b --set=esx=c\n",
+		},
 	} {
 		t.Run(tc.role+tc.flag, func(t *testing.T) {
 			t.Setenv(roleEnv, tc.role)
+			t.Chdir(t.TempDir())
+			own := strings.Replace(tiny, "esx-1", `"${esx}"`, 1) + "parameters: [{name: esx}]\n"
+			if err := os.WriteFile("own.yaml", []byte(own), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			e := clitest.NewEnv(nil)
 			e.Self, e.NameFlag = os.Args[0], tc.flag
 			out, said := pipes(t, e)

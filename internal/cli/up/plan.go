@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -13,16 +14,8 @@ import (
 // plan says what up would build. YAML and JSON are the topology itself with every default filled in and every identity
 // derived: a file that builds the same again.
 func plan(o *options) error {
-	switch o.format {
-	case output.YAML:
-		b, err := topology.Marshal(o.topology)
-		if err != nil {
-			return err
-		}
-		_, err = o.Streams.Out.Write(b)
-		return err
-	case output.JSON:
-		return output.Encode(o.Streams.Out, o.format, o.topology) // it has its kind and version in it
+	if o.format == output.YAML || o.format == output.JSON {
+		return source.Write(o.Streams.Out, o.format, o.topology)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sandbox %q would have %s.\n\n", o.name, o.topology.Count())

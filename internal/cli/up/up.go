@@ -15,16 +15,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
-	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 type options struct {
 	*command.Deps
 
 	source   string // scenario or file
+	set      source.Settings
 	name     string
 	topology *topology.Topology
 	speed    float64
@@ -55,19 +56,12 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 		Example: `  vsphere-sandbox up
   vsphere-sandbox up zones-per-cluster --detach
   vsphere-sandbox up my-topology.yaml --name mine --speed 1
+  vsphere-sandbox up my-topology.yaml --set workers=5
   vsphere-sandbox up single --dry-run -o yaml`,
-		Args: command.AtMostOne,
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return scenarios.Names(), cobra.ShellCompDirectiveDefault
-		},
+		Args:              command.AtMostOne,
+		ValidArgsFunction: source.Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.source = scenarios.Default
-			if len(args) > 0 {
-				o.source = args[0]
-			}
+			o.source = source.Or(args)
 			if err := o.complete(); err != nil {
 				return err
 			}
@@ -77,6 +71,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 			return run(cmd.Context(), o)
 		},
 	}
+	o.set.Bind(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the sandbox is ready, and leave it running")
 	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
@@ -106,7 +101,7 @@ func (o *options) complete() error {
 		return report.UsageError("", "--detach and --dry-run exclude each other")
 	}
 	var err error
-	o.topology, err = load(o.source)
+	o.topology, err = source.Load("up", o.source, o.set)
 	return err
 }
 

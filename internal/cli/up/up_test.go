@@ -2,8 +2,6 @@ package up
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -94,50 +92,3 @@ spec:
           hosts: [{name: esx-1}]
           vms: [{name: worker-1, role: worker}]
 `
-
-func TestSource(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	for name, text := range map[string]string{
-		"tiny.yaml": tiny, "plain": tiny, "bad.yaml": strings.Replace(tiny, "hosts:", "host:", 1), "single": "a file, not the scenario",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir("dir.yaml", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
-		source, name string
-		code, try    string // of the error, or its beginning
-		message      string // part of it
-	}{
-		{source: "tiny.yaml", name: "tiny"},
-		{source: "./tiny.yaml", name: "tiny"},
-		{source: filepath.Join(dir, "tiny.yaml"), name: "tiny"},
-		{source: "plain", name: "tiny"},
-		{source: "single", name: "single"},
-		{source: "./single", code: "topology-invalid", message: "./single:1:"},
-		{source: "bad.yaml", code: "topology-invalid", message: `bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)`, try: "vsphere-sandbox up zones-us-eu --dry-run -o yaml"},
-		{source: "singel", code: "usage", message: `scenario "singel": there is none of that name, and no such file`, try: "vsphere-sandbox up single"},
-		{source: "volcano", code: "usage", message: `scenario "volcano"`, try: "one of: single, zones-per-cluster, zones-us-eu; or the path of a topology file"},
-		{source: "missing.yaml", code: "topology-unreadable", message: "missing.yaml"},
-		{source: "./single.yaml", code: "topology-unreadable", message: "no such file"},
-		{source: "dir.yaml", code: "topology-unreadable", message: "dir.yaml"},
-	} {
-		t.Run(tc.source, func(t *testing.T) {
-			got, err := load(tc.source)
-			if tc.code == "" {
-				if err != nil || got.Metadata.Name != tc.name {
-					t.Errorf("%v, %v", got, err)
-				}
-				return
-			}
-			r := report.Of(err)
-			if r.Code != tc.code || r.Exit != report.Usage || !strings.Contains(r.Message, tc.message) || !strings.HasPrefix(r.Try, tc.try) {
-				t.Errorf("ended with %+v", r)
-			}
-		})
-	}
-}

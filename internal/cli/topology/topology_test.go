@@ -1,0 +1,195 @@
+package topology
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
+)
+
+const parametrized = `apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: mine, description: "costs $${5}"}
+include: [parts/net.yaml]
+parameters:
+  - {name: workers, default: 2}
+spec:
+  vcenters:
+    - name: vc
+      datacenters:
+        - name: dc
+          hosts: [{name: esx-1}]
+          vms:
+            - name: worker
+              replicas: ${workers}
+              role: worker
+`
+
+const bad = `apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: bad}
+spec:
+  vcenters:
+    - name: vc
+      datacenters:
+        - name: dc
+          host: [{name: esx-1}]
+          vms: [{name: a, cpus: many}]
+`
+
+// files puts topologies into a folder of their own, and goes there.
+func files(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"mine.yaml": parametrized, "bad.yaml": bad, "parts/net.yaml": "spec: {vcenters: [{name: vc, datacenters: [{name: dc, networks: [{name: blue}]}]}]}\n",
+		"worse.yaml": "include: [parts/net.yml]\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+// run runs a command of the group where the files are, and returns what it printed and what it ended with.
+func run(t *testing.T, args ...string) (string, report.Record) {
+	t.Helper()
+	e := clitest.NewEnv(nil)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files(t)
+	r := e.Run(t.Context(), NewCmdTopology(e.Deps), args...)
+	if e.Err.Len() > 0 {
+		t.Errorf("said %q", e.Err)
+	}
+	t.Chdir(here) // where the golden files are
+	return e.Out.String(), r
+}
+
+func TestOutput(t *testing.T) {
+	for name, args := range map[string]string{
+		"validate":        "validate mine.yaml single",
+		"validate.json":   "validate -o json mine.yaml bad.yaml absent.yaml worse.yaml nosuch",
+		"validate.yaml":   "validate -o yaml mine.yaml --set workers=3",
+		"render":          "render mine.yaml",
+		"render.json":     "render mine.yaml -o json --set workers=1",
+		"graph":           "graph mine.yaml --set workers=120",
+		"graph.dot":       "graph mine.yaml --format dot",
+		"graph.mermaid":   "graph mine.yaml --format=mermaid",
+		"graph.default":   "graph",
+		"graph.zones":     "graph zones-per-cluster",
+		"validate.failed": "validate -o yaml bad.yaml",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, r := run(t, strings.Fields(args)...)
+			want := report.Record{}
+			if name == "validate.json" || name == "validate.failed" {
+				want.Exit = report.Usage
+			}
+			if diff := cmp.Diff(want, r); diff != "" {
+				t.Errorf("ended with (-want +got):\n%s", diff)
+			}
+			clitest.Golden(t, name, got)
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, tc := range []struct{ args, out, code, message, try string }{
+		{args: "validate bad.yaml", code: "topology-invalid", message: `topology bad.yaml cannot be used
+bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)
+bad.yaml:10:17: spec.vcenters[0].datacenters[0].vms[0]: has nowhere to run: datacenter "dc" has no compute cluster and no host
+bad.yaml:10:33: spec.vcenters[0].datacenters[0].vms[0].cpus: must be a whole number, not the text "many"`},
+		{args: "validate single bad.yaml worse.yaml", code: "topology-invalid", out: "single can be used: 1 vCenter, 1 datacenter, 2 VMs, 2 nodes\n", message: `topology bad.yaml cannot be used
+bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)
+bad.yaml:10:17: spec.vcenters[0].datacenters[0].vms[0]: has nowhere to run: datacenter "dc" has no compute cluster and no host
+bad.yaml:10:33: spec.vcenters[0].datacenters[0].vms[0].cpus: must be a whole number, not the text "many"
+topology worse.yaml cannot be used
+worse.yaml:1:11: include[0]: there is no file parts/net.yml (did you mean "parts/net.yaml"?)`},
+		{args: "validate singel", code: "usage", message: `scenario "singel": there is none`, try: "vsphere-sandbox topology validate single"},
+		{args: "validate", code: "usage", message: "validate needs a SCENARIO or FILE"},
+		{args: "render mine.yaml single", code: "usage", message: `render does not understand the argument "single"`},
+		{args: "render singel", code: "usage", message: `scenario "singel"`, try: "vsphere-sandbox topology render single"},
+		{args: "render absent.yaml", code: "topology-unreadable", message: "absent.yaml"},
+		{args: "render mine.yaml --set workers=many", code: "topology-invalid", message: `mine.yaml:6:5: parameters[0]: parameter "workers", as it was set, must be a whole number, not "many"`},
+		{args: "render mine.yaml --set worker=3", code: "topology-invalid", message: `there is no parameter "worker", which was set (did you mean "workers"?)`},
+		{args: "graph --format dots", code: "usage", message: `there is no graph format "dots"`, try: "--format dot"},
+		{args: "graph --format png", code: "usage", message: `there is no graph format "png"`, try: "--format tree|dot|mermaid"},
+		{args: "graph singel", code: "usage", message: `scenario "singel"`, try: "vsphere-sandbox topology graph single"},
+		{args: "schema x", code: "usage", message: `schema does not understand the argument "x"`},
+		{args: "apple", code: "usage", message: `there is no command`},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			out, r := run(t, strings.Fields(tc.args)...)
+			if out != tc.out || r.Code != tc.code || r.Exit != report.Usage || !strings.Contains(r.Message, tc.message) || !strings.HasPrefix(r.Try, tc.try) {
+				t.Errorf("printed %q, ended with %+v", out, r)
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	var v *validateOptions
+	var r *renderOptions
+	var g *graphOptions
+	for _, ended := range []report.Record{
+		e.Run(t.Context(), NewCmdValidate(e.Deps, func(o *validateOptions) error { v = o; return nil }), "a", "b", "--set", "x=1", "-o", "yaml"),
+		e.Run(t.Context(), NewCmdRender(e.Deps, func(o *renderOptions) error { r = o; return nil }), "--set", "x=1"),
+		e.Run(t.Context(), NewCmdGraph(e.Deps, func(o *graphOptions) error { g = o; return nil }), "a", "--set", "x=1", "--set=y=", "--format", "dot"),
+	} {
+		if ended.Exit != 0 {
+			t.Fatalf("ended with %+v", ended)
+		}
+	}
+	x := topology.Setting{Name: "x", Value: "1"}
+	got := []any{v.sources, v.set, v.format, r.source, r.set, r.format, g.source, g.set, g.format}
+	want := []any{[]string{"a", "b"}, source.Settings{x}, "yaml", scenarios.Default, source.Settings{x}, "yaml", "a", source.Settings{x, {Name: "y"}}, "dot"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	got, r := run(t, "schema")
+	if r.Exit != 0 || !json.Valid([]byte(got)) || got != string(topology.Schema()) {
+		t.Errorf("ended with %+v and %.100q", r, got)
+	}
+}
+
+// What render writes builds the same again, in both formats.
+func TestRenderedLoads(t *testing.T) {
+	for _, format := range []string{"yaml", "json"} {
+		text, r := run(t, "render", "mine.yaml", "-o", format)
+		if r.Exit != 0 {
+			t.Fatalf("ended with %+v", r)
+		}
+		top, err := topology.Load("rendered", []byte(text))
+		if err != nil || top.Metadata.Description != "costs ${5}" {
+			t.Fatalf("%s: %v\n%s", format, err, text)
+		}
+		again, err := topology.Marshal(top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if yaml, _ := run(t, "render", "mine.yaml"); yaml != string(again) {
+			t.Errorf("%s: (-rendered +again):\n%s", format, cmp.Diff(yaml, string(again)))
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package topology
+
+import "slices"
+
+// marking checks what any object may carry: tags, also those that region: and zone: stand for, and permissions.
+type marking struct {
+	*problems
+	categories map[string]*TagCategory
+	names      []string
+	region     string
+	zone       string
+	accounts   *accounts // those of the vCenter at hand
+}
+
+func newMarking(p *problems, spec *Spec) *marking {
+	m := &marking{
+		problems: p, categories: map[string]*TagCategory{},
+		region: spec.Categories.Region, zone: spec.Categories.Zone,
+	}
+	all := spec.AllCategories()
+	for i := range all {
+		m.categories[all[i].Name] = &all[i]
+		m.names = append(m.names, all[i].Name)
+	}
+	return m
+}
+
+// check checks an object of that vSphere type.
+func (m *marking) check(marks Marks, place Place, kind string, at *path) {
+	checkPlace(m.problems, at, place)
+	if place.Region != "" {
+		m.associable(m.region, kind, at.key("region"))
+	}
+	if place.Zone != "" {
+		m.associable(m.zone, kind, at.key("zone"))
+	}
+	m.tags(marks.Tags, place, kind, at)
+	m.accounts.check(marks.Permissions, at.key("permissions"))
+}
+
+// carried is a tag that the object has already, by the field that says so.
+type carried struct {
+	Tag
+	by *path
+}
+
+func (m *marking) tags(tags []Tag, place Place, kind string, at *path) {
+	if len(tags) == 0 {
+		return
+	}
+	// Few enough (maxTags) to compare each with each.
+	var all []carried
+	if place.Region != "" {
+		all = append(all, carried{Tag{m.region, place.Region}, at.key("region")})
+	}
+	if place.Zone != "" {
+		all = append(all, carried{Tag{m.zone, place.Zone}, at.key("zone")})
+	}
+	for i, tag := range few(m.problems, tags, maxTags, at.key("tags"), "an object") {
+		at := at.key("tags").item(i)
+		if m.tag(tag, kind, at) {
+			m.beside(tag, all, at)
+		}
+		all = append(all, carried{tag, at.key("name")})
+	}
+}
+
+// tag checks one tag by itself.
+func (m *marking) tag(tag Tag, kind string, at *path) bool {
+	checkName(m.problems, at.key("name"), tag.Name, freeName)
+	at = at.key("category")
+	checkName(m.problems, at, tag.Category, anyName)
+	if tag.Category == "" {
+		return false
+	}
+	if m.categories[tag.Category] == nil {
+		if !m.has((*path)(nil).key("spec").key("tagCategories")) {
+			m.field(at, m.nearest(tag.Category, m.names), "there is no tag category %s: list it in spec.tagCategories", shown(tag.Category))
+		}
+		return false
+	}
+	return m.associable(tag.Category, kind, at)
+}
+
+// associable reports a tag on an object that its category is not for.
+func (m *marking) associable(category, kind string, at *path) bool {
+	c := m.categories[category]
+	if c == nil || c.isFor(kind) {
+		return true
+	}
+	m.field(at, "", "tags of category %s are for objects of type %s, not %s", shown(category), listed(c.Types), kind)
+	return false
+}
+
+// beside checks a tag against those that the object has already.
+func (m *marking) beside(tag Tag, others []carried, at *path) {
+	for _, other := range others {
+		switch {
+		case other.Category != tag.Category:
+		case other.Name == tag.Name:
+			m.field(at.key("name"), "", "%s is on the object already, on line %s", shown(tag.Name), m.line(at, other.by))
+			return
+		case m.categories[tag.Category].Cardinality == CardinalitySingle:
+			m.field(at.key("name"), "", "category %s lets an object have one of its tags, and %s is on it already, on line %s",
+				shown(tag.Category), shown(other.Name), m.line(at, other.by))
+			return
+		}
+	}
+}
+
+// checkPolicies checks a vCenter's storage policies.
+func (m *marking) checkPolicies(policies []Policy, at *path) {
+	names := newScope(m.problems, "storage policy")
+	for i, policy := range policies {
+		at := at.item(i)
+		checkName(m.problems, at.key("name"), policy.Name, freeName)
+		if slices.Contains(builtInPolicies(), policy.Name) {
+			m.field(at.key("name"), "", "%s is there in every vCenter", shown(policy.Name))
+		}
+		names.add(policy.Name, at.key("name"))
+		checkHas(m.problems, at.key("tags"), len(policy.Tags), "tag")
+		var all []carried
+		for j, tag := range few(m.problems, policy.Tags, maxTags, at.key("tags"), "a storage policy") {
+			at := at.key("tags").item(j)
+			if m.tag(tag, typeDatastore, at) {
+				m.beside(tag, all, at)
+			}
+			all = append(all, carried{tag, at.key("name")})
+		}
+	}
+}
+
+// builtInPolicies are those that every vCenter has.
+func builtInPolicies() []string {
+	return []string{
+		"VM Encryption Policy", "vSAN Default Storage Policy", "VVol No Requirements Policy", "Host-local PMem Default Storage Policy",
+	}
+}

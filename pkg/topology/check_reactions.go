@@ -1,0 +1,27 @@
+package topology
+
+// checkReactions checks what a vCenter does by itself, and that it does what it is told the details of.
+func checkReactions(p *problems, vcenter *VCenter, at *path) {
+	at = at.key("reactions")
+	r := vcenter.Reactions
+	needsEnabled(p, r.HA.Enabled, r.HA != HA{}, at.key("ha"))
+	needsEnabled(p, r.DRS.Enabled, r.DRS != DRS{}, at.key("drs"))
+	needsEnabled(p, r.DHCP.Enabled, r.DHCP != DHCP{}, at.key("dhcp"))
+	largest := 0
+	for _, dc := range vcenter.Datacenters {
+		for _, cluster := range dc.Clusters {
+			largest = max(largest, len(cluster.Hosts))
+		}
+	}
+	if failures := int(r.HA.HostFailures); largest > 0 && failures >= largest {
+		p.field(at.key("ha").key("hostFailures"), "", "leaves no host of any compute cluster, the largest of which has %s: no VM could be powered on",
+			plural(largest, "host"))
+	}
+}
+
+// needsEnabled reports details of a reaction that is neither on nor, in so many words, off.
+func needsEnabled(p *problems, enabled Choice, told bool, at *path) {
+	if told && enabled == "" {
+		p.field(at, "", "has no effect without enabled: yes (or enabled: no, to keep it for later)")
+	}
+}

@@ -1,0 +1,204 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	slash "path"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// The most that one topology may be made of, beside the size that all its files share.
+const (
+	maxFiles   = 200
+	maxNesting = 10
+)
+
+// includes puts a topology together from its file and those that it includes: fragments of topologies, over which the
+// including file is laid (see merge). A file counts once, where it is included first.
+//
+// Names are relative to the file that they stand in, and never lead out of the folder of the topology itself, neither
+// by .. nor by a symbolic link: a topology may come from somebody else, messages quote what is in files, and a folder
+// that holds all of its topology can be moved.
+type includes struct {
+	*problems
+	folder *folder
+	room   int             // how many bytes there may still be
+	files  map[string]bool // by path below the folder
+	chain  []inclusion
+}
+
+// inclusion is the file that is being put together, and where the one around it includes it.
+type inclusion struct {
+	path string // below the folder
+	line int    // of the sources
+}
+
+// whole is the file's node, laid over the files that it includes.
+func (s *includes) whole(root *yaml.Node) *yaml.Node {
+	var lower *yaml.Node
+	for i, name := range s.names(root) {
+		if fragment := s.include(name, (*path)(nil).key("include").item(i)); fragment != nil {
+			lower = merge(lower, fragment, "")
+		}
+	}
+	return merge(lower, root, "")
+}
+
+// names takes the list of files out of the root of a file.
+func (s *includes) names(root *yaml.Node) []*yaml.Node {
+	at := (*path)(nil).key("include")
+	list := takeKey(s.problems, root, at)
+	if list == nil || isNull(list) {
+		return nil
+	}
+	before := len(s.list)
+	var texts []string
+	decode(s.problems, list, &texts, at)
+	if len(s.list) > before {
+		return nil
+	}
+	if s.folder == nil && len(texts) > 0 {
+		s.mark(list, at, "", "has no folder to be read from: this topology was not read from a file")
+		return nil
+	}
+	return list.Content
+}
+
+// include reads one file with what it includes, or reports why not.
+func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
+	from := s.chain[len(s.chain)-1].path
+	name := slash.Join(slash.Dir(from), node.Value)
+	refuse := func(hint, format string, args ...any) *yaml.Node {
+		s.mark(node, at, hint, "%s%s", fmt.Sprintf(format, args...), s.around())
+		return nil
+	}
+	switch {
+	case node.Value == "":
+		return refuse("", "must not be empty")
+	case strings.Contains(node.Value, "${"):
+		return refuse("", "must be the name of a file, not %s: files are included before parameters are known", shown(node.Value))
+	case slash.IsAbs(node.Value):
+		return refuse("", "must be relative to this file, not %s", shown(node.Value))
+	case !fs.ValidPath(name) || name == ".":
+		return refuse("", "must be a file in the topology's own folder or below it, which %s is not", shown(node.Value))
+	}
+	for i, outer := range s.chain {
+		if outer.path == name {
+			return refuse("", "makes a circle: %s", s.circle(i))
+		}
+	}
+	switch {
+	case s.files[name]:
+		return nil
+	case len(s.chain) > maxNesting:
+		return refuse("", "is nested more than %d deep", maxNesting)
+	case len(s.files) >= maxFiles:
+		return refuse("", "makes more than the %d files a topology may have", maxFiles)
+	}
+	s.files[name] = true
+	data, err := s.folder.read(name, s.room)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return refuse("", "makes the files larger than the %s a topology may have", megabytes(MaxSize))
+	case errors.Is(err, fs.ErrNotExist):
+		hint := s.nearest(slash.Base(name), s.folder.list(slash.Dir(name)))
+		if hint != "" {
+			hint = slash.Join(slash.Dir(node.Value), hint)
+		}
+		return refuse(hint, "there is no file %s", s.folder.name(name))
+	case err != nil:
+		return refuse("", "%s cannot be read: %v", s.folder.name(name), reason(err))
+	}
+	s.room -= len(data)
+	s.sources.open(s.folder.name(name), len(data))
+	return s.fragment(data, inclusion{name, node.Line})
+}
+
+// fragment parses an included file and puts it together in turn.
+func (s *includes) fragment(data []byte, this inclusion) *yaml.Node {
+	root := s.parse(data)
+	if root == nil {
+		return nil
+	}
+	if root.Kind != yaml.MappingNode {
+		s.mark(root, nil, "", "must be a mapping (key: value), not %s: a part of a topology begins with its keys, such as spec:", describe(root))
+		return nil
+	}
+	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
+		at := (*path)(nil).key(key)
+		if node := child(root, at); node != nil && !isNull(node) && node.Value != want {
+			s.mark(node, at, "", "must be %s, or left out, not %s", want, describe(node))
+		}
+	}
+	s.chain = append(s.chain, this)
+	defer func() { s.chain = s.chain[:len(s.chain)-1] }()
+	return s.whole(root)
+}
+
+// around tells how the file at hand came to be included, for its messages; nothing where it is the topology itself.
+func (s *includes) around() string {
+	var steps []string
+	for i := len(s.chain) - 1; i > 0; i-- {
+		file, line := s.sources.find(s.chain[i].line)
+		steps = append(steps, fmt.Sprintf("%s:%d", file.name, line))
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	return " (included from " + strings.Join(steps, ", from ") + ")"
+}
+
+// circle spells out the way from the file at a place of the chain to itself.
+func (s *includes) circle(from int) string {
+	var steps []string
+	for _, inclusion := range append(s.chain[from:len(s.chain):len(s.chain)], s.chain[from]) {
+		steps = append(steps, s.folder.name(inclusion.path))
+	}
+	return strings.Join(steps, " → ")
+}
+
+// takeKey removes a key from a mapping and returns its value, nil if there is none. Given twice, the first counts.
+func takeKey(p *problems, root *yaml.Node, at *path) *yaml.Node {
+	if root.Kind != yaml.MappingNode {
+		return nil
+	}
+	var found *yaml.Node
+	kept, line := root.Content[:0], 0
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		switch {
+		case key.Kind != yaml.ScalarNode || key.Value != at.name:
+			kept = append(kept, key, value)
+		case found == nil:
+			found, line = value, key.Line
+		default:
+			p.add(key.Line, key.Column, at.String(), "", "is given twice, first on line "+p.sources.describe(line, key.Line))
+		}
+	}
+	root.Content = kept
+	return found
+}
+
+// reason is an error without the operation and path that the message around it names.
+func reason(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+var errTooLarge = errors.New("too large")
+
+// readAll reads no more than room bytes.
+func readAll(r io.Reader, room int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(room)+1))
+	if err == nil && len(data) > room {
+		err = errTooLarge
+	}
+	return data, err
+}

@@ -1,0 +1,84 @@
+package topology
+
+import "gopkg.in/yaml.v3"
+
+// merge lays one file's node over that of the files it includes. Mappings merge key by key; lists whose items go by
+// name (see named) merge item by item, all others are the lower one's items and then the upper one's; of anything else
+// the upper one counts. What the upper file leaves empty it leaves as it is. Neither node is to be used afterwards.
+//
+// Nothing is reported here: keys given twice stay, for the decoder to find.
+func merge(lower, upper *yaml.Node, key string) *yaml.Node {
+	switch {
+	case lower == nil, lower.Kind != upper.Kind && !isNull(upper):
+		return upper
+	case isNull(upper):
+		return lower
+	case upper.Kind == yaml.MappingNode:
+		upper.Content = mergeKeys(lower.Content, upper.Content)
+	case upper.Kind == yaml.SequenceNode && named(key):
+		upper.Content = mergeNamed(lower.Content, upper.Content)
+	case upper.Kind == yaml.SequenceNode:
+		upper.Content = append(lower.Content, upper.Content...)
+	}
+	return upper
+}
+
+// named are the lists in which one name is one thing, so that two files can each say a part of it.
+func named(key string) bool {
+	switch key {
+	case "vcenters", "datacenters", "clusters", "parameters":
+		return true
+	}
+	return false
+}
+
+// mergeKeys merges the contents of two mappings: keys and values in turn.
+func mergeKeys(lower, upper []*yaml.Node) []*yaml.Node {
+	at := make(map[string]int, len(lower)/2)
+	for i := 0; i+1 < len(lower); i += 2 {
+		if _, twice := at[lower[i].Value]; !twice && lower[i].Kind == yaml.ScalarNode {
+			at[lower[i].Value] = i
+		}
+	}
+	merged := lower
+	for i := 0; i+1 < len(upper); i += 2 {
+		key, value := upper[i], upper[i+1]
+		if j, ok := at[key.Value]; ok && key.Kind == yaml.ScalarNode {
+			merged[j], merged[j+1] = key, merge(merged[j+1], value, key.Value)
+			delete(at, key.Value) // a second one in upper is for the decoder
+			continue
+		}
+		merged = append(merged, key, value)
+	}
+	return merged
+}
+
+// mergeNamed merges two lists of things with names. A name counts as it is written, parameters unreplaced.
+func mergeNamed(lower, upper []*yaml.Node) []*yaml.Node {
+	at := make(map[string]int, len(lower))
+	for i, item := range lower {
+		if name, ok := nameOf(item); ok {
+			if _, twice := at[name]; !twice {
+				at[name] = i
+			}
+		}
+	}
+	merged := lower
+	for _, item := range upper {
+		name, ok := nameOf(item)
+		if i, found := at[name]; ok && found {
+			merged[i] = merge(merged[i], item, "")
+			delete(at, name)
+			continue
+		}
+		merged = append(merged, item)
+	}
+	return merged
+}
+
+func nameOf(item *yaml.Node) (string, bool) {
+	if node := child(item, &path{name: "name"}); node != nil && node.Kind == yaml.ScalarNode && !isNull(node) {
+		return node.Value, true
+	}
+	return "", false
+}

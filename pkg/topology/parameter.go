@@ -1,0 +1,102 @@
+package topology
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Preamble is what a topology file says beside its [Topology]. None of it is left once it is loaded.
+type Preamble struct {
+	// Include lists files that are parts of this topology: relative to this file, in the topology's folder or below it.
+	// Mappings merge by key, vCenters, datacenters, clusters and parameters by name, other lists one after the other; where
+	// both say something, this file counts, and of its included files the later one.
+	Include []string `json:"include,omitempty"`
+	// Parameters are values that are chosen when the topology is loaded, used as ${name} in any value. $${ stands for ${.
+	Parameters []Parameter `json:"parameters,omitempty"`
+}
+
+// Parameter is a value that is chosen when the topology is loaded.
+type Parameter struct {
+	// Name begins with a letter, and goes on with letters, digits, hyphens and underscores.
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Type is what the value must be. Default: int or bool where the default is one, else string.
+	Type ParameterType `json:"type,omitempty"`
+	// Default is the value unless another one is set. A parameter without one must be set.
+	Default Scalar `json:"default,omitempty"`
+	// Allowed are the values to choose from. Default: any.
+	Allowed []Scalar `json:"allowed,omitempty"`
+}
+
+// Scalar is text, a number or a truth value, as it is written.
+type Scalar string
+
+// UnmarshalText takes any text.
+func (s *Scalar) UnmarshalText(text []byte) error {
+	*s = Scalar(text)
+	return nil
+}
+
+// ParameterType is what the values of a parameter are.
+type ParameterType string
+
+// The types of parameters. A bool is yes, no, true or false, and becomes yes or no, which are the words that a topology
+// has for it. A size is written as [Bytes] are.
+const (
+	StringParameter ParameterType = "string"
+	IntParameter    ParameterType = "int"
+	BoolParameter   ParameterType = "bool"
+	SizeParameter   ParameterType = "size"
+)
+
+func (ParameterType) choices() []string {
+	return []string{string(StringParameter), string(IntParameter), string(BoolParameter), string(SizeParameter)}
+}
+
+// read turns a value as it was given into the one that is used, or says what is wrong with it.
+func (t ParameterType) read(text string) (value, complaint string) {
+	switch t {
+	case IntParameter:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n > math.MaxInt32 || n < math.MinInt32 {
+			return "", "must be a whole number, not " + shown(text)
+		}
+		return strconv.FormatInt(n, 10), ""
+	case BoolParameter:
+		switch strings.ToLower(text) {
+		case "yes", "true":
+			return string(Yes), ""
+		case "no", "false":
+			return string(No), ""
+		}
+		return "", "must be yes or no, not " + shown(text)
+	case SizeParameter:
+		size, err := ParseBytes(text)
+		if err != nil {
+			return "", err.Error() + ", not " + shown(text)
+		}
+		return size.String(), ""
+	}
+	if len(text) > maxText {
+		return "", "must be at most " + strconv.Itoa(maxText) + " bytes long, not " + shown(text)
+	}
+	return text, ""
+}
+
+// tag is the YAML type of a value that consists of the parameter and nothing else.
+func (t ParameterType) tag() string {
+	if t == IntParameter {
+		return "!!int"
+	}
+	return "!!str"
+}
+
+// parameterName is the rule for names of parameters: what cannot be mistaken for anything else between ${ and }.
+func parameterName(name string) (complaint, hint string) {
+	letter := func(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
+	if letter(name[0]) && len(name) <= 63 && only(name, func(b byte) bool { return letter(b) || '0' <= b && b <= '9' || b == '-' || b == '_' }) {
+		return "", ""
+	}
+	return "must begin with a letter and have letters, digits, - and _ only, 63 at most, not " + shown(name), ""
+}

@@ -1,0 +1,78 @@
+package topology
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// releases are the vSphere releases that a vCenter can say it is, newest first, each from its first update on, with the
+// newest hardware version that its hosts know (Broadcom's article 315655).
+func releases() []release {
+	return []release{
+		{9, 0, 0, 22},
+		{8, 0, 2, 21}, {8, 0, 0, 20},
+		{7, 0, 2, 19}, {7, 0, 1, 18}, {7, 0, 0, 17},
+		{6, 7, 2, 15}, {6, 7, 0, 14},
+		{6, 5, 0, 13},
+	}
+}
+
+type release struct{ major, minor, update, hardware int }
+
+// newestHardware is the newest hardware version of a vCenter's release, or 0 where it is none.
+func newestHardware(version string) int {
+	var major, minor, update int
+	if n, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &update); n != 3 || err != nil ||
+		version != fmt.Sprintf("%d.%d.%d", major, minor, update) || update < 0 || update > 99 {
+		return 0
+	}
+	for _, r := range releases() {
+		if r.major == major && r.minor == minor && update >= r.update {
+			return r.hardware
+		}
+	}
+	return 0
+}
+
+// releaseVersion is a rule for the version of a vCenter.
+func releaseVersion(version string) (complaint, hint string) {
+	if newestHardware(version) > 0 {
+		return "", ""
+	}
+	if newestHardware(version+".0") > 0 {
+		hint = version + ".0"
+	}
+	return "must be a vSphere release from 6.5.0 to 9.0, such as 8.0.3, not " + shown(version), hint
+}
+
+func hardwareName(version int) string { return "vmx-" + strconv.Itoa(version) }
+
+// hardwareNumber reads "vmx-21", or returns 0. Workstation's own (6, 12, 16) and 5, which never was, are not ESXi's.
+func hardwareNumber(name string) int {
+	digits, ok := strings.CutPrefix(name, "vmx-")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || hardwareName(n) != name {
+		return 0
+	}
+	switch {
+	case n == 4, n >= 7 && n <= 11, n >= 13 && n <= 15, n >= 17 && n <= 22:
+		return n
+	}
+	return 0
+}
+
+// checkHardware checks a VM's hardware version against the vCenter's release.
+func checkHardware(p *problems, vcenter *VCenter, name string, at *path) {
+	newest := newestHardware(vcenter.Version)
+	if name == "" || newest == 0 {
+		return
+	}
+	number := hardwareNumber(name)
+	switch {
+	case number == 0:
+		p.field(at, "", "must be a hardware version of ESXi such as %s, not %s", hardwareName(newest), shown(name))
+	case number > newest:
+		p.field(at, hardwareName(newest), "is newer than vSphere %s, the vCenter's version, knows", vcenter.Version)
+	}
+}

@@ -1,0 +1,114 @@
+package topology
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// parameter is a parameter with its value settled.
+type parameter struct {
+	kind  ParameterType
+	value string
+}
+
+// parameters takes the parameters out of the topology and settles their values: what was set for them, or else their
+// defaults. Whatever is wrong is reported.
+func parameters(p *problems, settings []Setting) map[string]parameter {
+	at := (*path)(nil).key("parameters")
+	node, found := locate(p.root, at)
+	if !found {
+		node = p.root
+	}
+	var list []Parameter
+	before := len(p.list)
+	if found {
+		decode(p, node, &list, at)
+	}
+	if len(p.list) > before {
+		return nil
+	}
+	set, known := make(map[string]string, len(settings)), map[string]parameter{}
+	for _, setting := range settings {
+		set[setting.Name] = setting.Value
+	}
+	names := newScope(p, "parameter")
+	for i := range list {
+		at := at.item(i)
+		checkName(p, at.key("name"), list[i].Name, parameterName)
+		names.add(list[i].Name, at.key("name"))
+		text, given := set[list[i].Name]
+		known[list[i].Name] = settle(p, at, list[i], text, given)
+	}
+	for _, setting := range settings {
+		if _, ok := known[setting.Name]; !ok {
+			p.unknownSetting(node, at, setting.Name, list)
+		}
+	}
+	takeKey(p, p.root, at)
+	return known
+}
+
+// settle checks a parameter and returns it with its value: text if that was given, or else its default.
+func settle(p *problems, at *path, declared Parameter, text string, given bool) parameter {
+	def, has := locate(p.root, at.key("default"))
+	has = has && !isNull(def)
+	if declared.Type == "" {
+		declared.Type = StringParameter
+		if has {
+			declared.Type = inferred(def)
+		}
+	}
+	allowed := make([]string, 0, len(declared.Allowed))
+	for i, one := range declared.Allowed {
+		value, complaint := declared.Type.read(string(one))
+		if complaint != "" {
+			p.field(at.key("allowed").item(i), "", "%s", complaint)
+		}
+		allowed = append(allowed, value)
+	}
+	read := func(at *path, text, so string) parameter {
+		value, complaint := declared.Type.read(text)
+		if complaint == "" && len(allowed) > 0 && !slices.Contains(allowed, value) {
+			complaint = "must be one of " + listed(allowed) + ", not " + shown(value)
+		}
+		if complaint != "" {
+			p.field(at, "", "%s%s", so, complaint)
+		}
+		return parameter{declared.Type, value}
+	}
+	var settled parameter
+	if has {
+		settled = read(at.key("default"), string(declared.Default), "")
+	}
+	switch {
+	case given:
+		return read(at, text, "parameter "+shown(declared.Name)+", as it was set, ")
+	case !has && declared.Name != "":
+		p.field(at, "", "parameter %s has no default and was not set (--set %s=VALUE)", shown(declared.Name), cut(declared.Name))
+	}
+	return settled
+}
+
+// inferred is the type of a parameter whose default is its only word on that.
+func inferred(def *yaml.Node) ParameterType {
+	switch def.ShortTag() {
+	case "!!int":
+		return IntParameter
+	case "!!bool":
+		return BoolParameter
+	}
+	return StringParameter
+}
+
+func (p *problems) unknownSetting(node *yaml.Node, at *path, name string, list []Parameter) {
+	names := make([]string, len(list))
+	for i, one := range list {
+		names[i] = one.Name
+	}
+	message := "there is no parameter " + shown(name) + ", which was set"
+	if len(list) == 0 {
+		message += ": this topology has none"
+	}
+	p.add(max(node.Line, 1), max(node.Column, 1), at.String(), p.nearest(name, names), message)
+}
