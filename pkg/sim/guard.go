@@ -10,8 +10,6 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 )
 
 const (
@@ -60,18 +58,21 @@ func (s *service) authenticated(r *http.Request) bool {
 
 // hook is asked by vcsim before every SOAP call. It refuses the logins that vcsim does not check, and sends corrected
 // methods to where they are corrected.
-func hook(c *truth.Corrections) func(*simulator.Context, *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-	return func(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-		switch method.Name {
-		case "LoginByToken", "LoginExtensionByCertificate":
-			return nil, new(types.InvalidLogin)
-		}
-		if fault := c.Check(ctx, method); fault != nil {
-			return nil, fault
-		}
-		c.Redirect(ctx, method)
-		return nil, nil
+func (v *VCenter) hook(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	switch method.Name {
+	case "LoginByToken", "LoginExtensionByCertificate":
+		return nil, new(types.InvalidLogin)
 	}
+	if fault := v.truth.Check(ctx, method); fault != nil {
+		return nil, fault
+	}
+	if fault := v.hosts.Check(ctx, method); fault != nil {
+		return nil, fault
+	}
+	if !v.hosts.Redirect(ctx, method) && !v.guests.Redirect(ctx, method) {
+		v.truth.Redirect(ctx, method)
+	}
+	return nil, nil
 }
 
 // apiSession is the newer form of the REST session: the same sessions, without the envelope around the answer.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/vmware/govmomi/vim25"
 
@@ -15,8 +17,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/react"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -33,6 +37,8 @@ type VCenter struct {
 	collectors *property.Service
 	truth      *truth.Corrections
 	guests     *guest.Guests
+	hosts      *host.Hosts
+	reactions  *react.Reactions
 	gate       *gate.Gate
 	console    *console
 }
@@ -69,11 +75,21 @@ func (v *VCenter) correct(infos guests, opts Options) error {
 	if v.collectors, err = property.Install(v.service.ctx, property.Options{}); err != nil {
 		return err
 	}
-	v.truth = truth.Install(v.service.ctx, truth.Options{Stock: opts.Topology.Spec.Stock})
-	v.service.ctx.Map.Handler = hook(v.truth)
+	stock := opts.Topology.Spec.Stock
+	v.truth = truth.Install(v.service.ctx, truth.Options{Stock: stock})
+	timing := v.spec.Reactions.Guest
+	boot := cmp.Or(time.Duration(timing.Boot), opts.BootDelay)
 	v.guests = guest.Start(v.service.ctx, infos, guest.Options{
-		VCenter: v.spec.Name, BootDelay: opts.BootDelay, Events: opts.Events,
+		VCenter: v.spec.Name, Events: opts.Events, Stock: stock,
+		BootDelay: boot, AddressDelay: time.Duration(timing.Addresses), ShutdownDelay: time.Duration(timing.Shutdown),
 	})
+	v.hosts = host.Install(v.service.ctx, host.Options{
+		VCenter: v.spec.Name, Events: opts.Events, Stock: stock, Boot: boot, Causing: v.guests.CausingRef,
+	})
+	v.reactions = react.Start(v.service.ctx, react.Options{
+		VCenter: v.spec.Name, Events: opts.Events, Reactions: v.spec.Reactions, Hosts: v.hosts, Renew: v.guests.Renew,
+	})
+	v.service.ctx.Map.Handler = v.hook
 	return nil
 }
 
@@ -98,6 +114,10 @@ func (v *VCenter) close(ctx context.Context) error {
 	}
 	if v.console != nil {
 		v.console.close()
+	}
+	v.reactions.Close()
+	if v.hosts != nil {
+		v.hosts.Close()
 	}
 	if v.guests != nil {
 		v.guests.Close()

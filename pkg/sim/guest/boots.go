@@ -8,9 +8,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// boot is a guest that will be up at a certain time.
+// step is what a guest does next.
+type step int
+
+const (
+	stepTools     step = iota // its tools run
+	stepAddresses             // it has its name and addresses
+	stepShutdown              // it powers its VM off
+	stepStandby               // it suspends its VM
+)
+
+// boot is a guest that will be up, or down, at a certain time.
 type boot struct {
 	ref   vc.Ref
+	step  step
 	cycle uint64
 	cause uint64
 	due   time.Time

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -10,15 +11,24 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/redirect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
 // Options of [Start].
 type Options struct {
 	// VCenter is the name that events carry.
 	VCenter string
-	// BootDelay is the time from power-on to a guest that reports. Zero means at once.
+	// BootDelay is the time from power-on to tools that run. Zero means at once.
 	BootDelay time.Duration
+	// AddressDelay is the time from there to a guest that reports its name and addresses. Zero means at once: one update.
+	AddressDelay time.Duration
+	// ShutdownDelay is the time that a guest takes to shut down or suspend when asked. Zero means at once.
+	ShutdownDelay time.Duration
+	// Stock leaves what guests report to vcsim where it has stock.GuestInfo: guests of the builder are up from the start and
+	// stay so, whatever happens to their VMs.
+	Stock stock.Set
 	// Events receives what happens; nil means nobody wants to know.
 	Events *event.Log
 }
@@ -29,42 +39,57 @@ type Options struct {
 // power (boot time, cleared guest information) is written in the same breath, and no watcher ever sees a VM that is off
 // and still has an address. What comes later, the boot, is done by one goroutine.
 type Guests struct {
-	ref  vc.Ref
+	redirect.Receiver
+
 	base *simulator.Context
 	opts Options
 
-	mu     sync.Mutex
-	vms    map[vc.Ref]*machine
-	causes map[string]uint64 // by VM name
+	mu            sync.Mutex
+	vms           map[vc.Ref]*machine
+	names         map[vc.Ref]string
+	causes        map[vc.Ref]uint64
+	unregistering map[vc.Ref]bool
+	owners        map[netip.Addr]vc.Ref // of the addresses of guests, up or not
 
 	boots *boots
 }
 
 // machine is what is known of a VM. Its fields are guarded by the VM's lock; the map it is in has its own.
 type machine struct {
+	ref   vc.Ref
 	name  string
 	power types.VirtualMachinePowerState
 	boot  time.Time // when it was powered on; zero when it is off
 	host  vc.Ref
 	info  Info
-	up    bool
+	up    bool // its tools run
+	// unseen is a guest that came up while its host could not be seen.
+	unseen bool
 	// cycle grows with every change of power, so that a boot that was due is known to be stale.
 	cycle uint64
 }
 
 // Start takes over the guests of the VMs in the vCenter of base, which must not serve yet: those that are powered on
 // are up when it returns, without a boot. VMs that infos does not name have no guest until a client gives them one.
-// Close ends it.
+// [Guests.Redirect] must be asked for every call that reaches the vCenter. Close ends it.
 func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests {
 	g := &Guests{
-		ref:  vc.Ref{Type: "SandboxGuests", Value: "sandbox-guests"},
 		base: base,
 		opts: opts,
-		vms:  make(map[vc.Ref]*machine),
 
-		causes: make(map[string]uint64),
+		vms:           make(map[vc.Ref]*machine),
+		names:         make(map[vc.Ref]string),
+		causes:        make(map[vc.Ref]uint64),
+		unregistering: make(map[vc.Ref]bool),
+		owners:        make(map[netip.Addr]vc.Ref),
+	}
+	g.Self = vc.Ref{Type: "SandboxGuests", Value: "sandbox-guests"}
+	g.Methods = map[string][]string{"VirtualMachine": {"UnregisterVM"}}
+	if !g.stock() {
+		g.Methods["VirtualMachine"] = append(g.Methods["VirtualMachine"], "ShutdownGuest", "StandbyGuest")
 	}
 	g.boots = startBoots(g.boot)
+	base.Map.Put(g)
 	base.Map.AddHandler(g)
 	for _, e := range base.Map.All("VirtualMachine") {
 		vm := e.(*simulator.VirtualMachine)
@@ -76,7 +101,7 @@ func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests
 
 // adopt takes on a VM that the builder made.
 func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info) {
-	m := &machine{name: vm.Name, power: vm.Runtime.PowerState, info: info}
+	m := &machine{ref: vm.Self, name: vm.Name, power: vm.Runtime.PowerState, info: info}
 	if vm.Runtime.Host != nil {
 		m.host = *vm.Runtime.Host
 	}
@@ -84,22 +109,28 @@ func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info)
 		m.boot = *vm.Runtime.BootTime
 	}
 	g.mu.Lock()
-	g.vms[vm.Self] = m
+	g.vms[vm.Self], g.names[vm.Self] = m, vm.Name
 	g.mu.Unlock()
-	if m.power == types.VirtualMachinePowerStatePoweredOn && info.installed() {
-		m.up = true
+	g.know(m, info)
+	on := m.power == types.VirtualMachinePowerStatePoweredOn
+	switch {
+	case !info.installed() || vm.Config != nil && vm.Config.Template:
+	case on || g.stock():
+		m.up = on
 		ctx.Update(vm, info.up(ctx, vm))
+	default:
+		ctx.Update(vm, down())
 	}
 }
+
+// stock tells whether guests are left to vcsim.
+func (g *Guests) stock() bool { return g.opts.Stock.Has(stock.GuestInfo) }
 
 // Close stops booting guests and following the vCenter, and waits for the goroutine. Closing again is harmless.
 func (g *Guests) Close() {
 	g.base.Map.RemoveHandler(g)
 	g.boots.close()
 }
-
-// Reference implements simulator.RegisterObject.
-func (g *Guests) Reference() vc.Ref { return g.ref }
 
 // PutObject implements simulator.RegisterObject: a new VM is noted here and announced once it has its name.
 func (g *Guests) PutObject(_ *simulator.Context, obj mo.Reference) {
@@ -111,7 +142,7 @@ func (g *Guests) PutObject(_ *simulator.Context, obj mo.Reference) {
 	defer g.mu.Unlock()
 	// An object is put again when it moves between folders.
 	if g.vms[vm.Self] == nil {
-		g.vms[vm.Self] = &machine{power: types.VirtualMachinePowerStatePoweredOff}
+		g.vms[vm.Self] = &machine{ref: vm.Self, power: types.VirtualMachinePowerStatePoweredOff}
 	}
 }
 
@@ -121,13 +152,23 @@ func (g *Guests) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 		return
 	}
 	g.mu.Lock()
-	m := g.vms[ref]
-	delete(g.vms, ref)
+	m, kept := g.vms[ref], g.unregistering[ref]
 	g.mu.Unlock()
-	if m != nil {
-		g.boots.cancel(ref)
+	if m == nil {
+		return
+	}
+	g.boots.cancel(ref)
+	if kept {
+		g.log(m, event.Info, "vm.unregistered", 0, "removed from the inventory; its files stay")
+	} else {
 		g.log(m, event.Info, "vm.destroyed", 0, "destroyed")
 	}
+	g.know(m, Info{}) // its addresses are free
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.vms, ref)
+	delete(g.names, ref)
+	delete(g.causes, ref)
 }
 
 // UpdateObject implements simulator.RegisterObject: the VM's lock is held on behalf of ctx.
@@ -150,8 +191,10 @@ func (g *Guests) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes 
 			g.powered(ctx, m, vm)
 		case "runtime.bootTime":
 			g.reset(ctx, m, vm)
+		case "runtime.connectionState":
+			g.seen(m, vm)
 		case "guest.guestState":
-			if vm.Guest.GuestState == string(types.VirtualMachineGuestStateResetting) {
+			if !g.stock() && vm.Guest.GuestState == string(types.VirtualMachineGuestStateResetting) {
 				g.restart(ctx, m, vm, 0)
 			}
 		}
@@ -167,6 +210,9 @@ func (g *Guests) find(ref vc.Ref) *machine {
 func (g *Guests) renamed(m *machine, vm *mo.VirtualMachine) {
 	was := m.name
 	m.name = vm.Name
+	g.mu.Lock()
+	g.names[vm.Self] = vm.Name
+	g.mu.Unlock()
 	if was != "" {
 		return
 	}
@@ -193,39 +239,4 @@ func hostName(ctx *simulator.Context, ref vc.Ref) string {
 		return h.Name
 	}
 	return ref.Value
-}
-
-// Causing names the event that is the cause of what happens to the VM of that name until release is called. Of two at
-// once the later one counts.
-func (g *Guests) Causing(vm string, seq uint64) (release func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.causes[vm] = seq
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.causes[vm] == seq {
-			delete(g.causes, vm)
-		}
-	}
-}
-
-// log writes one event about the VM and returns its place in the log.
-func (g *Guests) log(m *machine, level event.Level, kind string, cause uint64, message string) uint64 {
-	if g.opts.Events == nil {
-		return 0
-	}
-	if cause == 0 {
-		g.mu.Lock()
-		cause = g.causes[m.name]
-		g.mu.Unlock()
-	}
-	return g.opts.Events.Append(event.Event{
-		Plane:   event.PlaneVSphere,
-		Level:   level,
-		Kind:    kind,
-		Object:  event.Object{Kind: "VM", VCenter: g.opts.VCenter, Name: m.name},
-		Message: message,
-		Cause:   cause,
-	})
 }

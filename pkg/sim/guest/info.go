@@ -18,10 +18,14 @@ type Info struct {
 	FullName string
 	// Addresses by lower-case MAC address.
 	Addresses map[string][]netip.Prefix
+	// NoTools is a guest without VMware Tools: it reports nothing, and nothing can be asked of it.
+	NoTools bool
+	// Static addresses are configured in the guest: a DHCP server does not change them.
+	Static bool
 }
 
 // installed tells whether there is a guest to report anything: a VM made by an API client has an empty disk.
-func (i Info) installed() bool { return i.HostName != "" || len(i.Addresses) > 0 }
+func (i Info) installed() bool { return !i.NoTools && (i.HostName != "" || len(i.Addresses) > 0) }
 
 // remember reads what the guest of vm reports now, over what is known of it: clients write guest properties themselves
 // (customization, extraConfig SET.guest.…) and expect to find them again after a power cycle.
@@ -30,7 +34,7 @@ func remember(known Info, vm *mo.VirtualMachine) Info {
 	if g == nil || (g.HostName == "" && g.IpAddress == "") {
 		return known
 	}
-	now := Info{HostName: g.HostName, FullName: g.GuestFullName, Addresses: map[string][]netip.Prefix{}}
+	now := Info{HostName: g.HostName, FullName: g.GuestFullName, Addresses: map[string][]netip.Prefix{}, Static: known.Static}
 	for _, nic := range g.Net {
 		if a := addresses(nic); len(a) > 0 {
 			now.Addresses[strings.ToLower(nic.MacAddress)] = a
@@ -104,10 +108,18 @@ func (i Info) up(ctx *simulator.Context, vm *mo.VirtualMachine) []types.Property
 	if len(nics) > 0 {
 		net = nics
 	}
-	return []types.PropertyChange{
+	return append([]types.PropertyChange{
 		vc.P("guest.hostName", i.HostName),
 		vc.P("guest.ipAddress", primary),
 		vc.P("guest.net", net),
+		vc.P("summary.guest.hostName", i.HostName),
+		vc.P("summary.guest.ipAddress", primary),
+	}, i.tools(vm)...)
+}
+
+// tools lists what is known of a guest as soon as its tools run.
+func (i Info) tools(vm *mo.VirtualMachine) []types.PropertyChange {
+	return []types.PropertyChange{
 		vc.P("guest.guestFullName", i.FullName),
 		vc.P("guest.guestId", vm.Config.GuestId),
 		vc.P("guest.guestState", string(types.VirtualMachineGuestStateRunning)),
@@ -117,8 +129,6 @@ func (i Info) up(ctx *simulator.Context, vm *mo.VirtualMachine) []types.Property
 		vc.P("guest.toolsVersionStatus2", string(types.VirtualMachineToolsVersionStatusGuestToolsUnmanaged)),
 		vc.P("guest.toolsVersion", toolsVersion),
 		vc.P("guest.toolsInstallType", toolsType),
-		vc.P("summary.guest.hostName", i.HostName),
-		vc.P("summary.guest.ipAddress", primary),
 		vc.P("summary.guest.guestFullName", i.FullName),
 		vc.P("summary.guest.guestId", vm.Config.GuestId),
 		vc.P("summary.guest.toolsStatus", types.VirtualMachineToolsStatusToolsOk),

@@ -66,6 +66,9 @@ func (g *Guests) restart(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 
 // setBoot writes the boot time where vSphere has it; vcsim writes it in one of the two places, and at every change.
 func (g *Guests) setBoot(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
+	if g.stock() {
+		return
+	}
 	var boot any
 	if !m.boot.IsZero() {
 		boot = m.boot
@@ -75,7 +78,11 @@ func (g *Guests) setBoot(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 
 // goDown clears what the guest reports, remembering it for the next boot, and returns the event's place in the log.
 func (g *Guests) goDown(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine, cause uint64) uint64 {
-	m.info = remember(m.info, vm)
+	if g.stock() {
+		return 0
+	}
+	m.unseen = false
+	g.know(m, remember(m.info, vm))
 	if !m.info.installed() && !m.up {
 		return 0
 	}
@@ -88,12 +95,45 @@ func (g *Guests) goDown(ctx *simulator.Context, m *machine, vm *mo.VirtualMachin
 }
 
 func (g *Guests) schedule(m *machine, ref vc.Ref, delay time.Duration, cause uint64) {
-	if m.info.installed() {
-		g.boots.add(boot{ref: ref, cycle: m.cycle, cause: cause, due: time.Now().Add(delay)})
+	if m.info.installed() && !g.stock() {
+		g.boots.add(boot{ref: ref, step: stepTools, cycle: m.cycle, cause: cause, due: time.Now().Add(delay)})
 	}
 }
 
-// boot brings up a guest whose time has come; it runs on the goroutine of boots.
+// know notes what a guest is, and whose its addresses are.
+func (g *Guests) know(m *machine, info Info) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, list := range m.info.Addresses {
+		for _, p := range list {
+			if g.owners[p.Addr()] == m.ref {
+				delete(g.owners, p.Addr())
+			}
+		}
+	}
+	m.info = info
+	for _, list := range info.Addresses {
+		for _, p := range list {
+			g.owners[p.Addr()] = m.ref
+		}
+	}
+}
+
+// seen brings up a guest whose time came while its host could not be seen.
+func (g *Guests) seen(m *machine, vm *mo.VirtualMachine) {
+	if m.unseen && visible(vm) && m.power == types.VirtualMachinePowerStatePoweredOn {
+		m.unseen = false
+		g.schedule(m, vm.Self, 0, 0)
+	}
+}
+
+// visible tells whether anybody could see what a guest does.
+func visible(vm *mo.VirtualMachine) bool {
+	s := vm.Runtime.ConnectionState
+	return s == "" || s == types.VirtualMachineConnectionStateConnected
+}
+
+// boot lets a guest do what it is time for; it runs on the goroutine of boots.
 func (g *Guests) boot(b boot) {
 	m := g.find(b.ref)
 	vm, ok := g.base.Map.Get(b.ref).(*simulator.VirtualMachine)
@@ -105,9 +145,33 @@ func (g *Guests) boot(b boot) {
 		if m.cycle != b.cycle || m.power != types.VirtualMachinePowerStatePoweredOn {
 			return
 		}
-		m.up = true
-		cause := b.cause
-		g.log(m, event.Info, "guest.up", cause, "guest "+m.info.HostName+" is up")
-		ctx.Update(vm, m.info.up(ctx, &vm.VirtualMachine))
+		if !visible(&vm.VirtualMachine) {
+			m.unseen = b.step == stepTools || b.step == stepAddresses
+			return
+		}
+		switch b.step {
+		case stepTools:
+			if g.opts.AddressDelay > 0 {
+				m.up = true
+				cause := g.log(m, event.Info, "guest.tools", b.cause, "VMware Tools run")
+				ctx.Update(vm, m.info.tools(&vm.VirtualMachine))
+				g.boots.add(boot{ref: b.ref, step: stepAddresses, cycle: m.cycle, cause: cause, due: time.Now().Add(g.opts.AddressDelay)})
+				return
+			}
+			g.goUp(ctx, m, vm, b.cause)
+		case stepAddresses:
+			g.goUp(ctx, m, vm, b.cause)
+		case stepShutdown:
+			vm.PowerOffVMTask(ctx, &types.PowerOffVM_Task{This: b.ref})
+		case stepStandby:
+			vm.SuspendVMTask(ctx, &types.SuspendVM_Task{This: b.ref})
+		}
 	})
+}
+
+// goUp lets the guest report all there is.
+func (g *Guests) goUp(ctx *simulator.Context, m *machine, vm *simulator.VirtualMachine, cause uint64) {
+	m.up = true
+	g.log(m, event.Info, "guest.up", cause, "guest "+m.info.HostName+" is up")
+	ctx.Update(vm, m.info.up(ctx, &vm.VirtualMachine))
 }

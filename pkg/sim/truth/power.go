@@ -37,24 +37,6 @@ func (c *Corrections) RebootGuest(ctx *simulator.Context, req *types.RebootGuest
 	return &methods.RebootGuestBody{Res: new(types.RebootGuestResponse)}
 }
 
-// ShutdownGuest asks the guest to power the VM off.
-func (c *Corrections) ShutdownGuest(ctx *simulator.Context, req *types.ShutdownGuest) soap.HasFault {
-	fault := askGuest(ctx, req.This, func(vm *simulator.VirtualMachine) { vm.ShutdownGuest(ctx, req) })
-	if fault != nil {
-		return &methods.ShutdownGuestBody{Fault_: fault}
-	}
-	return &methods.ShutdownGuestBody{Res: new(types.ShutdownGuestResponse)}
-}
-
-// StandbyGuest asks the guest to suspend the VM.
-func (c *Corrections) StandbyGuest(ctx *simulator.Context, req *types.StandbyGuest) soap.HasFault {
-	fault := askGuest(ctx, req.This, func(vm *simulator.VirtualMachine) { vm.StandbyGuest(ctx, req) })
-	if fault != nil {
-		return &methods.StandbyGuestBody{Fault_: fault}
-	}
-	return &methods.StandbyGuestBody{Res: new(types.StandbyGuestResponse)}
-}
-
 // RefreshDatastore has nothing to find out: capacity and free space are what the topology and later changes made them.
 func (c *Corrections) RefreshDatastore(*simulator.Context, *types.RefreshDatastore) soap.HasFault {
 	return &methods.RefreshDatastoreBody{Res: new(types.RefreshDatastoreResponse)}

@@ -46,7 +46,7 @@ func corrected(s stock.Set) map[string][]string {
 		}
 	}
 	add(stock.Relocate, "VirtualMachine", "RelocateVM_Task", "MigrateVM_Task")
-	add(stock.Power, "VirtualMachine", "ResetVM_Task", "RebootGuest", "ShutdownGuest", "StandbyGuest")
+	add(stock.Power, "VirtualMachine", "ResetVM_Task", "RebootGuest")
 	add(stock.Destroy, "VirtualMachine", "Destroy_Task")
 	for _, kind := range []string{
 		"Folder", "Datacenter", "ClusterComputeResource", "ComputeResource", "HostSystem", "ResourcePool", "VirtualApp",

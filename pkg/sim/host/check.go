@@ -1,0 +1,207 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
+)
+
+// needsHost tells of which calls on a VM its host has to know.
+func needsHost(method string) bool {
+	switch method {
+	case "PowerOnVM_Task", "PowerOffVM_Task", "SuspendVM_Task", "ResetVM_Task", "TerminateVM",
+		"ShutdownGuest", "RebootGuest", "StandbyGuest",
+		"ReconfigVM_Task", "UpgradeVM_Task", "CustomizeVM_Task", "Rename_Task", "Destroy_Task",
+		"RelocateVM_Task", "MigrateVM_Task", "CloneVM_Task", "InstantClone_Task",
+		"CreateSnapshot_Task", "CreateSnapshotEx_Task", "RevertToCurrentSnapshot_Task", "RemoveAllSnapshots_Task",
+		"AttachDisk_Task", "DetachDisk_Task", "PromoteDisks_Task", "MarkAsTemplate", "MarkAsVirtualMachine":
+		return true
+	}
+	return false
+}
+
+// Check tells why a call cannot be made in the state that hosts are in, nil when it can. Where the call makes a VM and
+// leaves it to the vCenter on which host, it fills in a host that can take it: vcsim would take any, and damage the
+// cluster's list of hosts. It belongs into the registry's call hook, before any redirection.
+func (h *Hosts) Check(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
+	if ctx.Session == nil || h.opts.Stock.Has(stock.Hosts) {
+		return nil
+	}
+	switch method.This.Type {
+	case "VirtualMachine":
+		if fault := h.checkVM(ctx, method); fault != nil {
+			return fault
+		}
+		switch req := method.Body.(type) {
+		case *types.CloneVM_Task:
+			return h.checkClone(ctx, req)
+		case *types.RelocateVM_Task:
+			return h.checkMove(ctx, req.This, req.Spec.Host)
+		case *types.MigrateVM_Task:
+			return h.checkMove(ctx, req.This, req.Host)
+		}
+	case "Folder", "ResourcePool", "VirtualApp":
+		switch req := method.Body.(type) {
+		case *types.CreateVM_Task:
+			return h.checkPlace(ctx, &req.Host, &req.Pool, homeOf(req.Config))
+		case *types.CreateChildVM_Task:
+			return h.checkPlace(ctx, &req.Host, &req.This, homeOf(req.Config))
+		case *types.RegisterVM_Task:
+			return h.checkPlace(ctx, &req.Host, req.Pool, req.Path)
+		}
+	}
+	return nil
+}
+
+// checkVM looks at the VM that is called and at its host.
+func (h *Hosts) checkVM(ctx *simulator.Context, method *simulator.Method) (fault types.BaseMethodFault) {
+	if !needsHost(method.Name) {
+		return nil
+	}
+	vm, ok := ctx.Map.Get(method.This).(*simulator.VirtualMachine)
+	if !ok {
+		return nil
+	}
+	ctx.WithLock(vm, func() {
+		if vm.Runtime.Host == nil {
+			return
+		}
+		if fault = h.of(*vm.Runtime.Host).fault(); fault != nil {
+			return
+		}
+		switch h.connection(ctx, vm) {
+		case types.VirtualMachineConnectionStateOrphaned, types.VirtualMachineConnectionStateInaccessible:
+			fault = new(types.InvalidState)
+		default:
+		}
+	})
+	return fault
+}
+
+// checkMove looks at the host that a VM is to move to; one that it is on already may do what it likes.
+func (h *Hosts) checkMove(ctx *simulator.Context, ref vc.Ref, host *vc.Ref) types.BaseMethodFault {
+	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
+	if host == nil || !ok {
+		return nil
+	}
+	var here bool
+	ctx.WithLock(vm, func() { here = vm.Runtime.Host != nil && *vm.Runtime.Host == *host })
+	if here {
+		return nil
+	}
+	return h.checkPlace(ctx, &host, nil, "")
+}
+
+// checkClone looks at where a clone is to be.
+func (h *Hosts) checkClone(ctx *simulator.Context, req *types.CloneVM_Task) types.BaseMethodFault {
+	to := &req.Spec.Location
+	vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine)
+	if !ok {
+		return nil
+	}
+	var pool, host *vc.Ref
+	path := ""
+	ctx.WithLock(vm, func() {
+		pool, host = vm.ResourcePool, vm.Runtime.Host
+		if vm.Config != nil {
+			path = vm.Config.Files.VmPathName
+		}
+	})
+	if to.Pool != nil {
+		pool = to.Pool
+	}
+	if to.Datastore != nil {
+		if ds, ok := ctx.Map.Get(*to.Datastore).(*simulator.Datastore); ok {
+			path = (&object.DatastorePath{Datastore: ds.Name}).String()
+		}
+	}
+	if to.Host == nil && host != nil && h.Usable(*host) && h.inPool(ctx, *host, pool) {
+		return nil // it stays where its original is
+	}
+	return h.checkPlace(ctx, &to.Host, pool, path)
+}
+
+// checkPlace checks the host that is asked for, or chooses one of the pool's that mounts the datastore of path.
+func (h *Hosts) checkPlace(ctx *simulator.Context, host **vc.Ref, pool *vc.Ref, path string) types.BaseMethodFault {
+	if *host != nil {
+		if _, ok := ctx.Map.Get(**host).(*simulator.HostSystem); !ok {
+			return &types.ManagedObjectNotFound{Obj: **host}
+		}
+		c := h.of(**host)
+		if fault := c.fault(); fault != nil {
+			return fault
+		}
+		if !c.usable() {
+			return new(types.InvalidState)
+		}
+		return nil
+	}
+	var where object.DatastorePath
+	if pool == nil || !where.FromString(path) {
+		return nil // vcsim says what is wrong with that
+	}
+	compute, ok := ownerOf(ctx, *pool)
+	if !ok {
+		return nil
+	}
+	chosen, err := h.choose(ctx, compute, nil, func(ref vc.Ref) bool { return mounts(ctx, ref, where.Datastore) })
+	if err == nil {
+		*host = &chosen.Self
+		return nil
+	}
+	if _, err := h.choose(ctx, compute, nil, nil); err != nil {
+		return &types.NoActiveHostInCluster{ComputeResource: compute}
+	}
+	return &types.InvalidDatastorePath{
+		InvalidDatastore: types.InvalidDatastore{Name: where.Datastore}, DatastorePath: path,
+	}
+}
+
+// mounts tells whether the host mounts a datastore of that name, and can read it.
+func mounts(ctx *simulator.Context, ref vc.Ref, name string) bool {
+	host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
+	if !ok {
+		return false
+	}
+	var datastores []vc.Ref
+	ctx.WithLock(host, func() { datastores = slices.Clone(host.Datastore) })
+	return slices.ContainsFunc(datastores, func(d vc.Ref) bool {
+		ds, ok := ctx.Map.Get(d).(*simulator.Datastore)
+		return ok && ds.Name == name && reaches(ctx, ds, ref)
+	})
+}
+
+func (h *Hosts) inPool(ctx *simulator.Context, host vc.Ref, pool *vc.Ref) bool {
+	if pool == nil {
+		return true
+	}
+	compute, ok := ownerOf(ctx, *pool)
+	if !ok {
+		return true
+	}
+	obj, ok := ctx.Map.Get(host).(*simulator.HostSystem)
+	return ok && obj.Parent != nil && *obj.Parent == compute
+}
+
+// ownerOf returns the compute resource of a pool or vApp.
+func ownerOf(ctx *simulator.Context, pool vc.Ref) (vc.Ref, bool) {
+	switch p := ctx.Map.Get(pool).(type) {
+	case *simulator.ResourcePool:
+		return p.Owner, true
+	case *simulator.VirtualApp:
+		return p.Owner, true
+	}
+	return vc.Ref{}, false
+}
+
+func homeOf(spec types.VirtualMachineConfigSpec) string {
+	if spec.Files == nil {
+		return ""
+	}
+	return spec.Files.VmPathName
+}

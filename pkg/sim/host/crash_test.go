@@ -1,0 +1,139 @@
+package host_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCrashAndRecover(t *testing.T) {
+	var causes []uint64
+	r := setup(t, host.Options{Causing: func(_ ref, seq uint64) func() { causes = append(causes, seq); return func() {} }})
+	_, vm := r.clustered()
+	h := r.hostOf(vm)
+	name := hostName(r, h)
+	n, boot := len(r.events()), *r.host(name).Runtime.BootTime
+
+	release := r.hosts.Causing(h.Reference(), 4711)
+	must(t, r.hosts.Crash(t.Context(), h.Reference()))
+	got := r.host(name)
+	if s := got.Runtime; s.ConnectionState != types.HostSystemConnectionStateNotResponding || s.PowerState != types.HostSystemPowerStateUnknown ||
+		got.OverallStatus != types.ManagedEntityStatusRed || got.Summary.OverallStatus != types.ManagedEntityStatusRed {
+		t.Errorf("crashed: %+v, %s", s, got.OverallStatus)
+	}
+	// The vCenter keeps the power state that it knew.
+	if m := r.vm(vm).Runtime; m.ConnectionState != types.VirtualMachineConnectionStateDisconnected || m.PowerState != types.VirtualMachinePowerStatePoweredOn {
+		t.Errorf("VM: %+v", m)
+	}
+	if c := r.cluster(); c.OverallStatus != types.ManagedEntityStatusYellow || c.Summary.GetComputeResourceSummary().NumEffectiveHosts != 2 {
+		t.Errorf("cluster: %s %+v", c.OverallStatus, c.Summary)
+	}
+	refused(t, new(types.HostNotReachable))(object.NewVirtualMachine(r.client, vm).PowerOff(t.Context()))
+	refused(t, new(types.InvalidState))(h.Reconnect(t.Context(), nil, nil))
+	if !r.hosts.Dead(h.Reference()) || r.hosts.Usable(h.Reference()) {
+		t.Error("a crashed host is not dead")
+	}
+	if err := r.hosts.Crash(t.Context(), h.Reference()); err == nil {
+		t.Error("it crashed twice")
+	}
+	if err := r.hosts.Isolate(t.Context(), h.Reference()); err == nil {
+		t.Error("a crashed host was isolated")
+	}
+	if got := r.history(n); got[len(got)-1] != "HostConnectionLostEvent" {
+		t.Errorf("events %v", got)
+	}
+
+	n = len(r.events())
+	must(t, r.hosts.Recover(t.Context(), h.Reference()))
+	release()
+	if got := r.host(name); got.Runtime.ConnectionState != types.HostSystemConnectionStateConnected || !got.Runtime.BootTime.After(boot) {
+		t.Errorf("recovered: %+v", got.Runtime)
+	}
+	if m := r.vm(vm).Runtime; m.ConnectionState != types.VirtualMachineConnectionStateConnected || m.PowerState != types.VirtualMachinePowerStatePoweredOff {
+		t.Errorf("VM: %+v", m)
+	}
+	if got := r.history(n); !slices.Contains(got, "VmPoweredOffEvent") || got[len(got)-1] != "HostConnectedEvent" {
+		t.Errorf("events %v", got)
+	}
+	if err := r.hosts.Recover(t.Context(), h.Reference()); err == nil {
+		t.Error("it recovered twice")
+	}
+	done(t)(object.NewVirtualMachine(r.client, vm).PowerOn(t.Context()))
+	if diff := cmp.Diff([]string{"host.crashed", "host.connected"}, r.kinds("Host", 0)); diff != "" {
+		t.Errorf("our events -want +got:\n%s", diff)
+	}
+	events, _ := r.log.Read(0, 0)
+	if !slices.Contains(r.kinds("VM", 0), "vm.died") || events[0].Cause != 4711 || events[1].Kind != "vm.disconnected" || events[1].Cause != events[0].Seq || len(causes) == 0 {
+		t.Errorf("causes: %+v, %v", events, causes)
+	}
+}
+
+// TestIsolation: the VMs of a host without a network run on.
+func TestIsolation(t *testing.T) {
+	r := setup(t, host.Options{})
+	_, vm := r.clustered()
+	h := r.hostOf(vm)
+	boot := *r.host(hostName(r, h)).Runtime.BootTime
+	must(t, r.hosts.Isolate(t.Context(), h.Reference()))
+	if r.host(hostName(r, h)).Runtime.ConnectionState != types.HostSystemConnectionStateNotResponding || r.hosts.Dead(h.Reference()) {
+		t.Error("isolated")
+	}
+	must(t, r.hosts.Recover(t.Context(), h.Reference()))
+	if m := r.vm(vm).Runtime; m.ConnectionState != types.VirtualMachineConnectionStateConnected || m.PowerState != types.VirtualMachinePowerStatePoweredOn {
+		t.Errorf("VM: %+v", m)
+	}
+	if !r.host(hostName(r, h)).Runtime.BootTime.Equal(boot) {
+		t.Error("it has booted")
+	}
+}
+
+// TestCrashOfADisconnectedHost goes unnoticed until somebody tries to connect it.
+func TestCrashOfADisconnectedHost(t *testing.T) {
+	r := setup(t, host.Options{})
+	_, vm := r.clustered()
+	h := r.hostOf(vm)
+	disconnect(r, h)
+	n := len(r.events())
+	must(t, r.hosts.Crash(t.Context(), h.Reference()))
+	if len(r.events()) != n || r.host(hostName(r, h)).Runtime.ConnectionState != types.HostSystemConnectionStateDisconnected {
+		t.Errorf("noticed: %v", r.history(n))
+	}
+	refused(t, new(types.NoHost))(h.Reconnect(t.Context(), nil, nil))
+	must(t, r.hosts.Recover(t.Context(), h.Reference()))
+	done(t)(h.Reconnect(t.Context(), nil, nil))
+	if m := r.vm(vm).Runtime; m.PowerState != types.VirtualMachinePowerStatePoweredOff {
+		t.Errorf("VM: %+v", m)
+	}
+}
+
+func TestOperatorErrors(t *testing.T) {
+	r := setup(t, host.Options{})
+	hosts, _ := r.clustered()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	nothing := ref{Type: "HostSystem", Value: "host-0"}
+	for name, err := range map[string]error{
+		"no host":      r.hosts.Crash(t.Context(), nothing),
+		"no VM":        r.hosts.Orphan(t.Context(), nothing),
+		"no datastore": r.hosts.LoseDatastore(t.Context(), nothing),
+		"too late":     r.hosts.Crash(ended, hosts[0].Reference()),
+		"all is well":  r.hosts.Recover(t.Context(), hosts[0].Reference()),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

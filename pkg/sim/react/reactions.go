@@ -1,0 +1,195 @@
+package react
+
+import (
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// What reactions take when the topology does not say.
+const (
+	DefaultDetect  = 15 * time.Second
+	DefaultRestart = 10 * time.Second
+	DefaultPeriod  = 5 * time.Minute
+	DefaultLease   = time.Hour
+)
+
+// Options of [Start].
+type Options struct {
+	// VCenter is the name that events carry.
+	VCenter string
+	// Reactions are the topology's; times that it leaves open are the defaults above.
+	Reactions topology.Reactions
+	// Hosts are the vCenter's. Required for HA and DRS.
+	Hosts *host.Hosts
+	// Renew gives the guest of a VM other addresses, if it can (guest.Guests has it). Required for DHCP.
+	Renew func(vm types.ManagedObjectReference) bool
+	// Events receives what happens; nil means nobody wants to know.
+	Events *event.Log
+}
+
+// Reactions are the reactions of one vCenter. Make them with [Start].
+type Reactions struct {
+	base *simulator.Context
+	opts Options
+	loop *loop
+	ha   *ha   // nil: off
+	drs  *drs  // nil: off
+	dhcp *dhcp // nil: off
+}
+
+// Start lets the vCenter of base, which must not serve yet, react as the topology says, and returns nil when there is
+// nothing to react to; a nil Reactions may be closed. Clusters show what is switched on or off in their configuration, and
+// clients may change that later. Close ends it.
+func Start(base *simulator.Context, opts Options) *Reactions {
+	r := &Reactions{base: base, opts: opts}
+	on := opts.Reactions
+	r.configure()
+	if on.HA.Enabled != topology.Yes && on.DRS.Enabled != topology.Yes && on.DHCP.Enabled != topology.Yes {
+		return nil
+	}
+	r.loop = startLoop()
+	if on.HA.Enabled == topology.Yes {
+		r.ha = newHA(r)
+	}
+	if on.DRS.Enabled == topology.Yes {
+		r.drs = newDRS(r)
+	}
+	if on.DHCP.Enabled == topology.Yes {
+		r.dhcp = newDHCP(r)
+	}
+	base.Map.AddHandler(r)
+	return r
+}
+
+// Close stops reacting, and waits for what is under way. Closing again is harmless.
+func (r *Reactions) Close() {
+	if r == nil {
+		return
+	}
+	r.base.Map.RemoveHandler(r)
+	r.loop.close()
+}
+
+// Reference implements simulator.RegisterObject.
+func (r *Reactions) Reference() vc.Ref {
+	return vc.Ref{Type: "SandboxReactions", Value: "sandbox-reactions"}
+}
+
+// PutObject implements simulator.RegisterObject.
+func (r *Reactions) PutObject(*simulator.Context, mo.Reference) {}
+
+// RemoveObject implements simulator.RegisterObject.
+func (r *Reactions) RemoveObject(_ *simulator.Context, ref vc.Ref) {
+	if ref.Type != "VirtualMachine" {
+		return
+	}
+	if r.ha != nil {
+		r.loop.soon(r.ha.retry) // there is room now
+	}
+	if r.dhcp != nil {
+		r.loop.soon(func() { r.dhcp.forget(ref) })
+	}
+}
+
+// UpdateObject implements simulator.RegisterObject: it is called with the object locked, and only takes notes.
+func (r *Reactions) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	switch o := obj.(type) {
+	case *mo.HostSystem:
+		r.hostChanged(o, changes)
+	case *mo.VirtualMachine:
+		r.vmChanged(o, changes)
+	case *mo.Datastore:
+		for _, c := range changes {
+			if c.Name == "summary.accessible" && r.ha != nil {
+				r.loop.soon(r.ha.retry)
+			}
+		}
+	}
+}
+
+func (r *Reactions) hostChanged(h *mo.HostSystem, changes []types.PropertyChange) {
+	if r.ha == nil {
+		return
+	}
+	for _, c := range changes {
+		switch c.Name {
+		case "runtime.connectionState":
+			if h.Runtime.ConnectionState == types.HostSystemConnectionStateConnected {
+				r.loop.soon(r.ha.retry)
+			}
+		case "runtime.inMaintenanceMode":
+			r.loop.soon(r.ha.retry)
+		}
+	}
+}
+
+func (r *Reactions) vmChanged(vm *mo.VirtualMachine, changes []types.PropertyChange) {
+	ref := vm.Self
+	for _, c := range changes {
+		switch c.Name {
+		case "runtime.powerState":
+			if r.ha != nil && vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
+				r.loop.soon(r.ha.retry)
+			}
+		case "guest.ipAddress":
+			if r.dhcp != nil {
+				r.dhcp.addressed(ref, vm.Guest != nil && vm.Guest.IpAddress != "")
+			}
+		}
+	}
+}
+
+// configure shows in the configuration of clusters what the topology says of HA and DRS. Where it says nothing, vcsim's
+// choice stays: DRS is on, as far as evacuation is concerned.
+func (r *Reactions) configure() {
+	ha, drs := r.opts.Reactions.HA, r.opts.Reactions.DRS
+	for _, e := range r.base.Map.All("ClusterComputeResource") {
+		cluster := e.(*simulator.ClusterComputeResource)
+		vc.Fresh(r.base).WithLock(cluster, func() {
+			config, ok := cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
+			if !ok {
+				return
+			}
+			if ha.Enabled != "" {
+				config.DasConfig.Enabled = types.NewBool(ha.Enabled == topology.Yes)
+				config.DasConfig.AdmissionControlEnabled = types.NewBool(ha.HostFailures > 0)
+				config.DasConfig.HostMonitoring = string(types.ClusterDasConfigInfoServiceStateEnabled)
+				config.DasConfig.FailoverLevel = ha.HostFailures
+				if ha.HostFailures > 0 {
+					config.DasConfig.AdmissionControlPolicy = &types.ClusterFailoverLevelAdmissionControlPolicy{FailoverLevel: ha.HostFailures}
+				}
+			}
+			if drs.Enabled != "" {
+				config.DrsConfig.Enabled = types.NewBool(drs.Enabled == topology.Yes)
+				config.DrsConfig.DefaultVmBehavior = types.DrsBehaviorFullyAutomated
+			}
+		})
+	}
+}
+
+// orElse is the topology's time, or the default.
+func orElse(d topology.Duration, other time.Duration) time.Duration {
+	if d > 0 {
+		return time.Duration(d)
+	}
+	return other
+}
+
+// log writes one event of our own and returns its place in the log.
+func (r *Reactions) log(obj event.Object, level event.Level, kind string, cause uint64, message string) uint64 {
+	if r.opts.Events == nil {
+		return 0
+	}
+	obj.VCenter = r.opts.VCenter
+	return r.opts.Events.Append(event.Event{
+		Plane: event.PlaneVSphere, Level: level, Kind: kind, Object: obj, Message: message, Cause: cause,
+	})
+}
