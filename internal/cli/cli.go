@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/instances"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 )
@@ -42,7 +43,7 @@ func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
 		Streams: streams, Sandboxes: instances.Instances{RootFunc: instance.Root}, Getenv: os.Getenv, Now: time.Now,
 		Self: self, Release: release,
 	}
-	return root.Execute(ctx, newRoot(d), args, streams)
+	return root.Execute(ctx, newRoot(d), vcenter.Args(args), streams)
 }
 
 // newRoot returns the root command with every command of the program.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -19,24 +20,30 @@ type step struct {
 	stop  func(context.Context) error
 	// patient: the start knows itself when to give up.
 	patient bool
+	// kubernetes: it is left out of a sandbox that has vCenters only.
+	kubernetes bool
 }
 
 // steps is the order of things. The control plane comes first because it takes longest and needs nothing of vSphere;
 // vCenters are built while it starts.
 func (s *Sandbox) steps() []step {
-	return []step{
+	all := []step{
 		{name: "event log", start: s.openEventFile, stop: s.closeEventFile},
 		{name: "control API", start: s.serveAPI, stop: s.closeAPI},
-		{name: "control plane", start: s.startControlPlane, stop: s.stopControlPlane},
+		{name: "control plane", start: s.startControlPlane, stop: s.stopControlPlane, kubernetes: true},
 		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
 		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
-		{name: "API server", start: s.waitControlPlane},
-		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes},
-		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig},
-		{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM},
-		{name: "nodes", start: s.startNodes, stop: s.stopNodes},
-		{name: "initialization", start: s.waitInitialized, patient: true},
+		{name: "API server", start: s.waitControlPlane, kubernetes: true},
+		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes, kubernetes: true},
+		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig, kubernetes: true},
+		{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM, kubernetes: true},
+		{name: "nodes", start: s.startNodes, stop: s.stopNodes, kubernetes: true},
+		{name: "initialization", start: s.waitInitialized, patient: true, kubernetes: true},
 	}
+	if s.opts.VCentersOnly {
+		all = slices.DeleteFunc(all, func(st step) bool { return st.kubernetes })
+	}
+	return all
 }
 
 // boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].

@@ -46,8 +46,8 @@ func (s *Sandbox) vcenterRows() []api.VCenter {
 	return rows
 }
 
-// access tells how to log in to each vCenter.
-func (s *Sandbox) access() (any, error) {
+// Access tells how to log in to each vCenter.
+func (s *Sandbox) Access() ([]api.Access, error) {
 	if err := s.built(); err != nil {
 		return nil, err
 	}

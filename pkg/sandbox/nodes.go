@@ -58,6 +58,9 @@ type machine struct {
 
 func newNodes(s *Sandbox) *nodes {
 	n := &nodes{s: s, byUUID: map[string]topology.Role{}, byPath: map[[2]string]topology.Role{}, vms: map[vmKey]*machine{}, bound: map[string]bound{}}
+	if s.opts.VCentersOnly {
+		return n
+	}
 	for _, r := range s.opts.Topology.Nodes() {
 		n.byUUID[strings.ToLower(r.VM.UUID)] = r.VM.Role
 		n.byPath[[2]string{r.VCenter.Name, r.InventoryPath()}] = r.VM.Role

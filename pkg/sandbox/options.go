@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
@@ -9,13 +10,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Options say what sandbox to run. All but Port, Audit, Command and Progress are mandatory.
+// Options say what sandbox to run. What is not called optional, and is neither a switch nor Port,
+// Command or Progress, is mandatory.
 type Options struct {
 	Name     string
 	Topology *topology.Topology
 	Speed    pace.Speed
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir *instance.Dir
+	// VCentersOnly leaves Kubernetes out: no cluster, no kubelets, no cloud controller manager.
+	VCentersOnly bool
+	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
+	Addresses []string
+	// Login is the administrator of every vCenter, as sim.Options has it. Optional.
+	Login *url.Userinfo
 	// Port of the API server; 0 takes a free one.
 	Port int
 	// Audit keeps the API server's audit log: who asked for what, without bodies.

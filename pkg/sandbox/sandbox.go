@@ -125,6 +125,9 @@ func (s *Sandbox) detail(text string) {
 // Nodes lists what became of the nodes.
 func (s *Sandbox) Nodes() []api.Node { return s.world.Nodes() }
 
+// Datacenters are those of all vCenters.
+func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() }
+
 // Log is the sandbox's event log.
 func (s *Sandbox) Log() *event.Log { return s.log }
 

@@ -49,6 +49,8 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Events:    s.log,
 		Logger:    s.opts.Logger,
 		BootDelay: s.opts.Speed.Of(pace.GuestBoot),
+		Addresses: s.opts.Addresses,
+		Login:     s.opts.Login,
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"log/slog"
+	"net/url"
 	"os"
 	"time"
 
@@ -26,6 +27,8 @@ type Options struct {
 	// one. Empty means a loopback address of its own for each, all with the port [DefaultPort], and the next block of
 	// addresses where those are taken by another sandbox.
 	Addresses []string
+	// Login is the administrator of every vCenter. Default: an account for each, with a password of its own.
+	Login *url.Userinfo
 	// BootDelay is the time from a VM's power-on to a guest that reports. VMs that the topology has powered on are up
 	// from the start.
 	BootDelay time.Duration

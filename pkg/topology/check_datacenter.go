@@ -37,7 +37,7 @@ func checkDatacenter(p *problems, m *marking, s *site, hosts *scope) {
 
 // checkHost checks a host; what all replicas of a group share only with the first of them.
 func checkHost(p *problems, m *marking, host sitedHost, first bool) {
-	checkName(p, host.at.key("name"), host.Name, dnsName)
+	checkName(p, host.at.key("name"), host.Name, hostName)
 	m.check(host.Marks, host.Place, typeHost, host.at)
 	if !first {
 		return

@@ -27,6 +27,15 @@ func dnsName(name string) (complaint, hint string) {
 		shown(name), approved(isSubdomain, tamed(name, true))
 }
 
+// hostName is what an ESXi host may be called: a DNS name, in any case, and with the underscores that DNS has no use for
+// but that vcsim's own names have (DC0_C0_H0).
+func hostName(name string) (complaint, hint string) {
+	if isSubdomain(strings.ReplaceAll(strings.ToLower(name), "_", "x")) {
+		return "", ""
+	}
+	return dnsName(name)
+}
+
 // nodeName is a DNS name that a label can hold: the kubelet sets kubernetes.io/hostname to it.
 func nodeName(name string) (complaint, hint string) {
 	if complaint, hint := dnsName(name); complaint != "" {

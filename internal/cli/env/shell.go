@@ -52,3 +52,13 @@ func shellOf(name string) shell {
 	}
 	return all[0]
 }
+
+// Lines are the commands that set the variables in the shell of that name.
+func Lines(shell string, vars []Var) string {
+	sh := shellOf(shell)
+	var b strings.Builder
+	for _, v := range vars {
+		b.WriteString(sh.set(v.Name, v.Value) + "\n")
+	}
+	return b.String()
+}

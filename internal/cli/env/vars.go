@@ -33,7 +33,10 @@ func Vars(ctx context.Context, t *command.Target, vcenter string) (vars []Var, v
 	if err != nil {
 		return nil, nil, err
 	}
-	vars = append([]Var{{"KUBECONFIG", status.Kubeconfig}}, Govc(access[0], datacenters)...)
+	vars = Govc(access[0], datacenters)
+	if status.Kubeconfig != "" { // a sandbox may have vCenters only
+		vars = append([]Var{{"KUBECONFIG", status.Kubeconfig}}, vars...)
+	}
 	vcenters = []string{access[0].VCenter}
 	for _, v := range status.VCenters {
 		if v.Name != access[0].VCenter {

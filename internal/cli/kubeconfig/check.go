@@ -16,6 +16,11 @@ func Check(s api.Status) error {
 			return err
 		}
 	}
+	if s.Phase == api.Ready && s.Server == "" {
+		return &report.Error{
+			Code: "unavailable", Message: fmt.Sprintf("sandbox %q has vCenters only, no cluster", s.Name), Try: command.Program + " up",
+		}
+	}
 	return &report.Error{
 		Code: "unavailable", Message: fmt.Sprintf("sandbox %q has no kubeconfig yet", s.Name), Try: command.Program + " wait --for=ready",
 	}

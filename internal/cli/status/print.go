@@ -28,9 +28,13 @@ func print(w io.Writer, format string, now time.Time, s api.Status) error {
 	field("Age", "%s", output.Age(now, s.StartedAt))
 	field("Scenario", "%s", s.Scenario)
 	field("Speed", "%g", s.Speed)
-	field("Kubernetes", "%s at %s, context %s", s.KubernetesVersion, s.Server, s.Context)
-	field("Nodes", "%d wanted, %d registered, %d initialized, %d ready",
-		s.Nodes.Wanted, s.Nodes.Registered, s.Nodes.Initialized, s.Nodes.Ready)
+	if s.Server == "" && s.Phase == api.Ready {
+		field("Kubernetes", "none: vCenters only")
+	} else {
+		field("Kubernetes", "%s at %s, context %s", s.KubernetesVersion, s.Server, s.Context)
+		field("Nodes", "%d wanted, %d registered, %d initialized, %d ready",
+			s.Nodes.Wanted, s.Nodes.Registered, s.Nodes.Initialized, s.Nodes.Ready)
+	}
 	field("Directory", "%s", s.Dir)
 	if format == output.Wide {
 		field("Kubeconfig", "%s", s.Kubeconfig)

@@ -59,13 +59,17 @@ func boot(ctx context.Context, o *options) (err error) {
 	progress := newProgress(o.Streams.Err, o.Streams.ErrTTY())
 	defer progress.close()
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.topology.Count(), o.speed)
-	if len(o.topology.Nodes()) == 0 {
+	if o.alone == nil && len(o.topology.Nodes()) == 0 {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
-	s := sandbox.New(sandbox.Options{
+	opts := sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Logger: logger,
 		Progress: progress.show,
-	})
+	}
+	if o.alone != nil {
+		opts.VCentersOnly, opts.Addresses, opts.Login = true, o.alone.Addresses, o.alone.Login
+	}
+	s := sandbox.New(opts)
 	told := make(chan struct{})
 	unheard := context.AfterFunc(ctx, func() {
 		defer close(told)
@@ -126,7 +130,9 @@ func leave(o *options, dir *instance.Dir, err error) error {
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.
 func announce(o *options, s *sandbox.Sandbox) (err error) {
-	if o.format == output.JSON || o.format == output.YAML {
+	if o.alone != nil {
+		err = announceVCenters(o, s)
+	} else if o.format == output.JSON || o.format == output.YAML {
 		err = output.Object(o.Streams.Out, o.format, "Status", s.Status())
 	} else {
 		err = output.List(o.Streams.Out, output.Flags{}, tables.Nodes(o.Now()), s.Nodes())

@@ -24,15 +24,10 @@ func detach(ctx context.Context, o *options) error {
 		return err
 	}
 	defer r.Close()
-	args := []string{
-		"--name", o.name, "up", o.source, "--detached",
-		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit),
+	cmd := exec.Command(o.Self, o.again()...)
+	if o.alone != nil {
+		cmd.Env = append(os.Environ(), o.alone.Environ...)
 	}
-	args = append(args, o.set.Args()...)
-	if o.format != output.Plain {
-		args = append(args, "--output", o.format)
-	}
-	cmd := exec.Command(o.Self, args...)
 	cmd.Stdout, cmd.Stderr = o.Streams.Out, o.Streams.Err
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // neither Ctrl-C nor the end of this terminal is for it
@@ -66,6 +61,22 @@ func detach(ctx context.Context, o *options) error {
 		return fmt.Errorf("sandbox %q: %w", o.name, err)
 	}
 	return fmt.Errorf("sandbox %q: ended before it was ready", o.name)
+}
+
+// again are the arguments with which the program does in the foreground what it is to do in the background.
+func (o *options) again() []string {
+	if o.alone != nil {
+		return append([]string{"--name", o.name}, o.alone.Args...)
+	}
+	args := []string{
+		"--name", o.name, "up", o.source, "--detached",
+		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit),
+	}
+	args = append(args, o.set.Args()...)
+	if o.format != output.Plain {
+		args = append(args, "--output", o.format)
+	}
+	return args
 }
 
 func (o *options) nameFlag() string {

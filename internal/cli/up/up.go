@@ -36,6 +36,7 @@ type options struct {
 	retain   bool
 	audit    bool
 	format   string
+	alone    *VCenters // nil for a whole sandbox
 }
 
 // NewCmdUp returns the command; runF, when not nil, runs in its place.
@@ -87,9 +88,8 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 
 // complete checks what can be checked before anything is touched.
 func (o *options) complete() error {
-	o.name, _ = o.Name()
-	if err := instance.ValidateName(o.name); err != nil {
-		return report.UsageError("--name lab", "%v", err)
+	if err := o.completeName(); err != nil {
+		return err
 	}
 	if err := pace.Speed(o.speed).Validate(); err != nil {
 		return report.UsageError("", "--speed: %v", err)
@@ -105,10 +105,22 @@ func (o *options) complete() error {
 	return err
 }
 
+func (o *options) completeName() error {
+	o.name, _ = o.Name()
+	if err := instance.ValidateName(o.name); err != nil {
+		return report.UsageError("--name lab", "%v", err)
+	}
+	return nil
+}
+
 func run(ctx context.Context, o *options) error {
 	if o.dryRun {
 		return plan(o)
 	}
+	return start(ctx, o)
+}
+
+func start(ctx context.Context, o *options) error {
 	// "up 2>&1 | head" ends what is said, not the sandbox.
 	signal.Ignore(syscall.SIGPIPE)
 	if o.detach {
@@ -122,6 +134,13 @@ func next(o *options) string {
 	name := ""
 	if o.name != command.DefaultName {
 		name = " --name " + o.name
+	}
+	if o.alone != nil {
+		return fmt.Sprintf(`
+  eval "$(%[1]s%[2]s env)"
+  %[1]s%[2]s govc ls
+  %[1]s%[2]s events -f
+`, typed(os.Args[0]), name)
 	}
 	worker := "VM"
 	for _, n := range o.topology.Nodes() {

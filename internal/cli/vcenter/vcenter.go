@@ -1,4 +1,4 @@
-// Package vcenter is the commands that set what clients get of a vCenter.
+// Package vcenter is the commands that run vCenters alone and set what clients get of them.
 package vcenter
 
 import (
@@ -22,10 +22,10 @@ func NewCmdVCenter(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:     "vcenter",
 		Aliases: []string{"vc"},
-		Short:   "Take vCenters down, slow them down, hang them, bring them back",
-		Long: `Set what clients get of a vCenter.
+		Short:   "Run vCenters alone; take them down, slow them down, hang them, bring them back",
+		Long: `Run vCenters without Kubernetes, or set what clients get of a vCenter.
 
-It is the gate in front of it that changes: inventory, sessions and tags
+For the latter it is the gate in front of it that changes: inventory, sessions and tags
 survive. Clients are all of them: the CCM, govc, and the sandbox's own watch.`,
 		Example: `  vsphere-sandbox vcenter down eu
   vsphere-sandbox vcenter slow us --delay 500ms
@@ -41,12 +41,6 @@ type options struct {
 	vcenters []string
 	delay    time.Duration // of slow
 	format   string
-}
-
-// NewCmdUp returns the command; runF, when not nil, runs in its place.
-func NewCmdUp(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, _ := newCmd(d, "up", "up", "Let vCenters answer again", runF)
-	return cmd
 }
 
 // NewCmdDown returns the command; runF, when not nil, runs in its place.

@@ -1,138 +1,176 @@
 package gate
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"io"
 	"net/http"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
 )
 
 // Call is one request that reached the gate, as seen at its end.
 type Call struct {
-	// Method is the SOAP method (RetrievePropertiesEx), or verb, path and action of a REST call with identifiers left
-	// out ("POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach").
-	Method string
+	Transport Transport `json:"transport"`
+	// Method is the SOAP method (RetrievePropertiesEx), or verb, path and action of another call with identifiers left out
+	// ("POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach").
+	Method string `json:"method"`
 	// Client is the User-Agent.
-	Client string
-	Start  time.Time
+	Client string `json:"client,omitempty"`
+	// User and Session are those of the session that the call was made in, "" when it was made in none.
+	User    string `json:"user,omitempty"`
+	Session string `json:"-"` // whoever has it is logged in
+	// Object is the object that a SOAP method was called on (_this).
+	Object types.ManagedObjectReference `json:"object,omitzero"`
+	// Name is Object's name in the inventory; set by [Gate.Recent] only.
+	Name  string    `json:"name,omitempty"`
+	Start time.Time `json:"start"`
 	// Duration includes what the gate added to it.
-	Duration time.Duration
+	Duration time.Duration `json:"duration"`
+	// In and Out are the sizes of the bodies, in bytes.
+	In  int64 `json:"in"`
+	Out int64 `json:"out"`
 	// Status is the HTTP status; 0 when the call was cut before it had an answer.
-	Status int
+	Status int `json:"status"`
+	// Fault is the type of the SOAP fault that was the answer, or of the REST error.
+	Fault string `json:"fault,omitempty"`
+	// Rules names the rules that the call was hit by; rules without a name are left out, but see Hit.
+	Rules []string `json:"rules,omitempty"`
+	// Hit tells whether a rule, or a mode, happened to the call.
+	Hit bool `json:"hit,omitempty"`
 }
 
 // Failed tells whether the client got no answer, a SOAP fault or an error status.
 func (c Call) Failed() bool { return c.Status == 0 || c.Status >= 400 }
 
 const (
-	// maxBody bounds a SOAP or JSON request in memory; file uploads stream through.
-	maxBody = 64 << 20
+	// maxName bounds what is kept of a method's name.
+	maxName = 256
 	// maxClient bounds what is kept of a User-Agent.
 	maxClient = 128
 )
 
-// errCut ends a call whose client is gone or whose gate went down.
-var errCut = errors.New("call cut")
+// call is a request on its way through the gate.
+type call struct {
+	Call
+	gate   *Gate
+	r      *http.Request
+	answer *answer
+	body   []byte // of SOAP and JSON requests
+	space  string // namespace of the SOAP method
+	tried  []*entry
+	refs   []types.ManagedObjectReference // what it is about; see about
+	read   bool                           // refs are there
+}
 
+// handle serves one request.
 func (g *Gate) handle(w http.ResponseWriter, r *http.Request) {
 	if !g.enter() {
 		panic(http.ErrAbortHandler)
 	}
 	defer g.leave()
 
-	call := Call{Start: time.Now(), Client: client(r)}
-	answer := &answer{ResponseWriter: w, hold: func() error { return g.hold(r.Context()) }}
-	defer func() {
-		call.Duration = time.Since(call.Start)
-		call.Status = answer.status
-		g.stats.add(call)
-		if g.opts.OnCall != nil {
-			g.opts.OnCall(call)
-		}
-	}()
+	c := &call{gate: g, r: r}
+	c.Start, c.Client = time.Now(), client(r)
+	c.answer = &answer{ResponseWriter: w, call: c, limit: -1}
+	defer c.end()
 
 	// The body is read before anything else: it names the method, and net/http only notices that a client is gone once
 	// the request has been read.
-	soap, err := read(w, r)
-	if call.Method = soap; soap == "" {
-		call.Method = restMethod(r)
+	err := c.receive(w)
+	if g.opts.Identify != nil {
+		c.Session, c.User = g.opts.Identify(r)
 	}
 	if err != nil {
-		status := http.StatusBadRequest
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			status = http.StatusRequestEntityTooLarge
-		}
-		http.Error(answer, err.Error(), status)
-		return
+		http.Error(c.answer, err.Error(), bodyStatus(err))
+	} else if len(g.table.Load().entries) == 0 || c.pass() {
+		c.serve()
 	}
-	if g.delay(r.Context()) != nil {
+	if c.answer.finish(); c.answer.cut {
 		// Without this net/http would answer 200 with no body to a client that is still there.
 		panic(http.ErrAbortHandler)
 	}
-	g.next.ServeHTTP(answer, r)
-	if answer.cut || (answer.status == 0 && answer.hold() != nil) {
-		panic(http.ErrAbortHandler)
-	}
-	if answer.status == 0 {
-		answer.status = http.StatusOK
-	}
 }
 
-// delay holds a call back before the simulator sees it: for the delay when Slow, until the mode changes when Hung. A
-// change of mode during the delay ends it.
-func (g *Gate) delay(ctx context.Context) error {
-	mode, changed := g.current()
-	if mode.State == Slow {
-		t := time.NewTimer(mode.Delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-changed:
-		case <-ctx.Done():
-			return errCut
+// serve gives the call to the simulator. What panics there is a fault to the client, as an internal error of a vCenter
+// is, and the end of nothing else.
+func (c *call) serve() {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		c.gate.opts.Logger.Error("panic in the simulator", "method", c.Method, "client", c.Client, "panic", p, "stack", string(debug.Stack()))
+		if c.answer.status != 0 {
+			panic(http.ErrAbortHandler)
+		}
+		c.internalError("the simulator panicked; its log has the details")
+	}()
+	c.gate.next.ServeHTTP(c.answer, c.r)
+}
+
+// end records the call.
+func (c *call) end() {
+	c.Duration = time.Since(c.Start)
+	a := c.answer
+	c.Status, c.Out = a.status, a.size
+	if c.Status >= 400 && c.Fault == "" {
+		switch c.Transport {
+		case SOAP:
+			c.Fault = faultType(a.peek)
+		case REST:
+			c.Fault = restErrorType(a.peek)
 		}
 	}
-	return g.hold(ctx)
+	c.gate.stats.add(c.Call)
+	c.gate.recent.add(c.Call)
+	if c.gate.opts.OnCall != nil {
+		c.gate.opts.OnCall(c.Call)
+	}
 }
 
-// hold waits while the gate is Hung. It fails when the client is gone or the gate is down.
-func (g *Gate) hold(ctx context.Context) error {
+// next returns the next rule that hits the call, nil when there is none. With late, only rules that happen to answers
+// are looked at.
+func (c *call) next(lateOnly bool) (e *entry, share float64) {
+	for _, e := range c.gate.table.Load().entries {
+		if lateOnly && !late(e.rule.Action) || slices.Contains(c.tried, e) || !e.matches(c) {
+			continue
+		}
+		c.tried = append(c.tried, e)
+		if hit, share := e.draw(); hit {
+			c.Hit = true
+			if e.rule.Name != "" {
+				c.Rules = append(c.Rules, e.rule.Name)
+			}
+			return e, share
+		}
+	}
+	return nil, 0
+}
+
+// pass runs the call by the rules. It returns whether the call goes on to the simulator; when it does not, it has been
+// answered.
+func (c *call) pass() bool {
 	for {
-		mode, changed := g.current()
-		switch mode.State {
-		case Down:
-			return errCut
-		case Hung:
-		default:
-			return nil
+		e, share := c.next(false)
+		if e == nil {
+			return true
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return errCut
+		switch c.act(e, share) {
+		case goOn:
+		case serve:
+			c.tried = append(c.tried, c.gate.table.Load().entries...) // it is decided
+			return true
+		case answered:
+			return false
+		case cut:
+			panic(http.ErrAbortHandler)
 		}
 	}
-}
-
-// read replaces the body of a SOAP or JSON request by one in memory and returns the SOAP method, if it is one.
-func read(w http.ResponseWriter, r *http.Request) (method string, err error) {
-	kind := r.Header.Get("Content-Type")
-	soap := strings.HasPrefix(kind, "text/xml") || strings.HasPrefix(kind, "application/soap+xml")
-	if !soap && !strings.HasPrefix(kind, "application/json") {
-		return "", nil
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		return "", err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	if soap {
-		method = soapMethod(body)
-	}
-	return method, nil
 }
 
 // client names who calls.
@@ -143,34 +181,3 @@ func client(r *http.Request) string {
 	}
 	return strings.ToValidUTF8(ua, "�")
 }
-
-// answer holds back the first byte of a response while the gate is hung, and remembers the status.
-type answer struct {
-	http.ResponseWriter
-	hold   func() error
-	status int
-	cut    bool
-}
-
-func (a *answer) WriteHeader(status int) {
-	if a.status != 0 || a.cut {
-		return
-	}
-	if a.hold() != nil {
-		a.cut = true
-		return
-	}
-	a.status = status
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *answer) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	if a.cut {
-		return 0, errCut
-	}
-	return a.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -18,7 +18,7 @@ func TestSOAPMethod(t *testing.T) {
 		{"nothing", ``, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := soapMethod([]byte(tc.body)); got != tc.want {
+			if got := readSOAP([]byte(tc.body)).method; got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -58,9 +58,9 @@ func TestStatsAreBounded(t *testing.T) {
 	}
 }
 
-func BenchmarkSOAPMethod(b *testing.B) {
+func BenchmarkReadSOAP(b *testing.B) {
 	body := []byte(`<?xml version="1.0"?><Envelope><Header><operationID>x</operationID></Header><Body><RetrievePropertiesEx xmlns="urn:vim25"><_this/></RetrievePropertiesEx></Body></Envelope>`)
 	for b.Loop() {
-		soapMethod(body)
+		readSOAP(body)
 	}
 }

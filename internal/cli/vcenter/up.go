@@ -1,0 +1,184 @@
+package vcenter
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// upOptions are those of "vcenter up", which brings up vCenters of its own, or lets those of a sandbox answer again.
+type upOptions struct {
+	*options
+	*command.Deps
+
+	file     string
+	set      source.Settings
+	shape    shape
+	listen   []string
+	username string
+	password string
+	env      string
+	detach   bool
+	detached bool
+	speed    float64
+
+	args []string // the command line, from "vcenter up" on
+}
+
+// NewCmdUp returns the command; runF, when not nil, runs in its place.
+func NewCmdUp(d *command.Deps, runF func(context.Context, *upOptions) error) *cobra.Command {
+	o := &upOptions{options: &options{streams: d.Streams, connect: d.Connect, mode: "up"}, Deps: d, shape: vcsim()}
+	cmd := &cobra.Command{
+		Use:   "up [VCENTER...]",
+		Short: "Run vCenters alone, or let a sandbox's vCenters answer again",
+		Long: `With -f, or with flags that say how many of what there is to be, run simulated
+vCenters without Kubernetes until Ctrl-C, and print the variables that point
+govc at them. It is a sandbox like any other: list, get, govc, env, events, vm
+and down work with it. The flags are those of vcsim, with two dashes or one, and
+so are the names that things get (DC0_C0_RP0_VM0).
+
+With names, let these vCenters of a running sandbox answer again.`,
+		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
+  vsphere-sandbox vcenter up -f topology.yaml --set hosts=8 --detach
+  vsphere-sandbox vcenter up --dc 2 --cluster 3 --vm 50 -l 127.0.0.1:8989
+  vsphere-sandbox vcenter up us eu`,
+		ValidArgsFunction: complete.VCenters(d),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.vcenters = args
+			if err := o.complete(cmd.Flags()); err != nil {
+				return err
+			}
+			if runF != nil {
+				return runF(cmd.Context(), o)
+			}
+			return runUp(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "", "`SCENARIO | FILE` with the topology to run")
+	o.set.Bind(cmd)
+	o.shape.bind(f)
+	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` (127.0.0.1:8989) of the first vCenter; repeat it for others (default: one of their own)")
+	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: one for each)")
+	f.StringVar(&o.password, "password", "", "the administrator's password (better in $"+passwordVariable+")")
+	f.StringVarP(&o.env, "env", "E", "", "`FILE` or pipe that gets the variables, in place of standard output (\"-\")")
+	f.BoolVarP(&o.detach, "detach", "d", false, "return once the vCenters answer, and leave them running")
+	f.BoolVar(&o.detached, "detached", false, "")
+	_ = f.MarkHidden("detached") // its only error is an unknown flag
+	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than in real time guests boot")
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
+	return cmd
+}
+
+// alone tells whether vCenters are to be run, not those of a sandbox to be let answer.
+func (o *upOptions) alone() bool { return o.file != "" || o.shape.given }
+
+func (o *upOptions) complete(f *pflag.FlagSet) error {
+	o.shape.given = false
+	f.Visit(func(one *pflag.Flag) { o.shape.given = o.shape.given || o.shape.has(one.Name) })
+	switch {
+	case o.alone() && len(o.vcenters) > 0:
+		return report.UsageError("vsphere-sandbox vcenter up -f "+o.vcenters[0], "names of vCenters and a topology exclude each other")
+	case o.file != "" && o.shape.given:
+		return report.UsageError("", "-f says what there is: --dc, --vm and the like do not go with it")
+	case !o.alone() && len(o.vcenters) == 0:
+		return report.UsageError("vsphere-sandbox vcenter up -f zones-us-eu", "needs the topology of vCenters to run (-f), or the names of vCenters of a sandbox")
+	case o.password != "" && o.username == "":
+		return report.UsageError("", "--password without --username")
+	}
+	if o.username != "" && o.password == "" {
+		if o.password = o.Getenv(passwordVariable); o.password == "" {
+			return report.UsageError("", "--username needs --password, or the password in $"+passwordVariable)
+		}
+	}
+	o.args = []string{"vcenter", "up", "--detached"}
+	f.Visit(func(one *pflag.Flag) {
+		switch v := one.Value.(type) {
+		case *source.Settings:
+			o.args = append(o.args, v.Args()...)
+		case pflag.SliceValue:
+			for _, s := range v.GetSlice() {
+				o.args = append(o.args, "--"+one.Name+"="+s)
+			}
+		default:
+			if one.Name != "detach" && one.Name != "password" && one.Name != "name" {
+				o.args = append(o.args, "--"+one.Name+"="+one.Value.String())
+			}
+		}
+	})
+	return nil
+}
+
+// passwordVariable holds the administrator's password where it is not to stand on a command line, which everybody on the
+// machine can read.
+const passwordVariable = "VSPHERE_SANDBOX_PASSWORD"
+
+func runUp(ctx context.Context, o *upOptions) error {
+	if !o.alone() {
+		return run(ctx, o.options)
+	}
+	t, err := o.topology()
+	if err != nil {
+		return err
+	}
+	v := up.VCenters{
+		Topology: t, Addresses: o.listen, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format,
+	}
+	if o.username != "" {
+		v.Login = url.UserPassword(o.username, o.password)
+		v.Environ = []string{passwordVariable + "=" + o.password}
+	}
+	if o.env != "" && o.env != "-" {
+		v.Env = &file{path: o.env}
+	}
+	return up.RunVCenters(ctx, o.Deps, v)
+}
+
+func (o *upOptions) topology() (*topology.Topology, error) {
+	if o.file != "" {
+		return source.Load("vcenter up -f", o.file, o.set)
+	}
+	t, err := topology.Load("flags", []byte(o.shape.topology()))
+	if err != nil {
+		return nil, report.UsageError("", "there cannot be as much of everything as the flags ask for\n%v", err)
+	}
+	return t, nil
+}
+
+// file is opened when it is written to: a pipe is not there for reading before its reader is.
+type file struct {
+	path string
+	f    *os.File
+}
+
+func (f *file) Write(p []byte) (n int, err error) {
+	if f.f == nil {
+		if f.f, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
+			return 0, err
+		}
+	}
+	return f.f.Write(p)
+}
+
+// Close implements io.Closer.
+func (f *file) Close() error {
+	if f.f == nil {
+		return nil
+	}
+	return f.f.Close()
+}
+
+var _ io.WriteCloser = (*file)(nil)

@@ -1,0 +1,128 @@
+package gate
+
+import "time"
+
+// Action is what happens to a call: one of [Outage], [Refuse], [BlackHole], [Hang], [Latency], [HTTPStatus], [Reset],
+// [Fault], [RESTError], [FailTask] and [DropSession].
+type Action interface {
+	// key is the name in files.
+	key() string
+}
+
+// Outage is a vCenter that is not there. A rule about all calls and with nothing left to chance stops listening and cuts
+// every connection, as the mode [Down] does; any other cuts the connections of the calls that it hits, which get no
+// answer. Answers under way are lost.
+type Outage struct{}
+
+// Refuse resets (RST). A rule about all calls resets new connections right after they are made, and leaves open ones
+// alone, as a full backlog or a firewall in front does; any other resets the connections of the calls that it hits.
+type Refuse struct{}
+
+// BlackHole swallows. The call never reaches the vCenter and is never answered; nor is anything that was under way. The
+// connection stays open and silent until the client gives up or the rule ends, and is reset then: what went into the hole
+// is lost. A rule about all calls does the same to new connections before TLS.
+type BlackHole struct{}
+
+// Hang holds calls back until the rule ends, and lets them go on then. It also holds back answers to calls that were
+// under way, long polls among them.
+type Hang struct{}
+
+// Latency holds a call back for Delay, give or take a draw of up to Jitter, and then lets it go on. The end of the rule
+// ends the delay.
+type Latency struct {
+	// Delay must be positive.
+	Delay time.Duration `json:"delay"`
+	// Jitter is no longer than Delay.
+	Jitter time.Duration `json:"jitter,omitempty"`
+}
+
+// HTTPStatus answers with an HTTP status and a plain text, as a reverse proxy in front of a vCenter does.
+type HTTPStatus struct {
+	// Code is 400 to 599.
+	Code int `json:"code"`
+	// Body defaults to the text of the status.
+	Body string `json:"body,omitempty"`
+}
+
+// Reset lets the vCenter do what it was asked for and resets the connection in the midst of the answer's body: the client
+// cannot know whether it was done.
+type Reset struct {
+	// Bytes of the body that are let through. Zero stands for 64. Shorter answers are reset at their end.
+	Bytes int `json:"bytes,omitempty"`
+}
+
+// Fault answers a SOAP call with a fault; calls of other transports do not match its rule.
+type Fault struct {
+	// Type of the fault: any of the vSphere API ("NotAuthenticated", "NoPermission", "CnsFault", "PbmFault").
+	Type string `json:"type"`
+	// Message is what clients print. Defaults to something that names the type.
+	Message string `json:"message,omitempty"`
+	// Fields of the fault, by their names in the API; references are {type: VirtualMachine, value: vm-1}, other nested
+	// objects of a polymorphic field name their type in _typeName.
+	Fields map[string]any `json:"fields,omitempty"`
+}
+
+// RESTError answers a REST call with an error in the form that clients of its path expect, /rest or /api; calls of other
+// transports do not match its rule.
+type RESTError struct {
+	// Type is an error of the Automation API ("UNAUTHENTICATED", "NOT_FOUND").
+	Type string `json:"type"`
+	// Message is what clients print. Defaults to something that names the type.
+	Message string `json:"message,omitempty"`
+	// Status is the HTTP status. Zero stands for the type's own.
+	Status int `json:"status,omitempty"`
+}
+
+// FailTask answers a call of a method that returns a Task with a Task that ends in an error; calls of other methods do
+// not match its rule. The vCenter does nothing else. Needs [Options].FailTask.
+type FailTask struct {
+	// After is how long the Task runs.
+	After time.Duration `json:"after,omitempty"`
+	// Fault is the Task's error.
+	Fault Fault `json:"fault"`
+}
+
+// DropSession ends the session of the call, which goes on and finds itself not authenticated. Calls without a session do
+// not match its rule. Needs [Options].Identify and [Options].DropSession.
+type DropSession struct{}
+
+func (Outage) key() string      { return "down" }
+func (Refuse) key() string      { return "refuse" }
+func (BlackHole) key() string   { return "blackHole" }
+func (Hang) key() string        { return "hang" }
+func (Latency) key() string     { return "latency" }
+func (HTTPStatus) key() string  { return "status" }
+func (Reset) key() string       { return "reset" }
+func (Fault) key() string       { return "fault" }
+func (RESTError) key() string   { return "restError" }
+func (FailTask) key() string    { return "failTask" }
+func (DropSession) key() string { return "dropSession" }
+
+// actions returns one value of each kind.
+func actions() []Action {
+	return []Action{
+		Outage{}, Refuse{}, BlackHole{}, Hang{}, Latency{}, HTTPStatus{}, Reset{}, Fault{}, RESTError{}, FailTask{}, DropSession{},
+	}
+}
+
+// transport is the only one that an action can happen to; "" is any.
+func transport(a Action) Transport {
+	switch a.(type) {
+	case Fault, FailTask:
+		return SOAP
+	case RESTError:
+		return REST
+	default:
+		return ""
+	}
+}
+
+// late tells whether an action also happens to answers of calls that were under way when its rule came into force.
+func late(a Action) bool {
+	switch a.(type) {
+	case Outage, BlackHole, Hang:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,101 @@
+package gate
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// wanted tells whether the gate is to listen; g.change is held.
+func (g *Gate) wanted() bool {
+	return !slices.ContainsFunc(g.inForce(), (*entry).outage)
+}
+
+// listenFor takes the address back if it will be listened on; g.change is held, and settle does the rest.
+func (g *Gate) listenFor(ctx context.Context) (err error) {
+	if g.closed || g.srv != nil || g.listener != nil || !g.wanted() {
+		return nil
+	}
+	g.listener, err = relisten(ctx, g.addr)
+	return err
+}
+
+// settle goes up or down as mode and rules have it; g.change is held.
+func (g *Gate) settle() {
+	up := g.wanted()
+	switch {
+	case up && g.srv == nil && g.listener != nil:
+		g.serve(g.listener)
+		g.listener = nil
+	case !up && g.listener != nil:
+		_ = g.listener.Close()
+		g.listener = nil
+	case !up && g.srv != nil:
+		g.cut()
+	}
+}
+
+// serve starts an accept loop on l; g.change is held, or g is not shared yet.
+func (g *Gate) serve(l net.Listener) {
+	g.srv = &http.Server{
+		Handler: http.HandlerFunc(g.handle),
+		// Bounds the handshake as well: a client that connects and says nothing does not stay for ever.
+		ReadHeaderTimeout: 30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          log.New(logWriter{g.opts.Logger}, "", 0),
+		ConnState:         g.connections.follow,
+		ConnContext:       withConn,
+	}
+	srv := g.srv
+	g.serving.Go(func() {
+		if err := srv.Serve(tls.NewListener(&door{Listener: l, gate: g}, g.opts.TLS)); !errors.Is(err, http.ErrServerClosed) {
+			g.opts.Logger.Error("gate stopped serving", "addr", g.addr, "error", err)
+		}
+	})
+}
+
+// cut closes listener and connections and waits for the accept loop; g.change is held.
+func (g *Gate) cut() {
+	_ = g.srv.Close() // the listener's close error; it is closed either way
+	g.serving.Wait()
+	g.connections.closeHoles()
+	g.holes.Wait()
+	g.srv = nil
+}
+
+// relisten takes the address back. Somebody else may have it for a moment (an outgoing connection with that local port,
+// a probe for free ports), so an address in use is tried again for up to two seconds.
+func relisten(ctx context.Context, addr string) (net.Listener, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+		if err == nil {
+			return l, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("gate %s: cannot listen again: %w", addr, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// logWriter turns net/http's lines into log records.
+type logWriter struct{ logger *slog.Logger }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	n := len(p)
+	for n > 0 && p[n-1] == '\n' {
+		n--
+	}
+	w.logger.Debug("gate server", "line", string(p[:n]))
+	return len(p), nil
+}

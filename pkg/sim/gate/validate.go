@@ -1,0 +1,162 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate/internal/known"
+)
+
+// problem is something wrong with a rule.
+type problem struct {
+	at   string // path of the field, as in "match.methods[0]"
+	what string
+}
+
+func (p problem) Error() string {
+	if p.at == "" {
+		return p.what
+	}
+	return p.at + ": " + p.what
+}
+
+// Validate returns all that is wrong with a rule, nil when it is well formed.
+func (r Rule) Validate() error {
+	var all []error
+	for _, p := range r.problems() {
+		all = append(all, fmt.Errorf("%s: %w", r.title(), p))
+	}
+	return errors.Join(all...)
+}
+
+// checker collects problems.
+type checker struct{ found []problem }
+
+func (c *checker) add(at, format string, args ...any) {
+	c.found = append(c.found, problem{at, fmt.Sprintf(format, args...)})
+}
+
+// name checks a name against those that there are.
+func (c *checker) name(at, what, name string, known []string) {
+	if name != "" && !slices.Contains(known, name) {
+		c.add(at, "unknown %s %q%s", what, name, hint(name, known))
+	}
+}
+
+// hint guesses what was meant.
+func hint(name string, known []string) string {
+	if guess := nearest.Of(name, known); guess != "" {
+		return fmt.Sprintf(": did you mean %s?", guess)
+	}
+	return ""
+}
+
+func (r Rule) problems() []problem {
+	var c checker
+	if r.Probability < 0 || r.Probability > 1 || r.Probability != r.Probability {
+		c.add("probability", "%v is not between 0 and 1", r.Probability)
+	}
+	if r.Skip < 0 {
+		c.add("skip", "%d is negative", r.Skip)
+	}
+	if r.Count < 0 {
+		c.add("count", "%d is negative", r.Count)
+	}
+	if r.Window.From < 0 {
+		c.add("window.from", "%s is negative", r.Window.From)
+	}
+	if w := r.Window; w.Until != 0 && w.Until <= max(w.From, 0) {
+		c.add("window.until", "%s is not after from, %s", w.Until, w.From)
+	}
+	c.match(r.Match)
+	if r.Action == nil {
+		c.add("action", "a rule needs one")
+	} else {
+		c.action(r.Action)
+		if t := transport(r.Action); t != "" && r.Match.Transport != "" && r.Match.Transport != t {
+			c.add("match.transport", "%s happens to %s only, not to %s", r.Action.key(), t, r.Match.Transport)
+		}
+	}
+	return c.found
+}
+
+func (c *checker) match(m Match) {
+	c.name("match.transport", "transport", string(m.Transport), []string{string(SOAP), string(REST), string(HTTP)})
+	for i, p := range m.Methods {
+		c.method(fmt.Sprintf("match.methods[%d]", i), p, m.Transport)
+	}
+	c.name("match.object.type", "type of managed object", m.Object.Type, known.Objects())
+	if strings.ContainsAny(m.Object.Ref, ":*? \t") {
+		c.add("match.object.ref", "%q is not the value of a reference, such as vm-42", m.Object.Ref)
+	}
+}
+
+func (c *checker) action(a Action) {
+	switch a := a.(type) {
+	case Latency:
+		if a.Delay <= 0 {
+			c.add("action.latency.delay", "%s is not positive", a.Delay)
+		}
+		if a.Jitter < 0 || a.Jitter > max(a.Delay, 0) {
+			c.add("action.latency.jitter", "%s is not between 0 and the delay, %s", a.Jitter, a.Delay)
+		}
+	case HTTPStatus:
+		if a.Code < 400 || a.Code > 599 {
+			c.add("action.status.code", "%d is not between 400 and 599", a.Code)
+		}
+	case Reset:
+		if a.Bytes < 0 {
+			c.add("action.reset.bytes", "%d is negative", a.Bytes)
+		}
+	case Fault:
+		c.fault("action.fault", a)
+	case RESTError:
+		if a.Type == "" {
+			c.add("action.restError.type", "is empty")
+		}
+		c.name("action.restError.type", "error", a.Type, restErrors())
+		if a.Status != 0 && (a.Status < 400 || a.Status > 599) {
+			c.add("action.restError.status", "%d is not between 400 and 599", a.Status)
+		}
+	case FailTask:
+		if a.After < 0 {
+			c.add("action.failTask.after", "%s is negative", a.After)
+		}
+		c.fault("action.failTask.fault", a.Fault)
+	}
+}
+
+func (c *checker) fault(at string, f Fault) {
+	_, kind, ok := faultName(f.Type)
+	switch {
+	case f.Type == "":
+		c.add(at+".type", "is empty")
+		return
+	case !ok:
+		var names []string
+		for _, full := range known.Faults() {
+			names = append(names, full[strings.IndexByte(full, ':')+1:])
+		}
+		c.add(at+".type", "unknown fault %q%s", f.Type, hint(f.Type, names))
+		return
+	}
+	fields, bad := fieldNames(kind), false
+	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {
+		if !slices.Contains(fields, name) {
+			c.add(at+".fields."+name, "%s has no such field%s", f.Type, hint(name, fields))
+			bad = true
+		}
+	}
+	if bad {
+		return
+	}
+	if fault, err := f.build(); err != nil {
+		c.add(at+".fields", "%v", err)
+	} else if _, err := faultBody(fault, f.Message); err != nil {
+		c.add(at+".fields", "%v", err)
+	}
+}

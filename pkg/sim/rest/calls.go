@@ -1,0 +1,201 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// maxBody is far more than the references of all objects of a vCenter.
+const maxBody = 16 << 20
+
+// call is one call of tagging, in either form of the API.
+type call struct {
+	user string
+	api  bool
+	id   string // from the path; empty without one
+	body []byte // JSON, empty or null if there is none
+}
+
+// route tells operations apart.
+type route struct {
+	service, method, action string
+	id                      bool // whether the path has one
+}
+
+// operation answers a call with a value that can be encoded, nil for none.
+type operation struct {
+	run     func(*call) (any, error)
+	created bool // /api says so by a status of its own
+}
+
+// tagging answers a call on categories, tags or associations.
+func (h *Handler) tagging(w http.ResponseWriter, r *http.Request, path string, api bool) {
+	_, user, ok := h.authenticate(r)
+	if !ok {
+		loginRequired().write(w, api)
+		return
+	}
+	service, id, hasID := strings.Cut(path, "/")
+	if hasID && !api {
+		after, ok := strings.CutPrefix(id, "id:")
+		if !ok {
+			noOperation().write(w, api)
+			return
+		}
+		id = after
+	}
+	op, ok := h.operations[route{service, r.Method, r.URL.Query().Get(actionKey(api)), hasID}]
+	if !ok || hasID && id == "" {
+		noOperation().write(w, api)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		invalid("Unreadable body: %v", err).write(w, api)
+		return
+	}
+	value, err := op.run(&call{user: user, api: api, id: id, body: body})
+	if err != nil {
+		faultOf(err).write(w, api)
+		return
+	}
+	status := http.StatusOK
+	if op.created {
+		status = http.StatusCreated
+	}
+	write(w, api, status, value)
+}
+
+// faultOf is the error as vCenter tells it.
+func faultOf(err error) *fault {
+	var f *fault
+	if errors.As(err, &f) {
+		return f
+	}
+	var e *ineligible
+	if errors.As(err, &e) {
+		return newFault(invalidArgument, e.id, e.short)
+	}
+	return newFault(internalError, "", err.Error())
+}
+
+// fields takes the body apart.
+func fields(body []byte) (map[string]json.RawMessage, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, nil
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(body, &m); err != nil {
+		return nil, invalid("Invalid JSON: %v", err)
+	}
+	for k, v := range m {
+		if string(v) == "null" { // the same as absent
+			delete(m, k)
+		}
+	}
+	return m, nil
+}
+
+// spec reads a structure that is a parameter of the name in /rest, and the body itself in /api. All required fields must
+// be there, though they may be empty.
+func (c *call) spec(name string, into any, required ...string) error {
+	body := c.body
+	if !c.api {
+		m, err := fields(body)
+		if err != nil {
+			return err
+		}
+		if m[name] == nil {
+			return lacks("operation-input", name)
+		}
+		body = m[name]
+	}
+	m, err := fields(body)
+	if err != nil {
+		return err
+	}
+	for _, f := range required {
+		if m[f] == nil {
+			return lacks(name, f)
+		}
+	}
+	if m == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return invalid("Invalid %s: %v", name, err)
+	}
+	return nil
+}
+
+// param reads a parameter of the body.
+func (c *call) param(name string, into any) error {
+	m, err := fields(c.body)
+	if err != nil {
+		return err
+	}
+	if m[name] == nil {
+		return lacks("operation-input", name)
+	}
+	if err := json.Unmarshal(m[name], into); err != nil {
+		return invalid("Invalid %s: %v", name, err)
+	}
+	return nil
+}
+
+// ident is the identifier in the path, or else the parameter of the body.
+func (c *call) ident(name string) (string, error) {
+	if c.id != "" {
+		return c.id, nil
+	}
+	var id string
+	err := c.param(name, &id)
+	return id, err
+}
+
+func lacks(structure, field string) *fault {
+	return newFault(invalidArgument, msgMissingField,
+		fmt.Sprintf("Structure '%s' is missing a field: %s", structure, field), structure, field)
+}
+
+// objectID is a reference to an object as on the wire.
+type objectID struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+func (o objectID) ref() vc.Ref { return vc.Ref{Type: o.Type, Value: o.ID} }
+
+func wire(ref vc.Ref) objectID { return objectID{ref.Type, ref.Value} }
+
+// object reads the parameter object_id.
+func (c *call) object() (vc.Ref, error) {
+	var o objectID
+	if err := c.param("object_id", &o); err != nil {
+		return vc.Ref{}, err
+	}
+	if o.Type == "" || o.ID == "" {
+		return vc.Ref{}, invalid("Invalid object_id: type and id are required")
+	}
+	return o.ref(), nil
+}
+
+// objects reads the parameter object_ids.
+func (c *call) objects() ([]vc.Ref, error) {
+	var all []objectID
+	if err := c.param("object_ids", &all); err != nil {
+		return nil, err
+	}
+	refs := make([]vc.Ref, len(all))
+	for i, o := range all {
+		refs[i] = o.ref()
+	}
+	return refs, nil
+}
