@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -112,4 +115,18 @@ func (s *sandbox) eventsOf(t testing.TB, vm, until string, after uint64) []event
 func retrieve(t testing.TB, c *govmomi.Client, ref types.ManagedObjectReference, dst *[]mo.VirtualMachine, paths ...string) error {
 	t.Helper()
 	return property.DefaultCollector(c.Client).Retrieve(t.Context(), []types.ManagedObjectReference{ref}, paths, dst)
+}
+
+// faultOf names the fault of an error, of a call or of a task.
+func faultOf(err error) string {
+	var task interface{ Fault() types.BaseMethodFault }
+	switch {
+	case err == nil:
+		return "none"
+	case soap.IsSoapFault(err):
+		return fmt.Sprintf("%T", soap.ToSoapFault(err).VimFault())
+	case errors.As(err, &task):
+		return fmt.Sprintf("%T", task.Fault())
+	}
+	return fmt.Sprintf("%T", err)
 }

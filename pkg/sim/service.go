@@ -16,50 +16,88 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	vslmsim "github.com/vmware/govmomi/vslm/simulator"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
 // service is one vCenter's vcsim, with every endpoint registered by hand on a mux that never listens. vcsim's own
 // NewServer would listen, take the endpoints from a process-wide list and write its address into settings that all
 // vCenters of the process share.
 type service struct {
-	vcsim       *simulator.Service
-	ctx         *simulator.Context // the vCenter's own; operations work on copies
-	tags        http.Handler       // vAPI, without the gate and without our guard
-	credentials *credentials
-	handler     http.Handler // everything, guarded
+	vcsim    *simulator.Service
+	ctx      *simulator.Context // the vCenter's own; operations work on copies
+	access   *access.Manager
+	rest     *rest.Handler // sessions and tags of REST
+	policies *profileManager
+	handler  http.Handler // everything, guarded
 }
 
-// newService makes an empty vCenter that believes to be reached at host ("127.0.0.11:8989").
-func newService(name, instanceUUID, host, dir string, certificate tls.Certificate) (*service, error) {
+// parts are what an empty vCenter is made from.
+type parts struct {
+	spec        *topology.VCenter
+	stock       stock.Set
+	host        string // that it believes to be reached at ("127.0.0.11:8989")
+	dir         string
+	certificate tls.Certificate
+	login       *url.Userinfo // of the administrator; nil: a name and password of its own
+	events      *event.Log
+	onEnd       func(session string)
+	onChange    func()
+}
+
+// newService makes an empty vCenter.
+func newService(p parts) (_ *service, err error) {
 	content := simulator.VPX().ServiceContent // a copy
-	content.About.InstanceUuid = instanceUUID
-	content.About.Version = inventory.Version
-	content.About.ApiVersion = inventory.Version + ".0"
-	content.About.Build = inventory.BuildNumber
-	content.About.LicenseProductVersion = "8.0"
-	content.About.FullName = fmt.Sprintf("%s %s build-%s (simulated, %s)",
-		content.About.Name, inventory.Version, inventory.BuildNumber, name)
+	content.About = inventory.About(content.About, p.spec.Version, p.spec.Name)
+	content.About.InstanceUuid = p.spec.InstanceUUID
 
 	ctx := simulator.NewContext()
 	s := &service{
-		vcsim:       simulator.New(simulator.NewServiceInstance(ctx, content, simulator.VPX().RootFolder)),
-		ctx:         ctx,
-		credentials: newCredentials(name),
+		vcsim: simulator.New(simulator.NewServiceInstance(ctx, content, simulator.VPX().RootFolder)),
+		ctx:   ctx,
 	}
-	// vcsim accepts any login while this has no user, and takes the address for links to itself.
-	s.vcsim.Listen = &url.URL{Scheme: "https", Host: host, Path: vim25.Path, User: s.credentials.inside}
-	sessions := ctx.Map.SessionManager()
-	sessions.ServiceHostName = host
-	sessions.ValidLogin = s.credentials.valid
-	sessions.TLS = func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{certificate}} }
-
-	if err := s.settings(name, host, dir); err != nil {
+	administrator := p.spec.Administrator()
+	if p.login != nil {
+		administrator = p.login.Username()
+	}
+	s.access, err = access.New(ctx, access.Options{
+		Administrator: administrator, Users: p.spec.Users, Roles: p.spec.Roles, Sessions: p.spec.Sessions, Stock: p.stock,
+		OnEnd: p.onEnd, OnChange: p.onChange,
+	})
+	if err != nil {
 		return nil, err
 	}
-	s.endpoints()
-	s.handler = s.guard(s.vcsim.ServeMux)
+	if p.login != nil {
+		password, _ := p.login.Password()
+		if err := s.access.SetPassword(administrator, password); err != nil {
+			s.access.Close()
+			return nil, err
+		}
+	}
+	// vcsim accepts any login while this has no user, and takes the address for links to itself.
+	s.vcsim.Listen = &url.URL{Scheme: "https", Host: p.host, Path: vim25.Path, User: s.access.Inside()}
+	sessions := ctx.Map.SessionManager()
+	sessions.ServiceHostName = p.host
+	sessions.ValidLogin = s.access.Valid
+	sessions.TLS = func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{p.certificate}} }
+
+	if err := s.settings(p.spec.Name, p.host, p.dir); err != nil {
+		s.access.Close()
+		return nil, err
+	}
+	s.endpoints(p)
+	s.handler = s.guard(s.access.Handler(s.vcsim.ServeMux))
 	return s, nil
+}
+
+// close ends what the service runs by itself.
+func (s *service) close() {
+	s.rest.Close()
+	s.access.Close()
 }
 
 // settings gives the vCenter its own copy of the options, which vcsim keeps once for the process, with its own address
@@ -80,7 +118,7 @@ func (s *service) settings(name, host, dir string) error {
 		case "VirtualCenter.InstanceName":
 			own.Value = name
 		case "config.vpxd.sso.default.admin":
-			own.Value = s.credentials.user
+			own.Value = s.access.Administrator().Name
 		}
 		options = append(options, &own)
 	}
@@ -93,7 +131,7 @@ func (s *service) settings(name, host, dir string) error {
 
 // endpoints registers SOAP (vim25, PBM, CNS, VSLM, STS) and REST. Left out on purpose are vcsim's /nfc, whose leases are
 // shared by all vCenters of a process, and /guestFile, which runs docker.
-func (s *service) endpoints() {
+func (s *service) endpoints(p parts) {
 	s.vcsim.RegisterSDK(s.ctx.Map, vim25.Path+"/vimService")
 	mux := s.vcsim.ServeMux
 	mux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", s.vcsim.ServiceVersions)
@@ -101,18 +139,23 @@ func (s *service) endpoints() {
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
 	mux.HandleFunc("/about", s.vcsim.About)
 
-	s.vcsim.RegisterSDK(volumes(cnssim.New()))
-	s.vcsim.RegisterSDK(policies(pbmsim.New()))
-	s.vcsim.RegisterSDK(vslmsim.New())
-
+	var profiles *simulator.Registry
+	profiles, s.policies = policies(pbmsim.New())
+	for _, r := range []*simulator.Registry{volumes(cnssim.New()), profiles, vslmsim.New()} {
+		r.Handler = s.access.Hook
+		s.vcsim.RegisterSDK(r)
+	}
 	path, tokens := stssim.New(s.vcsim.Listen, s.ctx.Map.OptionManager().Setting)
 	s.vcsim.Handle(path, tokens)
 	s.vcsim.Handle(sts.SystemPath, tokens)
 
-	paths, rest := vapisim.New(s.vcsim.Listen, s.ctx.Map)
-	for _, p := range paths {
-		s.vcsim.Handle(p, rest)
+	paths, next := vapisim.New(s.vcsim.Listen, s.ctx.Map)
+	s.rest = rest.New(rest.Options{
+		Base: s.ctx, Next: next, Sessions: s.access, Valid: s.access.ValidPassword,
+		MayRead: s.access.MayRead, MayWrite: s.access.MayTag,
+		Stock: p.stock, Events: p.events, VCenter: p.spec.Name,
+	})
+	for _, path := range paths {
+		s.vcsim.Handle(path, s.rest)
 	}
-	s.tags = rest
-	mux.HandleFunc(apiSessionPath, s.apiSession)
 }

@@ -11,13 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
-
-// guests is what the guests of a vCenter report when they are up.
-type guests = map[vc.Ref]guest.Info
 
 // Simulation is the set of running vCenters of one topology. Make one with [New].
 type Simulation struct {
@@ -61,12 +57,12 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 		}
 		s.vcenters = append(s.vcenters, v)
 	}
-	infos, err := s.build(ctx, opts)
+	built, err := s.build(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	for i, v := range s.vcenters {
-		if err := v.correct(infos[i], opts); err != nil {
+		if err := v.correct(built[i], opts); err != nil {
 			return nil, fmt.Errorf("vcenter %q: %w", v.Name(), err)
 		}
 	}
@@ -75,20 +71,20 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 }
 
 // build builds the inventories side by side.
-func (s *Simulation) build(ctx context.Context, opts Options) ([]guests, error) {
-	infos := make([]guests, len(s.vcenters))
+func (s *Simulation) build(ctx context.Context, opts Options) ([]*inventory.Built, error) {
+	built := make([]*inventory.Built, len(s.vcenters))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, v := range s.vcenters {
 		g.Go(func() error {
 			var err error
 			dir := filepath.Join(opts.Dir, fmt.Sprintf("vcenter-%d", i+1))
-			if infos[i], err = v.build(ctx, dir, opts.Topology.Spec.Categories); err != nil {
+			if built[i], err = v.build(ctx, dir, &opts.Topology.Spec); err != nil {
 				return fmt.Errorf("vcenter %q: %w", v.Name(), err)
 			}
 			return nil
 		})
 	}
-	return infos, g.Wait()
+	return built, g.Wait()
 }
 
 // serve gives each listener to its gate.

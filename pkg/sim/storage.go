@@ -44,13 +44,15 @@ func (m *volumeManager) locked(ctx *simulator.Context, f func()) {
 // policies: those objects are the same for all vCenters of the process. Only the Supervisor makes these calls.
 type profileManager struct{ *pbmsim.ProfileManager }
 
-func policies(r *simulator.Registry) *simulator.Registry {
+func policies(r *simulator.Registry) (*simulator.Registry, *profileManager) {
 	for _, obj := range r.AllReference("PbmProfileProfileManager") {
 		if m, ok := obj.(*pbmsim.ProfileManager); ok {
-			r.Put(&profileManager{m})
+			ours := &profileManager{m}
+			r.Put(ours)
+			return r, ours
 		}
 	}
-	return r
+	return r, nil
 }
 
 // PbmResolveK8sCompliantNames is not supported.

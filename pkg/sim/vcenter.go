@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
@@ -23,6 +24,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/react"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
 // VCenter is one running vCenter. All methods may be called from any goroutine.
@@ -39,8 +41,11 @@ type VCenter struct {
 	guests     *guest.Guests
 	hosts      *host.Hosts
 	reactions  *react.Reactions
+	joining    *inventory.Joining
 	gate       *gate.Gate
 	console    *console
+	closing    chan struct{} // closed when the vCenter is to end
+	once       sync.Once
 }
 
 // newVCenter makes an empty vCenter that will be reached at addr.
@@ -49,63 +54,100 @@ func newVCenter(spec topology.VCenter, addr net.Addr, opts Options) (*VCenter, e
 	if !ok {
 		return nil, fmt.Errorf("listens on a %s address", addr.Network())
 	}
-	v := &VCenter{spec: spec, addr: tcp, events: opts.Events, logger: opts.Logger.With("vcenter", spec.Name)}
+	v := &VCenter{
+		spec: spec, addr: tcp, events: opts.Events, logger: opts.Logger.With("vcenter", spec.Name), closing: make(chan struct{}),
+	}
 	var err error
 	v.pair, err = opts.CA.Sign(cert.Leaf{CommonName: spec.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{tcp.IP}})
 	if err != nil {
 		return nil, err
 	}
-	v.service, err = newService(spec.Name, spec.InstanceUUID, tcp.String(), opts.Dir, v.pair.TLS())
+	v.service, err = newService(parts{
+		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
+		login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
+	})
 	return v, err
 }
 
 // build fills in the inventory.
-func (v *VCenter) build(ctx context.Context, dir string, categories topology.Categories) (infos guests, err error) {
-	return inventory.Build(ctx, inventory.Target{
-		Context: v.service.ctx,
-		Tags:    v.service.tags,
-		Login:   v.service.credentials.inside,
-		Dir:     dir,
-	}, v.spec, categories)
+func (v *VCenter) build(ctx context.Context, dir string, spec *topology.Spec) (*inventory.Built, error) {
+	built, err := inventory.Make(ctx, inventory.Target{
+		Context:  v.service.ctx,
+		Tagger:   v.service.rest,
+		Policies: v.service.policies,
+		Dir:      dir,
+	}, &v.spec, spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range built.Grants {
+		if err := v.service.access.Grant(g.On, g.Permissions); err != nil {
+			return nil, err
+		}
+	}
+	return built, nil
 }
 
 // correct puts our parts in the places of vcsim's, and sets the guests going.
-func (v *VCenter) correct(infos guests, opts Options) error {
-	var err error
-	if v.collectors, err = property.Install(v.service.ctx, property.Options{}); err != nil {
-		return err
+func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
+	ctx, off := v.service.ctx, opts.Topology.Spec.Stock
+	if !off.Has(stock.PropertyCollector) {
+		v.collectors, err = property.Install(ctx, property.Options{
+			Visible: v.service.access.Visible, Readable: v.service.access.Readable, Shown: inventory.Shown,
+		})
+		if err != nil {
+			return err
+		}
 	}
-	stock := opts.Topology.Spec.Stock
-	v.truth = truth.Install(v.service.ctx, truth.Options{Stock: stock})
+	v.truth = truth.Install(ctx, truth.Options{Stock: off, Visible: v.service.access.Visible})
 	timing := v.spec.Reactions.Guest
 	boot := cmp.Or(time.Duration(timing.Boot), opts.BootDelay)
-	v.guests = guest.Start(v.service.ctx, infos, guest.Options{
-		VCenter: v.spec.Name, Events: opts.Events, Stock: stock,
+	v.guests = guest.Start(ctx, built.Guests, guest.Options{
+		VCenter: v.spec.Name, Events: opts.Events, Stock: off,
 		BootDelay: boot, AddressDelay: time.Duration(timing.Addresses), ShutdownDelay: time.Duration(timing.Shutdown),
 	})
-	v.hosts = host.Install(v.service.ctx, host.Options{
-		VCenter: v.spec.Name, Events: opts.Events, Stock: stock, Boot: boot, Causing: v.guests.CausingRef,
+	v.hosts = host.Install(ctx, host.Options{
+		VCenter: v.spec.Name, Events: opts.Events, Stock: off, Boot: boot, Causing: v.guests.CausingRef,
 	})
-	v.reactions = react.Start(v.service.ctx, react.Options{
+	v.reactions = react.Start(ctx, react.Options{
 		VCenter: v.spec.Name, Events: opts.Events, Reactions: v.spec.Reactions, Hosts: v.hosts, Renew: v.guests.Renew,
 	})
-	v.service.ctx.Map.Handler = v.hook
+	v.joining = inventory.NewJoining(ctx, v.spec.Version)
+	ctx.Map.Handler = v.hook
 	return nil
+}
+
+// sessionEnded lets go of what was kept for a session.
+func (v *VCenter) sessionEnded(key string) {
+	if v.collectors != nil {
+		v.collectors.EndSession(key)
+	}
+	if v.truth != nil {
+		v.truth.EndSession(v.service.ctx, key)
+	}
+}
+
+// permissionsChanged has watchers see what they may see now.
+func (v *VCenter) permissionsChanged() {
+	if v.collectors != nil {
+		v.collectors.Recheck()
+	}
 }
 
 // serve opens the gate.
 func (v *VCenter) serve(l net.Listener) {
 	config := &tls.Config{Certificates: []tls.Certificate{v.pair.TLS()}, MinVersion: tls.VersionTLS12}
 	v.console = openConsole(v.service.handler, config, v.logger)
-	v.gate = gate.New(l, v.service.handler, gate.Options{
+	v.gate = gate.New(l, v.service.handler, v.gateHooks(gate.Options{
 		TLS:    config,
 		Logger: v.logger,
 		OnMode: v.logMode,
-	})
+	}))
 }
 
 // close ends what was started, in an order in which nothing is waited for that still waits itself.
 func (v *VCenter) close(ctx context.Context) error {
+	v.once.Do(func() { close(v.closing) })
 	if v.gate != nil {
 		v.gate.Cut()
 	}
@@ -124,6 +166,9 @@ func (v *VCenter) close(ctx context.Context) error {
 	}
 	if v.truth != nil {
 		v.truth.Close(v.service.ctx)
+	}
+	if v.service != nil {
+		v.service.close()
 	}
 	if v.gate != nil {
 		return v.gate.Close(ctx)
@@ -156,7 +201,7 @@ func (v *VCenter) Name() string { return v.spec.Name }
 func (v *VCenter) InstanceUUID() string { return v.spec.InstanceUUID }
 
 // Version is the release that the vCenter says it is.
-func (v *VCenter) Version() string { return inventory.Version }
+func (v *VCenter) Version() string { return cmp.Or(v.spec.Version, inventory.Version) }
 
 // Host is the IP address that the vCenter listens on.
 func (v *VCenter) Host() string { return v.addr.IP.String() }
@@ -169,22 +214,6 @@ func (v *VCenter) Addr() string { return net.JoinHostPort(v.Host(), strconv.Itoa
 
 // URL is the address of its SOAP endpoint, without user.
 func (v *VCenter) URL() *url.URL { return &url.URL{Scheme: "https", Host: v.Addr(), Path: vim25.Path} }
-
-// User is the name of the account.
-func (v *VCenter) User() string { return v.service.credentials.user }
-
-// Password is the account's password now.
-func (v *VCenter) Password() string { return *v.service.credentials.password.Load() }
-
-// SetPassword changes the account's password for every login from now on. Sessions that are open stay open, as in a
-// vCenter.
-func (v *VCenter) SetPassword(password string) error {
-	if password == "" {
-		return fmt.Errorf("vcenter %q: %w", v.spec.Name, errNoPassword)
-	}
-	v.service.credentials.set(password)
-	return nil
-}
 
 // Causing names the event that is the cause of what happens to the VM of that name until release is called.
 func (v *VCenter) Causing(vm string, seq uint64) (release func()) { return v.guests.Causing(vm, seq) }

@@ -116,7 +116,7 @@ func run(ctx context.Context, o *options) error {
 	for _, name := range Names() {
 		if i := slices.IndexFunc(vars, func(v Var) bool { return v.Name == name }); i >= 0 {
 			fmt.Fprintln(&b, sh.set(name, vars[i].Value))
-		} else { // of another vCenter, before
+		} else if name != "KUBECONFIG" { // of another vCenter, before; a kubeconfig may be the user's own
 			fmt.Fprintln(&b, sh.unset(name, ""))
 		}
 	}

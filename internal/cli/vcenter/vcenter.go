@@ -25,8 +25,9 @@ func NewCmdVCenter(d *command.Deps) *cobra.Command {
 		Short:   "Run vCenters alone; take them down, slow them down, hang them, bring them back",
 		Long: `Run vCenters without Kubernetes, or set what clients get of a vCenter.
 
-For the latter it is the gate in front of it that changes: inventory, sessions and tags
-survive. Clients are all of them: the CCM, govc, and the sandbox's own watch.`,
+For the latter it is the gate in front of it that changes: inventory, sessions
+and tags survive. Clients are all of them: the CCM, govc, and the sandbox's own
+watch.`,
 		Example: `  vsphere-sandbox vcenter down eu
   vsphere-sandbox vcenter slow us --delay 500ms
   vsphere-sandbox vcenter up us eu`,

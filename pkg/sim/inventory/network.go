@@ -4,83 +4,118 @@ import (
 	"fmt"
 
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// connect makes the datacenter's networks and gives them to every host.
+// network is a standard network or, with a switch, a distributed port group.
+type network struct {
+	ref        vc.Ref
+	switchUUID string
+	hosts      map[*host]bool // nil: all
+}
+
+// connect makes the datacenter's networks and gives them to the hosts.
 func (b *builder) connect(dc *datacenter) error {
 	var all []vc.Ref
-	for i, spec := range dc.Networks {
-		var err error
-		if i == 0 {
-			err = b.firstNetwork(dc, spec.Name)
-		} else {
-			err = b.network(dc, spec.Name)
-		}
+	for i := range dc.Networks {
+		ref, err := b.network(dc, &dc.Networks[i], i == 0)
 		if err != nil {
-			return fmt.Errorf("network %q: %w", spec.Name, err)
+			return fmt.Errorf("network %q: %w", dc.Networks[i].Name, err)
 		}
-		if ref, ok := dc.networks[spec.Name]; ok {
-			all = append(all, ref)
-		}
+		all = append(all, ref)
 	}
-	// Copies for each: vcsim lets hosts and clusters share a slice of the datacenter's list.
-	seen := make(map[*mo.ComputeResource]bool)
+	// Lists of their own: vcsim lets hosts and clusters share one of the datacenter's.
 	for _, h := range dc.hosts {
 		ctx := b.fresh()
-		ctx.WithLock(h.obj, func() { h.obj.Network = append([]vc.Ref(nil), all...) })
-		if !seen[h.compute] {
-			seen[h.compute] = true
-			ctx.WithLock(*h.obj.Parent, func() { h.compute.Network = append([]vc.Ref(nil), all...) })
+		ctx.WithLock(h.obj, func() {
+			h.obj.Network = append([]vc.Ref(nil), all...)
+			standardGroups(&h.obj.HostSystem, dc.Networks)
+		})
+	}
+	for _, c := range dc.computes {
+		ctx := b.fresh()
+		ctx.WithLock(c.obj.Self, func() { c.obj.Network = append([]vc.Ref(nil), all...) })
+	}
+	for i := range dc.Switches {
+		if err := b.distributed(dc, &dc.Switches[i]); err != nil {
+			return fmt.Errorf("switch %q: %w", dc.Switches[i].Name, err)
 		}
 	}
 	return nil
 }
 
-// firstNetwork renames the "VM Network" that vcsim gives every datacenter.
-func (b *builder) firstNetwork(dc *datacenter, name string) error {
-	if len(dc.obj.Network) == 0 {
-		return fmt.Errorf("datacenter has no default network")
+// network makes a network that every host of the datacenter has: vcsim makes one when a port group is added to a host and
+// refuses the same name on a second host. The first one is the "VM Network" that vcsim gives every datacenter.
+func (b *builder) network(dc *datacenter, spec *topology.Network, first bool) (vc.Ref, error) {
+	folder := b.sim.Map.Get(dc.obj.NetworkFolder).(*simulator.Folder)
+	var n *mo.Network
+	if first {
+		if len(dc.obj.Network) == 0 {
+			return vc.Ref{}, fmt.Errorf("datacenter has no default network")
+		}
+		var ok bool
+		if n, ok = b.sim.Map.Get(dc.obj.Network[0]).(*mo.Network); !ok {
+			return vc.Ref{}, fmt.Errorf("default network is a %s", dc.obj.Network[0].Type)
+		}
+	} else {
+		if e := b.sim.Map.FindByName(spec.Name, folder.ChildEntity); e != nil {
+			return vc.Ref{}, fmt.Errorf("name is that of a %s", e.Reference().Type)
+		}
+		n = new(mo.Network)
+		n.Self.Type = "Network"
+		b.sim.Map.NewEntity(n)
+		n.Parent = &folder.Self
 	}
-	ref := dc.obj.Network[0]
-	n, ok := b.sim.Map.Get(ref).(*mo.Network)
-	if !ok {
-		return fmt.Errorf("default network is a %s", ref.Type)
+	n.Name = spec.Name
+	n.Entity().Name = spec.Name
+	n.Summary = &types.NetworkSummary{Network: types.NewReference(n.Self), Name: spec.Name, Accessible: true}
+	n.Host = nil
+	for _, h := range dc.hosts {
+		n.Host = append(n.Host, h.obj.Self)
 	}
-	ctx := b.fresh()
-	ctx.WithLock(n, func() {
-		n.Name = name
-		n.Entity().Name = name
-		n.Summary.GetNetworkSummary().Name = name
-	})
-	dc.networks[name] = ref
-	return nil
+	if !first {
+		b.adopt(folder, n)
+		ctx := b.fresh()
+		ctx.WithLock(dc.obj, func() { dc.obj.Network = append(dc.obj.Network, n.Self) })
+	}
+	dc.networks[spec.Name] = &network{ref: n.Self}
+	b.note(dc.path+"/network/"+spec.Name, n.Self, topology.Place{}, spec.Marks)
+	return n.Self, nil
 }
 
-// network adds a port group to one host: vcsim makes one network of it and refuses the same name on a second host.
-func (b *builder) network(dc *datacenter, name string) error {
-	if len(dc.hosts) == 0 {
-		return nil
-	}
-	system := b.sim.Map.Get(*dc.hosts[0].obj.ConfigManager.NetworkSystem).(*simulator.HostNetworkSystem)
+// adopt puts an object into the registry and its folder.
+func (b *builder) adopt(folder *simulator.Folder, e mo.Entity) {
 	ctx := b.fresh()
-	var body *methods.AddPortGroupBody
-	ctx.WithLock(system, func() {
-		body = system.AddPortGroup(ctx, &types.AddPortGroup{
-			This: system.Self, Portgrp: types.HostPortGroupSpec{Name: name, VswitchName: "vSwitch0"},
-		}).(*methods.AddPortGroupBody)
+	ctx.WithLock(folder, func() {
+		folder.ChildEntity = append(folder.ChildEntity, e.Reference())
+		b.sim.Map.PutEntity(folder, e)
 	})
-	if err := vc.Err(body); err != nil {
-		return err
+}
+
+// standardGroups lists the networks as port groups of the host's standard switch.
+func standardGroups(h *mo.HostSystem, networks []topology.Network) {
+	if h.Config == nil || h.Config.Network == nil || len(h.Config.Network.Vswitch) == 0 {
+		return
 	}
-	e := b.sim.Map.FindByName(name, dc.obj.Network)
-	if e == nil {
-		return fmt.Errorf("not in the datacenter after it was added")
+	const key = "key-vim.host.PortGroup-"
+	n := h.Config.Network
+	known := make(map[string]bool, len(n.Portgroup))
+	for _, g := range n.Portgroup {
+		known[g.Spec.Name] = true
 	}
-	dc.networks[name] = e.Reference()
-	return nil
+	vswitch := &n.Vswitch[0]
+	for i := range networks {
+		name := networks[i].Name
+		if known[name] {
+			continue
+		}
+		vswitch.Portgroup = append(vswitch.Portgroup, key+name)
+		n.Portgroup = append(n.Portgroup, types.HostPortGroup{
+			Key: key + name, Vswitch: vswitch.Key, Spec: types.HostPortGroupSpec{Name: name, VswitchName: vswitch.Name},
+		})
+	}
 }

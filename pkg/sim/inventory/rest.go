@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
 // rest speaks to the vCenter's vAPI endpoint in process, before there is a listener.
@@ -58,6 +60,28 @@ func (r *rest) call(method, path string, in, out any) error {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return nil
+}
+
+const tagging = "/rest/com/vmware/cis/tagging"
+
+// Category implements [Tagger].
+func (r *rest) Category(id, name, description, cardinality string, types []string) error {
+	return r.call(http.MethodPost, tagging+"/category", map[string]any{"create_spec": map[string]any{
+		"category_id": id, "name": name, "description": description, "cardinality": cardinality, "associable_types": types,
+	}}, nil)
+}
+
+// Tag implements [Tagger].
+func (r *rest) Tag(id, category, name, description string) error {
+	return r.call(http.MethodPost, tagging+"/tag", map[string]any{"create_spec": map[string]any{
+		"tag_id": id, "category_id": category, "name": name, "description": description,
+	}}, nil)
+}
+
+// Attach implements [Tagger].
+func (r *rest) Attach(tag string, ref vc.Ref) error {
+	return r.call(http.MethodPost, tagging+"/tag-association/id:"+tag+"?~action=attach",
+		map[string]any{"object_id": map[string]string{"type": ref.Type, "id": ref.Value}}, nil)
 }
 
 // answer is the response of a handler, in memory. (The recorder of net/http/httptest brings a command-line flag along.)

@@ -12,11 +12,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
+// datastore is a datastore with the directory that its files are in.
+type datastore struct {
+	*topology.Datastore
+	obj   *simulator.Datastore
+	dir   string
+	hosts map[*host]bool
+	// vms is the datastore's list, written when all are made.
+	vms []vc.Ref
+}
+
 // mount makes the datacenter's datastores and mounts them on their hosts.
 func (b *builder) mount(dc *datacenter) error {
-	for _, spec := range dc.Datastores {
-		if err := b.datastore(dc, spec); err != nil {
-			return fmt.Errorf("datastore %q: %w", spec.Name, err)
+	for i := range dc.Datastores {
+		if err := b.datastore(dc, &dc.Datastores[i]); err != nil {
+			return fmt.Errorf("datastore %q: %w", dc.Datastores[i].Name, err)
 		}
 	}
 	return nil
@@ -24,73 +34,48 @@ func (b *builder) mount(dc *datacenter) error {
 
 // datastore makes one directory a datastore of several hosts: vcsim takes "local" datastores of one name and directory
 // in one datacenter for the same.
-func (b *builder) datastore(dc *datacenter, spec topology.Datastore) error {
-	dir := b.file(dc.Name, spec.Name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func (b *builder) datastore(dc *datacenter, spec *topology.Datastore) error {
+	members, err := dc.members(spec.Hosts, spec.Clusters)
+	if err != nil {
 		return err
 	}
-	hosts := dc.hosts
-	if len(spec.Hosts) > 0 {
-		hosts = nil
-		for _, name := range spec.Hosts {
-			h, ok := dc.byName[name]
-			if !ok {
-				return fmt.Errorf("host %q: no such host in the datacenter", name)
-			}
-			hosts = append(hosts, h)
-		}
+	ds := &datastore{Datastore: spec, dir: b.file(dc.Name, spec.Name), hosts: make(map[*host]bool)}
+	if err := os.MkdirAll(ds.dir, 0o700); err != nil {
+		return err
 	}
-	var ds *simulator.Datastore
-	for _, h := range hosts {
-		system := b.sim.Map.Get(*h.obj.ConfigManager.DatastoreSystem).(*simulator.HostDatastoreSystem)
-		ctx := b.fresh()
-		var body *methods.CreateLocalDatastoreBody
-		ctx.WithLock(system, func() {
-			body = system.CreateLocalDatastore(ctx, &types.CreateLocalDatastore{
-				This: system.Self, Name: spec.Name, Path: dir,
-			}).(*methods.CreateLocalDatastoreBody)
-		})
-		if err := vc.Err(body); err != nil {
+	for _, h := range members {
+		if err := b.mountOn(ds, h); err != nil {
 			return fmt.Errorf("host %q: %w", h.obj.Name, err)
 		}
-		// The answer names the datastore only when it was the first mount.
-		if ds == nil {
-			ds = b.sim.Map.Get(body.Res.Returnval).(*simulator.Datastore)
-		}
 	}
-	if ds == nil {
+	dc.datastores[spec.Name] = ds
+	if ds.obj == nil {
 		return nil // no host mounts it, so no vCenter would show it
 	}
 	ctx := b.fresh()
-	ctx.WithLock(ds, func() { b.format(ds, spec, dc.Name) })
+	ctx.WithLock(ds.obj, func() {
+		format(&ds.obj.Datastore, spec, b.derive("datastore", dc.Name, spec.Name))
+	})
+	b.note(dc.path+"/datastore/"+spec.Name, ds.obj.Self, topology.Place{}, spec.Marks)
 	return nil
 }
 
-// format makes the datastore a VMFS volume of its own size; with every mount vcsim added a terabyte.
-func (b *builder) format(ds *simulator.Datastore, spec topology.Datastore, dc string) {
-	id := b.derive("datastore", dc, spec.Name)
-	shared := len(ds.Host) > 1
-	info := *ds.Info.GetDatastoreInfo()
-	info.FreeSpace = int64(spec.Capacity)
-	info.ContainerId = id
-	ds.Info = &types.VmfsDatastoreInfo{
-		DatastoreInfo: info,
-		Vmfs: &types.HostVmfsVolume{
-			HostFileSystemVolume: types.HostFileSystemVolume{
-				Type:     string(types.HostFileSystemVolumeFileSystemTypeVMFS),
-				Name:     spec.Name,
-				Capacity: int64(spec.Capacity),
-			},
-			BlockSizeMb:  1,
-			MajorVersion: 6,
-			Version:      "6.82",
-			Uuid:         id,
-			Ssd:          types.NewBool(true),
-			Local:        types.NewBool(!shared),
-		},
+func (b *builder) mountOn(ds *datastore, h *host) error {
+	system := b.sim.Map.Get(*h.obj.ConfigManager.DatastoreSystem).(*simulator.HostDatastoreSystem)
+	ctx := b.fresh()
+	var body *methods.CreateLocalDatastoreBody
+	ctx.WithLock(system, func() {
+		body = system.CreateLocalDatastore(ctx, &types.CreateLocalDatastore{
+			This: system.Self, Name: ds.Name, Path: ds.dir,
+		}).(*methods.CreateLocalDatastoreBody)
+	})
+	if err := vc.Err(body); err != nil {
+		return err
 	}
-	ds.Summary.Type = string(types.HostFileSystemVolumeFileSystemTypeVMFS)
-	ds.Summary.Capacity = int64(spec.Capacity)
-	ds.Summary.FreeSpace = int64(spec.Capacity)
-	ds.Summary.MultipleHostAccess = &shared
+	// The answer names the datastore only when it was the first mount.
+	if ds.obj == nil {
+		ds.obj = b.sim.Map.Get(body.Res.Returnval).(*simulator.Datastore)
+	}
+	ds.hosts[h] = true
+	return nil
 }

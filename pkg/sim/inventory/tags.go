@@ -2,88 +2,98 @@ package inventory
 
 import (
 	"fmt"
-	"net/http"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// attachment is a tag, by name, on an object.
-type attachment struct {
-	tag string
-	obj vc.Ref
+// Tagger makes categories and tags, and attaches them. Identifiers are chosen by the caller; it calls from one goroutine.
+type Tagger interface {
+	// Category makes a category. Cardinality is SINGLE or MULTIPLE; no types means any.
+	Category(id, name, description, cardinality string, types []string) error
+	// Tag makes a tag of the category with that identifier.
+	Tag(id, category, name, description string) error
+	// Attach puts a tag on an object.
+	Attach(tag string, ref vc.Ref) error
 }
 
-// place notes the tags of an object; they are made at the end.
-func (b *builder) place(ref vc.Ref, p topology.Place) {
+// tags is what has been noted; it is made at the end, in this order.
+type tags struct {
+	region, zone string
+	categories   []topology.TagCategory
+	attachments  []attachment
+}
+
+type attachment struct {
+	topology.Tag
+	on vc.Ref
+}
+
+func newTags(spec *topology.Spec) *tags {
+	all := spec.AllCategories() // those of region and zone first
+	return &tags{region: all[0].Name, zone: all[1].Name, categories: all}
+}
+
+// place notes the shorthands of an object.
+func (t *tags) place(ref vc.Ref, p topology.Place) {
 	if p.Region != "" {
-		b.regions = append(b.regions, attachment{p.Region, ref})
+		t.attachments = append(t.attachments, attachment{topology.Tag{Category: t.region, Name: p.Region}, ref})
 	}
 	if p.Zone != "" {
-		b.zones = append(b.zones, attachment{p.Zone, ref})
+		t.attachments = append(t.attachments, attachment{topology.Tag{Category: t.zone, Name: p.Zone}, ref})
 	}
 }
 
-// associable are the types of object that a region or a zone may be, those that the CPI looks at on its way from a VM's
-// host up to the root.
-var associable = [...]string{"Datacenter", "Folder", "ClusterComputeResource", "ComputeResource", "HostSystem"}
-
-const tagging = "/rest/com/vmware/cis/tagging"
-
-// attachTags makes the two categories, also when nothing is in them, and the tags.
-func (b *builder) attachTags(c topology.Categories) error {
-	api, err := login(b.ctx, b.target.Tags, b.target.Login)
-	if err != nil {
-		return err
+// mark notes the tags of an object.
+func (t *tags) mark(ref vc.Ref, all []topology.Tag) {
+	for _, tag := range all {
+		t.attachments = append(t.attachments, attachment{tag, ref})
 	}
-	defer api.logout()
-	for _, category := range []struct {
-		name, description string
-		attachments       []attachment
-	}{
-		{c.Region, "Regions of Kubernetes nodes", b.regions},
-		{c.Zone, "Zones of Kubernetes nodes", b.zones},
-	} {
-		if err := b.category(api, category.name, category.description, category.attachments); err != nil {
-			return fmt.Errorf("category %q: %w", category.name, err)
+}
+
+// attachTags makes the categories, also where nothing is in them, and the tags. Policies name tags, too, and those exist
+// even when no datastore has them.
+func (b *builder) attachTags() error {
+	tagger := b.target.Tagger
+	if tagger == nil {
+		api, err := login(b.ctx, b.target.Tags, b.target.Login)
+		if err != nil {
+			return fmt.Errorf("tags: %w", err)
 		}
+		defer api.logout()
+		tagger = api
 	}
-	return nil
-}
-
-func (b *builder) category(api *rest, name, description string, attachments []attachment) error {
-	var category string
-	err := api.call(http.MethodPost, tagging+"/category", map[string]any{"create_spec": map[string]any{
-		"category_id":      "urn:vmomi:InventoryServiceCategory:" + b.derive("category", name) + ":GLOBAL",
-		"name":             name,
-		"description":      description,
-		"cardinality":      "SINGLE",
-		"associable_types": associable,
-	}}, &category)
-	if err != nil {
-		return err
+	categories := make(map[string]string)
+	for _, c := range b.tags.categories {
+		id := "urn:vmomi:InventoryServiceCategory:" + b.derive("category", c.Name) + ":GLOBAL"
+		if err := tagger.Category(id, c.Name, c.Description, strings.ToUpper(string(c.Cardinality)), c.Types); err != nil {
+			return fmt.Errorf("tag category %q: %w", c.Name, err)
+		}
+		categories[c.Name] = id
 	}
-	tags := make(map[string]string)
-	for _, a := range attachments {
+	made := make(map[topology.Tag]string)
+	for _, a := range b.tags.attachments {
 		if err := b.ctx.Err(); err != nil {
 			return err
 		}
-		if tags[a.tag] == "" {
-			var id string
-			err := api.call(http.MethodPost, tagging+"/tag", map[string]any{"create_spec": map[string]any{
-				"tag_id":      "urn:vmomi:InventoryServiceTag:" + b.derive("tag", name, a.tag) + ":GLOBAL",
-				"name":        a.tag,
-				"category_id": category,
-			}}, &id)
-			if err != nil {
-				return fmt.Errorf("tag %q: %w", a.tag, err)
+		id, ok := made[a.Tag]
+		if !ok {
+			category, known := categories[a.Category]
+			if !known {
+				return fmt.Errorf("tag %q: no category %q", a.Name, a.Category)
 			}
-			tags[a.tag] = id
+			id = "urn:vmomi:InventoryServiceTag:" + b.derive("tag", a.Category, a.Name) + ":GLOBAL"
+			if err := tagger.Tag(id, category, a.Name, ""); err != nil {
+				return fmt.Errorf("tag %q of %q: %w", a.Name, a.Category, err)
+			}
+			made[a.Tag] = id
 		}
-		err := api.call(http.MethodPost, tagging+"/tag-association/id:"+tags[a.tag]+"?~action=attach",
-			map[string]any{"object_id": map[string]string{"type": a.obj.Type, "id": a.obj.Value}}, nil)
-		if err != nil {
-			return fmt.Errorf("tag %q on %s: %w", a.tag, a.obj.Value, err)
+		if a.on == (vc.Ref{}) {
+			continue
+		}
+		if err := tagger.Attach(id, a.on); err != nil {
+			return fmt.Errorf("tag %q of %q on %s: %w", a.Name, a.Category, a.on.Value, err)
 		}
 	}
 	return nil

@@ -1,211 +1,176 @@
 package inventory
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25/methods"
-	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// systemDiskKB is the size of the disk that every VM has.
-const systemDiskKB = 20 << 20
+// folder is a VM folder.
+type folder struct {
+	obj  *simulator.Folder
+	path string
+}
 
-// machines makes the datacenter's VMs.
+// site is where a VM is: everything that its specification names.
+type site struct {
+	folder    *folder
+	host      *host
+	pool      *pool
+	datastore *datastore
+}
+
+// machines makes the datacenter's VMs. They are put together here and not by vcsim's CreateVM: see [fill].
 func (b *builder) machines(dc *datacenter) error {
-	root := b.sim.Map.Get(dc.obj.VmFolder).(*simulator.Folder)
-	var failed error
-	var tasks []vc.Ref
-	// As with hosts: begun in order, each when the one before has released the lock on its folder, and waited for at the
-	// end.
-	busy := root
-	for _, spec := range dc.VMs {
-		if failed = b.ctx.Err(); failed != nil {
-			break
-		}
-		b.fresh().WithLock(busy, func() {})
-		folder, err := b.folder(root, spec.Folder)
-		if err != nil {
-			failed = fmt.Errorf("VM %q: folder %q: %w", spec.Name, spec.Folder, err)
-			break
-		}
-		busy = folder
-		task, err := b.create(dc, folder, spec)
-		if err != nil {
-			failed = fmt.Errorf("VM %q: %w", spec.Name, err)
-			break
-		}
-		tasks = append(tasks, task)
-	}
-	// All of them, whatever happened: a task that is left alone would go on writing files.
-	for i, task := range tasks {
-		spec := dc.VMs[i]
-		result, err := vc.Wait(b.sim, task)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("VM %q: %w", spec.Name, err))
-			continue
-		}
-		vm := b.sim.Map.Get(result.(vc.Ref)).(*simulator.VirtualMachine)
-		info, err := guestInfo(spec)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("VM %q: %w", spec.Name, err))
-			continue
-		}
-		b.guests[vm.Self] = info
-		ctx := b.fresh()
-		ctx.WithLock(vm, func() { finish(vm, spec, info) })
-	}
-	return failed
-}
-
-// create begins a task. vcsim is always told the host: choosing one by itself, it overwrites the cluster's list of hosts
-// when only some of them mount the datastore.
-func (b *builder) create(dc *datacenter, folder *simulator.Folder, spec topology.VM) (vc.Ref, error) {
-	h, ok := dc.byName[spec.Host]
-	if !ok {
-		return vc.Ref{}, fmt.Errorf("host %q: no such host in the datacenter", spec.Host)
-	}
-	if b.sim.Map.FindByName(spec.Datastore, h.obj.Datastore) == nil {
-		return vc.Ref{}, fmt.Errorf("datastore %q: not mounted on host %q", spec.Datastore, spec.Host)
-	}
-	home := dc.home(spec)
-	devices, err := devices(dc, spec, home)
+	render, err := descriptorFor(systemKiB << 10)
 	if err != nil {
-		return vc.Ref{}, err
+		return err
 	}
-	config := types.VirtualMachineConfigSpec{
-		Name:         spec.Name,
-		Uuid:         spec.UUID,
-		InstanceUuid: spec.InstanceUUID,
-		GuestId:      spec.GuestID,
-		NumCPUs:      spec.CPUs,
-		MemoryMB:     int64(spec.Memory.MiB()),
-		Version:      hardwareVersion,
-		Files:        &types.VirtualMachineFileInfo{VmPathName: home + ".vmx"},
-		DeviceChange: devices,
+	for i := range dc.VMs {
+		if err := b.ctx.Err(); err != nil {
+			return err
+		}
+		if err := b.machine(dc, &dc.VMs[i], render); err != nil {
+			return fmt.Errorf("VM %q: %w", dc.VMs[i].Name, err)
+		}
 	}
-	if spec.IsNode() {
-		// What every guide for Kubernetes on vSphere demands: without it a node cannot tell its disks apart.
-		config.ExtraConfig = []types.BaseOptionValue{&types.OptionValue{Key: "disk.EnableUUID", Value: "TRUE"}}
-	}
-	ctx := b.fresh()
-	var task vc.Ref
-	ctx.WithLock(folder, func() {
-		task = folder.CreateVMTask(ctx, &types.CreateVM_Task{
-			This: folder.Self, Config: config, Pool: *h.compute.ResourcePool, Host: &h.obj.Self,
-		}).(*methods.CreateVM_TaskBody).Res.Returnval
-	})
-	return task, nil
+	b.list(dc)
+	return nil
 }
 
-// hardwareVersion is the newest of vSphere 8.0.3.
-const hardwareVersion = "vmx-21"
+func (b *builder) machine(dc *datacenter, spec *topology.VM, render func(string) []byte) error {
+	at, err := b.site(dc, spec)
+	if err != nil {
+		return err
+	}
+	info, err := guestInfo(spec)
+	if err != nil {
+		return err
+	}
+	extra, err := settings(dc.Datacenter, spec)
+	if err != nil {
+		return err
+	}
+	h := dc.home(spec, at.datastore.Type == topology.VSAN, func(dir string) string {
+		return b.derive("directory", dc.Name, spec.Datastore, dir)
+	})
+	files := vmFiles{dir: filepath.Join(at.datastore.dir, h.dir), name: h.name, descriptor: render(h.name + "-flat.vmdk")}
+	if err := b.files.add(files); err != nil {
+		return err
+	}
+	nics, networks, err := cards(dc, at.host, spec, spec.Power != topology.PowerOff && spec.Template != topology.Yes)
+	if err != nil {
+		return err
+	}
+	home := object.DatastorePath{Datastore: spec.Datastore, Path: h.dir}
+	disk := systemDisk(home.String()+"/"+h.name+".vmdk", b.derive("disk", dc.Name, spec.Datastore, h.dir), at.datastore.obj.Self)
+	now := time.Now()
 
-// home chooses the VM's directory and returns the path of its files without extension: "[ds] web/web", and
-// "[ds] web_1/web" for a second VM of that name in another folder. vcsim, left to itself, tries names until one is free.
-func (dc *datacenter) home(spec topology.VM) string {
-	name := strings.ReplaceAll(spec.Name, "/", "%2f")
+	vm := new(simulator.VirtualMachine)
+	vm.DataSets = make(map[string]*simulator.DataSet)
+	b.sim.Map.NewEntity(vm)
+	configure(&vm.VirtualMachine, spec, b.release, now)
+	vm.Config.ExtraConfig = extra
+	files.locate(&vm.VirtualMachine, home)
+	vm.Config.Hardware.Device = devices(disk, nics)
+	vm.Network = networks
+	vm.Summary.Config.NumEthernetCards = int32(len(nics))
+	vm.Summary.Config.NumVirtualDisks = 1
+	settle(&vm.VirtualMachine, at)
+	lay(&vm.VirtualMachine, at.datastore.obj.Self, home, files, now)
+	run(&vm.VirtualMachine, spec, now)
+	id, err := uuid.Parse(spec.UUID)
+	if err != nil {
+		return fmt.Errorf("UUID %q: %w", spec.UUID, err)
+	}
+	if err := fill(vm, id); err != nil {
+		return err
+	}
+
+	b.adopt(at.folder.obj, vm)
+	at.host.vms = append(at.host.vms, vm.Self)
+	at.datastore.vms = append(at.datastore.vms, vm.Self)
+	if spec.Template != topology.Yes {
+		at.pool.vms = append(at.pool.vms, vm.Self)
+		if spec.Tools != topology.No {
+			b.built.Guests[vm.Self] = info
+		}
+	}
+	b.note(at.folder.path+"/"+escape(spec.Name), vm.Self, topology.Place{}, spec.Marks)
+	if len(spec.Snapshots) > 0 {
+		b.snapshots = append(b.snapshots, snapshots{vm, spec.Snapshots})
+	}
+	return nil
+}
+
+// site finds everything that the VM's specification names.
+func (b *builder) site(dc *datacenter, spec *topology.VM) (at site, err error) {
+	var ok bool
+	if at.host, ok = dc.byName[spec.Host]; !ok {
+		return at, fmt.Errorf("host %q: no such host in the datacenter", spec.Host)
+	}
+	if at.pool, ok = at.host.compute.byPath[spec.Pool]; !ok {
+		return at, fmt.Errorf("pool %q: no such resource pool or vApp for host %q", spec.Pool, spec.Host)
+	}
+	if at.datastore = dc.datastores[spec.Datastore]; at.datastore == nil || !at.datastore.hosts[at.host] {
+		return at, fmt.Errorf("datastore %q: not mounted on host %q", spec.Datastore, spec.Host)
+	}
+	if at.folder = dc.folders[spec.Folder]; at.folder != nil {
+		return at, nil
+	}
+	root := b.sim.Map.Get(dc.obj.VmFolder).(*simulator.Folder)
+	f, err := b.folder(root, dc.path+"/vm", spec.Folder)
+	if err != nil {
+		return at, fmt.Errorf("folder %q: %w", spec.Folder, err)
+	}
+	at.folder = &folder{f, dc.path + "/vm"}
+	for name := range strings.SplitSeq(spec.Folder, "/") {
+		if name != "" {
+			at.folder.path += "/" + escape(name)
+		}
+	}
+	dc.folders[spec.Folder] = at.folder
+	return at, nil
+}
+
+// list writes the lists of VMs that hosts, pools and datastores have.
+func (b *builder) list(dc *datacenter) {
+	for _, h := range dc.hosts {
+		b.fresh().WithLock(h.obj, func() { h.obj.Vm = h.vms })
+	}
+	for _, c := range dc.computes {
+		for _, p := range c.byPath {
+			b.fresh().WithLock(p.ref, func() { p.obj.Vm = p.vms })
+		}
+	}
+	for _, ds := range dc.datastores {
+		if ds.obj != nil {
+			b.fresh().WithLock(ds.obj, func() { ds.obj.Vm = ds.vms })
+		}
+	}
+}
+
+// home is a VM's directory on its datastore, and what its files are called.
+type home struct{ datastore, dir, name string }
+
+// home chooses the VM's directory: "web", and "web_1" for a second VM of that name. On vSAN, where directories are
+// objects, it is a UUID made of that.
+func (dc *datacenter) home(spec *topology.VM, vsan bool, id func(string) string) home {
+	name := fileName(spec.Name)
 	dir := name
-	for i := 1; dc.taken[home{spec.Datastore, dir}]; i++ {
+	for i := 1; dc.taken[home{datastore: spec.Datastore, dir: dir}]; i++ {
 		dir = fmt.Sprintf("%s_%d", name, i)
 	}
-	dc.taken[home{spec.Datastore, dir}] = true
-	return (&object.DatastorePath{Datastore: spec.Datastore, Path: dir + "/" + name}).String()
-}
-
-// home is a VM's directory.
-type home struct{ datastore, dir string }
-
-func devices(dc *datacenter, spec topology.VM, home string) ([]types.BaseVirtualDeviceConfigSpec, error) {
-	var list object.VirtualDeviceList
-	scsi, err := list.CreateSCSIController("pvscsi")
-	if err != nil {
-		return nil, err
+	dc.taken[home{datastore: spec.Datastore, dir: dir}] = true
+	if vsan {
+		return home{spec.Datastore, id(dir), name}
 	}
-	list = append(list, scsi)
-	disk := list.CreateDisk(scsi.(types.BaseVirtualController), vc.Ref{}, home+".vmdk")
-	disk.CapacityInKB = systemDiskKB
-	list = append(list, disk)
-	for i, n := range spec.NICs {
-		ref, ok := dc.networks[n.Network]
-		if !ok {
-			return nil, fmt.Errorf("network %q: no such network in the datacenter", n.Network)
-		}
-		nic := new(types.VirtualVmxnet3)
-		nic.Key = int32(-200 - i)
-		nic.AddressType = string(types.VirtualEthernetCardMacTypeManual)
-		nic.MacAddress = strings.ToLower(n.MAC)
-		nic.Backing = &types.VirtualEthernetCardNetworkBackingInfo{
-			VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: n.Network},
-			Network:                        &ref,
-		}
-		nic.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, AllowGuestControl: true}
-		list = append(list, nic)
-	}
-	return list.ConfigSpec(types.VirtualDeviceConfigSpecOperationAdd)
-}
-
-// finish writes what vcsim's create does not take. Nobody watches yet, so these are plain writes.
-func finish(vm *simulator.VirtualMachine, spec topology.VM, info guest.Info) {
-	vm.Config.GuestFullName = info.FullName
-	vm.Summary.Config.GuestFullName = info.FullName
-	vm.Guest.GuestId = spec.GuestID
-	if spec.Power == topology.PowerOff {
-		return
-	}
-	now := time.Now()
-	vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOn
-	vm.Runtime.BootTime = &now
-	vm.Summary.Runtime.PowerState = vm.Runtime.PowerState
-	vm.Summary.Runtime.BootTime = &now
-	for _, d := range vm.Config.Hardware.Device {
-		if c := d.GetVirtualDevice().Connectable; c != nil {
-			c.Connected = c.StartConnected
-		}
-	}
-}
-
-// guestInfo is what the guest of the VM reports when it is up.
-func guestInfo(spec topology.VM) (guest.Info, error) {
-	info := guest.Info{
-		HostName:  spec.Hostname,
-		FullName:  fullName(spec.GuestID),
-		Addresses: make(map[string][]netip.Prefix),
-	}
-	for _, n := range spec.NICs {
-		for _, text := range n.Addresses {
-			p, err := prefix(text)
-			if err != nil {
-				return info, fmt.Errorf("address %q: %w", text, err)
-			}
-			mac := strings.ToLower(n.MAC)
-			info.Addresses[mac] = append(info.Addresses[mac], p)
-		}
-	}
-	return info, nil
-}
-
-// prefix reads an address with or without prefix length.
-func prefix(text string) (netip.Prefix, error) {
-	if strings.Contains(text, "/") {
-		return netip.ParsePrefix(text)
-	}
-	a, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	bits := 64
-	if a.Is4() {
-		bits = 24
-	}
-	return netip.PrefixFrom(a, bits), nil
+	return home{spec.Datastore, dir, name}
 }

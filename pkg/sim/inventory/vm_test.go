@@ -26,13 +26,14 @@ func TestPrefix(t *testing.T) {
 func TestHome(t *testing.T) {
 	dc := &datacenter{taken: make(map[home]bool)}
 	for _, tc := range []struct{ datastore, name, want string }{
-		{"ds", "web", "[ds] web/web"},
-		{"ds", "web", "[ds] web_1/web"},
-		{"ds", "web_1", "[ds] web_1_1/web_1"},
-		{"other", "web", "[other] web/web"},
-		{"ds", "a/b", "[ds] a%2fb/a%2fb"},
+		{"ds", "web", "web"},
+		{"ds", "web", "web_1"},
+		{"ds", "web_1", "web_1_1"},
+		{"other", "web", "web"},
+		{"ds", "a/b", "a%2fb"},
+		{"ds", "..", "%2e%2e"},
 	} {
-		if got := dc.home(topology.VM{Name: tc.name, Datastore: tc.datastore}); got != tc.want {
+		if got := dc.home(&topology.VM{Name: tc.name, Datastore: tc.datastore}, false, nil).dir; got != tc.want {
 			t.Errorf("%s on %s: %q, want %q", tc.name, tc.datastore, got, tc.want)
 		}
 	}

@@ -68,11 +68,6 @@ func (c *collector) user() types.UserSession {
 
 func (c *collector) belongsTo(sessionKey string) bool { return c.user().Key == sessionKey }
 
-// owns says whether the reference is the collector's own or one of its filters.
-func (c *collector) owns(ref types.ManagedObjectReference) bool {
-	return c.key.ref == ref || slices.Contains(c.filterRefs(), ref)
-}
-
 func (c *collector) filterRefs() []types.ManagedObjectReference {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -274,6 +274,42 @@ func TestConformTaskListView(t *testing.T) {
 	})
 }
 
+// The task view of govmomi, as govc tasks -f follows tasks.
+func TestConformTaskView(t *testing.T) {
+	conform(t, func(t *testing.T, v *vcenter, c *vim25.Client) any {
+		ctx, cancel := context.WithTimeout(t.Context(), patienceLimit)
+		defer cancel()
+		vm := object.NewVirtualMachine(c, v.vms()[0])
+		watch := vm.Reference()
+		tv, err := view.NewManager(c).CreateTaskView(ctx, &watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tv.Follow = true
+		task, err := vm.PowerOff(ctx)
+		finish(t, task, err)
+		ended := make(map[string]types.TaskInfoState)
+		err = tv.Collect(ctx, func(infos []types.TaskInfo) {
+			for _, info := range infos {
+				if info.CompleteTime != nil && info.Entity != nil && *info.Entity == watch {
+					ended[info.DescriptionId] = info.State
+				}
+			}
+			switch len(ended) {
+			case 1:
+				task, err := vm.PowerOn(ctx)
+				finish(t, task, err)
+			case 2:
+				cancel()
+			}
+		})
+		if len(ended) != 2 {
+			t.Fatalf("saw %v, then %v", ended, err)
+		}
+		return ended
+	})
+}
+
 func TestConformMaxWait(t *testing.T) {
 	conform(t, func(t *testing.T, v *vcenter, c *vim25.Client) any {
 		w := newWatch(t, own(t, c), spec("VirtualMachine", []string{"name"}, v.vms()[0]))

@@ -26,7 +26,15 @@ type filter struct {
 	fresh     bool // never selected
 	selecting bool
 	reselect  bool
-	recheck   bool // lists may have changed
+	recheck   bool // any list may have changed
+	// suspects are objects whose lists, and those of the objects they are
+	// linked to, may have changed without notice.
+	suspects map[types.ManagedObjectReference]struct{}
+	// again are suspects that were looked at once: what they are linked to may
+	// have been changed a moment after it was noted.
+	again map[types.ManagedObjectReference]struct{}
+	// touched may have come into the view that is followed, or left it.
+	touched []types.ManagedObjectReference
 
 	missing []types.ManagedObjectReference
 	left    []types.ManagedObjectReference
@@ -52,6 +60,8 @@ type member struct {
 	entered bool
 	// digests of the values delivered last, by plan entry.
 	digests []uint64
+	// denied says that the client was told it may not read the object.
+	denied bool
 }
 
 func newFilter(c *collector, ref types.ManagedObjectReference, spec types.PropertyFilterSpec, partial bool, sel *selection) *filter {
@@ -80,6 +90,7 @@ func (f *filter) restart() {
 // that were not handed over yet are not members.
 func (f *filter) dropNotes() {
 	f.reselect, f.recheck = false, false
+	f.suspects, f.again, f.touched = nil, nil, nil
 	f.enters, f.order = nil, nil
 	f.changes = make(map[types.ManagedObjectReference]names)
 	for ref, m := range f.members {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -33,6 +34,24 @@ type Options struct {
 	// Forget is how long the state of an idle collector is kept. After that its
 	// versions are refused with InvalidCollectorVersion. Default 30 min.
 	Forget time.Duration
+
+	// Visible says whether the session of a call may know of an object at all
+	// (System.View). What it may not know of is left out of views and
+	// traversals; naming it is answered with NoPermission. It is asked about
+	// every kind of object, tasks and views included, many times and by many
+	// goroutines, with nothing locked. Nil is everything, at no cost. Call
+	// [Service.Recheck] when its answers change.
+	Visible func(ctx *simulator.Context, ref types.ManagedObjectReference) bool
+
+	// Readable says whether the session of a call may read the properties of an
+	// object it knows of (System.Read). If not, they are reported as missing
+	// for NoPermission. It is asked like Visible.
+	Readable func(ctx *simulator.Context, ref types.ManagedObjectReference) bool
+
+	// Shown is the object as clients are to see it, in a copy, or the object
+	// itself. It is called with the object locked, for every object that is
+	// read. Nil is the object itself.
+	Shown func(mo.Reference) mo.Reference
 }
 
 func (o Options) withDefaults() Options {
@@ -53,9 +72,10 @@ func (o Options) withDefaults() Options {
 // and passes each change to the collectors that hold the changed object.
 //
 // vcsim appends to lists such as Folder.childEntity, HostSystem.vm or
-// ResourcePool.vm without notice. Selections that traverse such lists, and
-// filters that ask for them, are compared again when an entity appears or
-// disappears and when a task completes; views are exact.
+// ResourcePool.vm without notice. When a VM or folder appears, moves or
+// disappears, and when a task completes, the lists of what it is linked to are
+// compared again; for other entities, which are few, all lists. Selections that
+// traverse such a list are then made anew. Views are exact.
 //
 // All methods are safe for concurrent use.
 type Service struct {
@@ -64,6 +84,7 @@ type Service struct {
 	options  Options
 	schema   *schema
 	newborns newborns
+	tree     *tree
 
 	// listening is replaced, never changed: it is read for every change of the
 	// inventory, with the changing object locked.
@@ -71,6 +92,7 @@ type Service struct {
 
 	mu         sync.Mutex
 	collectors map[collectorKey]*collector
+	views      map[viewKey]viewOf
 	swept      time.Time
 	closed     bool
 }
@@ -78,22 +100,25 @@ type Service struct {
 // errNoCollector is what Install says of a registry without a service instance.
 var errNoCollector = errors.New("property collector: registry has no service content")
 
-// Install puts our PropertyCollector over the one of the vCenter whose context
-// is given (simulator.Service.Context, after Model.Create). Call it once,
+// Install puts our PropertyCollector and ViewManager over those of the vCenter
+// whose context is given (simulator.Service.Context, after Model.Create). Call it once,
 // before the vCenter serves: sessions copy the collector they find at their
 // first use of it. The in-memory client is switched over as well.
 //
 // Close the returned Service when the vCenter stops.
 func Install(ctx *simulator.Context, options Options) (*Service, error) {
-	ref, ok := collectorRef(ctx.Map)
+	content, ok := contentOf(ctx.Map)
 	if !ok {
 		return nil, errNoCollector
 	}
+	ref := content.PropertyCollector
 	s := &Service{
 		ref:        types.ManagedObjectReference{Type: "SandboxPropertyService", Value: uuid.NewString()},
 		registry:   ctx.Map,
 		options:    options.withDefaults(),
 		schema:     newSchema(),
+		tree:       newTree(),
+		views:      make(map[viewKey]viewOf),
 		collectors: make(map[collectorKey]*collector),
 		swept:      time.Now(),
 	}
@@ -102,7 +127,13 @@ func Install(ctx *simulator.Context, options Options) (*Service, error) {
 	singleton := &PropertyCollector{service: s}
 	singleton.Self = ref
 	ctx.Map.Put(singleton)
+	if views := content.ViewManager; views != nil {
+		manager := &ViewManager{service: s}
+		manager.Self = *views
+		ctx.Map.Put(manager)
+	}
 	ctx.Map.AddHandler(s)
+	s.plant(ctx)
 
 	if err := adoptInMemorySession(ctx, ref); err != nil {
 		return nil, err
@@ -124,13 +155,19 @@ func (s *Service) Close() {
 		c.end(new(types.RequestCanceled))
 	}
 	s.listening.Store(new([]*collector))
+	s.dropViews(func(k viewKey, _ viewOf) bool {
+		k.session.Remove(nil, k.ref) // the in-memory session outlives us
+		return true
+	})
 }
 
-// EndSession ends the waits and frees the collectors of the session with the
-// given key (types.UserSession.Key), as vCenter does when a session is
-// terminated or expires: the waits fail with NotAuthenticated. A logout needs
-// no call, and a session ended without one is found within Options.Idle.
+// EndSession ends the waits and frees the collectors, filters and views of the
+// session with the given key (types.UserSession.Key), as vCenter does when a
+// session is terminated or expires: the waits fail with NotAuthenticated. A
+// logout needs no call, and a session ended without one is found within
+// Options.Idle. It may be called for a session that has nothing here.
 func (s *Service) EndSession(key string) {
+	s.dropViews(func(_ viewKey, v viewOf) bool { return v.session.Key == key })
 	for _, c := range s.all() {
 		if c.belongsTo(key) {
 			s.drop(c, notAuthenticated(c.key.ref))
@@ -138,15 +175,15 @@ func (s *Service) EndSession(key string) {
 	}
 }
 
-// collectorRef is the reference of a registry's PropertyCollector singleton.
-func collectorRef(r *simulator.Registry) (types.ManagedObjectReference, bool) {
+// contentOf is what a registry's service consists of.
+func contentOf(r *simulator.Registry) (types.ServiceContent, bool) {
 	si, ok := r.Get(vim25.ServiceInstance).(interface {
 		ServiceContent() types.ServiceContent
 	})
 	if !ok {
-		return types.ManagedObjectReference{}, false
+		return types.ServiceContent{}, false
 	}
-	return si.ServiceContent().PropertyCollector, true
+	return si.ServiceContent(), true
 }
 
 func notAuthenticated(ref types.ManagedObjectReference) types.BaseMethodFault {

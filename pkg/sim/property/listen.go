@@ -20,45 +20,51 @@ func (s *Service) Reference() types.ManagedObjectReference { return s.ref }
 // PutObject notes a new object. Called by the registry.
 func (s *Service) PutObject(_ *simulator.Context, obj mo.Reference) {
 	s.newborns.put(obj)
+	was, moved := s.tree.put(obj)
 	_, entity := obj.(mo.Entity)
 	ref := obj.Reference()
-	s.each(func(c *collector) { c.noteEnter(ref, entity) })
+	near := append(was.all(), ref)
+	s.each(func(c *collector) { c.noteEnter(ref, near, entity) })
+	s.tellMoved(moved)
 }
 
 // UpdateObject notes changed properties. Called by the registry.
 func (s *Service) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	ref := obj.Reference()
-	done := ref.Type == "Task" && completes(changes)
+	done, effects := sideEffects(obj, changes)
+	was, moved := s.tree.update(obj)
+	left := was.all()
+	if effects.moves {
+		s.tree.doubt("HostSystem")
+	}
 	s.each(func(c *collector) {
 		c.noteChange(ref, changes)
+		if len(left) != 0 {
+			c.noteMove(ref, left)
+		}
 		if done {
-			c.noteSideEffects()
+			c.noteSideEffects(effects)
 		}
 	})
+	s.tellMoved(moved)
 }
 
 // RemoveObject notes that an object is about to be removed: it can still be
-// found for a moment. Called by the registry; at a logout also for the
-// collectors and filters of the session, with the session's registry locked.
-func (s *Service) RemoveObject(_ *simulator.Context, ref types.ManagedObjectReference) {
-	if ref.Type == "PropertyCollector" || ref.Type == "PropertyFilter" {
-		for _, c := range s.all() {
-			if c.owns(ref) {
-				s.drop(c, notAuthenticated(c.key.ref))
-			}
+// found for a moment. Called by the registry; at a logout, and only then, also
+// for the collectors, filters and views of the session that makes the call, with
+// the session's registry locked.
+func (s *Service) RemoveObject(ctx *simulator.Context, ref types.ManagedObjectReference) {
+	switch ref.Type {
+	case "PropertyCollector", "PropertyFilter", "ContainerView", "ListView":
+		if ctx != nil && ctx.Session != nil {
+			s.EndSession(ctx.Session.Key)
 		}
 		return
 	}
-	_, entity := mo.Value(ref)
-	s.each(func(c *collector) { c.noteLeave(ref, entity) })
-}
-
-// completes says whether a task reached its end with these changes.
-func completes(changes []types.PropertyChange) bool {
-	return slices.ContainsFunc(changes, func(ch types.PropertyChange) bool {
-		return ch.Name == "info.state" &&
-			(ch.Val == types.TaskInfoStateSuccess || ch.Val == types.TaskInfoStateError)
-	})
+	was, entity, moved := s.tree.remove(ref)
+	near := was.all()
+	s.each(func(c *collector) { c.noteLeave(ref, near, entity) })
+	s.tellMoved(moved)
 }
 
 // each calls f for the collectors that listen, and puts those to sleep on which

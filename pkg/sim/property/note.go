@@ -44,7 +44,8 @@ func (f *filter) noteChange(ref types.ManagedObjectReference, changes []types.Pr
 }
 
 // noteEnter notes a new object, or one that was put in place of another.
-func (c *collector) noteEnter(ref types.ManagedObjectReference, entity bool) {
+// Near is the object and what it was linked to.
+func (c *collector) noteEnter(ref types.ManagedObjectReference, near []types.ManagedObjectReference, entity bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.gone, ref)
@@ -53,19 +54,61 @@ func (c *collector) noteEnter(ref types.ManagedObjectReference, entity bool) {
 			f.change(ref, nil)
 			c.signal()
 		}
-		if f.selection.startsAt(ref) || entity && f.selection.unannounced {
+		if f.selection.startsAt(ref) {
 			f.reselect = true
 			c.signal()
 		}
-		if entity && f.lists {
-			f.recheck = true
+		if entity && f.suspect(ref, near...) {
 			c.signal()
 		}
 	}
 }
 
+// noteMove notes that an object hangs elsewhere now, and what it left.
+func (c *collector) noteMove(ref types.ManagedObjectReference, left []types.ManagedObjectReference) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.filters {
+		if f.suspect(ref, append(left, ref)...) {
+			c.signal()
+		}
+	}
+}
+
+// noteView notes that objects may have come into a view, or left it.
+func (c *collector) noteView(view types.ManagedObjectReference, refs []types.ManagedObjectReference) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.filters {
+		if f.noteView(view, refs) {
+			c.signal()
+		}
+	}
+}
+
+func (f *filter) noteView(view types.ManagedObjectReference, refs []types.ManagedObjectReference) bool {
+	if f.fresh && !f.selecting {
+		return false // everything is yet to be looked at
+	}
+	matters := false
+	if m := f.members[view]; m != nil && m.entered && m.plan.asks("view") {
+		f.change(view, names{"view"})
+		matters = true
+	}
+	if f.selection.listed == view {
+		f.touched = append(f.touched, refs...)
+		return true
+	}
+	if _, source := f.sources[view]; source || f.selecting {
+		f.reselect = true
+		return true
+	}
+	return matters
+}
+
 // noteLeave notes an object that is about to be removed.
-func (c *collector) noteLeave(ref types.ManagedObjectReference, entity bool) {
+// Near are the objects that it was linked to.
+func (c *collector) noteLeave(ref types.ManagedObjectReference, near []types.ManagedObjectReference, entity bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.filters {
@@ -73,12 +116,11 @@ func (c *collector) noteLeave(ref types.ManagedObjectReference, entity bool) {
 		if f.leave(ref) {
 			c.signal()
 		}
-		if source || f.selecting || entity && f.selection.unannounced {
+		if source || f.selecting {
 			f.reselect = true
 			c.signal()
 		}
-		if entity && f.lists {
-			f.recheck = true
+		if entity && f.suspect(ref, near...) {
 			c.signal()
 		}
 	}
@@ -101,23 +143,6 @@ func (c *collector) buryGone() {
 	for ref := range c.gone {
 		if c.service.registry.Get(ref) == nil {
 			delete(c.gone, ref)
-		}
-	}
-}
-
-// noteSideEffects notes that a task completed: vcsim changes lists without
-// notice in the course of tasks.
-func (c *collector) noteSideEffects() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.filters {
-		if f.selection.unannounced {
-			f.reselect = true
-			c.signal()
-		}
-		if f.lists {
-			f.recheck = true
-			c.signal()
 		}
 	}
 }

@@ -44,6 +44,10 @@ func (s *Service) withObject(ctx *simulator.Context, ref types.ManagedObjectRefe
 		shown = o.managedObject(ctx)
 	case view:
 		shown = o.Get()
+	default:
+		if s.options.Shown != nil {
+			shown = s.options.Shown(obj)
+		}
 	}
 	v, ok := moValue(reflect.ValueOf(shown))
 	if ok {

@@ -14,8 +14,7 @@ import (
 // the Service keeps for the session and the reference.
 //
 // The name matters: vcsim derives the type of the reference from it. It embeds
-// vcsim's collector for the calls that are not ours (Fetch, and everything
-// without a session). Create it with [Install] only.
+// vcsim's collector for calls without a session. Create it with [Install] only.
 type PropertyCollector struct {
 	simulator.PropertyCollector
 
@@ -29,11 +28,11 @@ func (pc *PropertyCollector) state(ctx *simulator.Context) *collector {
 	if ctx.Session == nil || ctx.Session.Registry == nil {
 		return nil
 	}
-	ref, ok := collectorRef(ctx.Map)
+	content, ok := contentOf(ctx.Map)
 	if !ok {
 		return nil
 	}
-	singleton, ok := ctx.Map.Get(ref).(*PropertyCollector)
+	singleton, ok := ctx.Map.Get(content.PropertyCollector).(*PropertyCollector)
 	if !ok || singleton.service == nil {
 		return nil
 	}
@@ -77,7 +76,9 @@ func (pc *PropertyCollector) DestroyPropertyCollector(ctx *simulator.Context, r 
 }
 
 // CreateFilter adds a filter. A wait in progress delivers its objects at once.
-// A selection that refers to an undefined name is refused here, as by vCenter.
+// A selection that refers to an undefined name is refused here, as by vCenter,
+// and so is one that starts from an object that does not exist or may not be
+// seen.
 func (pc *PropertyCollector) CreateFilter(ctx *simulator.Context, r *types.CreateFilter) soap.HasFault {
 	c := pc.state(ctx)
 	if c == nil {
@@ -86,6 +87,10 @@ func (pc *PropertyCollector) CreateFilter(ctx *simulator.Context, r *types.Creat
 	body := new(methods.CreateFilterBody)
 	sel, fault := compile([]types.PropertyFilterSpec{r.Spec})
 	if fault != nil {
+		body.Fault_ = soapFault(fault)
+		return body
+	}
+	if fault := c.service.startable(ctx, sel, r.Spec); fault != nil {
 		body.Fault_ = soapFault(fault)
 		return body
 	}

@@ -7,48 +7,41 @@ import (
 
 // refresh brings a filter's members up to date, if there is reason to: it was
 // never selected, or a list that it follows changed. Only the wait that holds
-// the turn may call it.
-func (f *filter) refresh(ctx *simulator.Context) types.BaseMethodFault {
+// the turn may call it. What it starts from and is gone since the filter was
+// created is left out.
+func (f *filter) refresh(ctx *simulator.Context) {
+	f.followLists(ctx)
 	mu := &f.collector.mu
 	mu.Lock()
-	if f.recheck {
-		f.compareLists()
-	}
 	if !f.fresh && !f.reselect {
 		mu.Unlock()
-		return nil
+		f.followView(ctx)
+		return
 	}
 	first := f.fresh
 	f.reselect, f.selecting = false, true
+	f.touched = nil // the view is looked at after this
 	mu.Unlock()
 
 	got := f.collector.service.run(ctx, f.selection)
-	var fault types.BaseMethodFault
-	if first {
-		fault = missingFault([]types.PropertyFilterSpec{f.spec}, got.missing)
-	}
 	plans := make(map[types.ManagedObjectReference]*plan)
-	if fault == nil {
-		for _, ref := range f.newcomers(got.refs) {
-			if t, ok := typeOf(ctx, ref); ok {
-				plans[ref] = f.plan(planKey{t, ref.Type})
-			}
+	for _, ref := range f.newcomers(got.refs) {
+		if t, ok := typeOf(ctx, ref); ok {
+			plans[ref] = f.plan(planKey{t, ref.Type})
 		}
 	}
 
 	mu.Lock()
 	defer mu.Unlock()
 	f.selecting = false
-	if fault != nil {
-		return fault
-	}
 	if first {
 		f.fresh = false
-		f.missing = got.missing
+		if r := f.spec.ReportMissingObjectsInResults; r != nil && *r {
+			f.missing = got.missing
+		}
 	}
 	f.sources = got.sources
 	f.adopt(got.refs, plans)
-	return nil
 }
 
 // newcomers are the references that are no members yet.
@@ -73,13 +66,7 @@ func (f *filter) adopt(refs []types.ManagedObjectReference, plans map[types.Mana
 			continue
 		}
 		now[ref] = struct{}{}
-		p := plans[ref]
-		if f.members[ref] != nil || p == nil {
-			continue
-		}
-		f.members[ref] = &member{plan: p}
-		f.enters = append(f.enters, ref)
-		f.lists = f.lists || len(p.lists) != 0
+		f.join(ref, plans[ref])
 	}
 	for ref := range f.members {
 		if _, still := now[ref]; !still {
@@ -88,15 +75,14 @@ func (f *filter) adopt(refs []types.ManagedObjectReference, plans map[types.Mana
 	}
 }
 
-// compareLists notes a change of every list that vcsim may have changed without
-// notice. Reading finds which of them did.
-func (f *filter) compareLists() {
-	f.recheck = false
-	for ref, m := range f.members {
-		if m.entered && len(m.plan.lists) != 0 {
-			f.change(ref, m.plan.lists)
-		}
+// join makes an object a member, if it is none and of interest.
+func (f *filter) join(ref types.ManagedObjectReference, p *plan) {
+	if _, gone := f.collector.gone[ref]; gone || p == nil || f.members[ref] != nil {
+		return
 	}
+	f.members[ref] = &member{plan: p}
+	f.enters = append(f.enters, ref)
+	f.lists = f.lists || len(p.lists) != 0
 }
 
 // plan is what the filter wants of a type of object; nil is nothing.

@@ -37,13 +37,14 @@ func (s *Service) retrieve(ctx *simulator.Context, specs []types.PropertyFilterS
 		return nil, fault
 	}
 	got := s.run(ctx, sel)
-	if fault := missingFault(specs, got.missing); fault != nil {
+	if fault := got.fault(specs); fault != nil {
 		return nil, fault
 	}
 
 	plans := make(map[planKey]*plan)
 	var out []types.ObjectContent
 	for _, ref := range got.refs {
+		readable := s.readable(ctx, ref)
 		s.withObject(ctx, ref, func(obj reflect.Value) {
 			k := planKey{obj.Type(), ref.Type}
 			p, known := plans[k]
@@ -52,6 +53,10 @@ func (s *Service) retrieve(ctx *simulator.Context, specs []types.PropertyFilterS
 				plans[k] = p
 			}
 			if p == nil {
+				return
+			}
+			if !readable {
+				out = append(out, types.ObjectContent{Obj: ref, MissingSet: p.denied(ref)})
 				return
 			}
 			c := p.content(s.schema, obj, ref)
@@ -73,14 +78,17 @@ func onlySet(props []types.DynamicProperty) []types.DynamicProperty {
 	return kept
 }
 
-// missingFault is the fault for objects that do not exist, unless the spec
-// that names them lets them be missing.
-func missingFault(specs []types.PropertyFilterSpec, missing []types.ManagedObjectReference) types.BaseMethodFault {
-	if len(missing) == 0 {
+// fault is the fault for objects that are named and may not be seen, or do not
+// exist, unless the spec that names them lets them be missing.
+func (s *selected) fault(specs []types.PropertyFilterSpec) types.BaseMethodFault {
+	if len(s.hidden) != 0 {
+		return notVisible(s.hidden[0])
+	}
+	if len(s.missing) == 0 {
 		return nil
 	}
-	gone := make(map[types.ManagedObjectReference]bool, len(missing))
-	for _, ref := range missing {
+	gone := make(map[types.ManagedObjectReference]bool, len(s.missing))
+	for _, ref := range s.missing {
 		gone[ref] = true
 	}
 	for _, spec := range specs {

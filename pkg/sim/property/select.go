@@ -2,6 +2,7 @@ package property
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
@@ -16,6 +17,8 @@ type selected struct {
 	sources map[types.ManagedObjectReference]struct{}
 	// missing are the objects started from that do not exist.
 	missing []types.ManagedObjectReference
+	// hidden are the objects started from that the session may not see.
+	hidden []types.ManagedObjectReference
 }
 
 // run selects. At most one object is locked at any moment, and only while its
@@ -33,11 +36,16 @@ func (s *Service) run(ctx *simulator.Context, sel *selection) selected {
 		r := &sel.roots[i]
 		if _, ok := typeOf(ctx, r.ref); !ok {
 			w.out.missing = append(w.out.missing, r.ref)
+		} else if !s.visible(ctx, r.ref) {
+			w.out.hidden = append(w.out.hidden, r.ref)
 		} else if r.self {
 			w.add(r.ref)
 		}
 	}
 	for i := range sel.roots {
+		if slices.Contains(w.out.hidden, sel.roots[i].ref) {
+			continue
+		}
 		w.follow(sel.roots[i].ref, sel.roots[i].steps)
 	}
 	return w.out
@@ -68,6 +76,11 @@ func (w *walker) follow(ref types.ManagedObjectReference, steps []*step) {
 	if len(steps) == 0 {
 		return
 	}
+	// Most objects are where a traversal ends: those need not be locked.
+	t, ok := typeOf(w.ctx, ref)
+	if !ok || !slices.ContainsFunc(steps, func(st *step) bool { return w.applies(t, ref.Type, st) }) {
+		return
+	}
 	type leg struct {
 		step *step
 		refs []types.ManagedObjectReference
@@ -88,6 +101,9 @@ func (w *walker) follow(ref types.ManagedObjectReference, steps []*step) {
 	}
 	for _, l := range legs {
 		for _, child := range l.refs {
+			if !w.service.visible(w.ctx, child) {
+				continue
+			}
 			if !l.step.skip {
 				w.add(child)
 			}

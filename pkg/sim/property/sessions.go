@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
@@ -73,6 +72,9 @@ func (s *Service) sweep(ctx *simulator.Context) {
 	if !due {
 		return
 	}
+	s.dropViews(func(_ viewKey, v viewOf) bool {
+		return v.session.UserName != "" && !sessionActive(ctx, v.session)
+	})
 	for _, c := range s.all() {
 		if user := c.user(); user.UserName != "" && !sessionActive(ctx, user) {
 			s.drop(c, notAuthenticated(c.key.ref))
@@ -88,13 +90,11 @@ func (s *Service) sweep(ctx *simulator.Context) {
 // sessionActive asks the session manager. In-memory sessions have no user name
 // and are not known to it.
 func sessionActive(ctx *simulator.Context, user types.UserSession) bool {
-	si, ok := ctx.Map.Get(vim25.ServiceInstance).(interface {
-		ServiceContent() types.ServiceContent
-	})
-	if !ok || si.ServiceContent().SessionManager == nil {
+	content, ok := contentOf(ctx.Map)
+	if !ok || content.SessionManager == nil {
 		return true
 	}
-	sm, ok := ctx.Map.Get(*si.ServiceContent().SessionManager).(interface {
+	sm, ok := ctx.Map.Get(*content.SessionManager).(interface {
 		SessionIsActive(*simulator.Context, *types.SessionIsActive) soap.HasFault
 	})
 	if !ok {

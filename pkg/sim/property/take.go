@@ -79,6 +79,11 @@ func (f *filter) one(ctx *simulator.Context) (types.ObjectUpdate, bool) {
 func (f *filter) enter(ctx *simulator.Context, ref types.ManagedObjectReference, m *member) (types.ObjectUpdate, bool) {
 	s := f.collector.service.schema
 	var content types.ObjectContent
+	m.denied = !f.collector.service.readable(ctx, ref)
+	if m.denied {
+		m.digests = make([]uint64, len(m.plan.entries))
+		return types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: ref, MissingSet: m.plan.denied(ref)}, true
+	}
 	if !f.collector.service.withObject(ctx, ref, func(obj reflect.Value) { content = m.plan.content(s, obj, ref) }) {
 		f.expel(ref, m)
 		return types.ObjectUpdate{}, false
@@ -113,6 +118,17 @@ func (f *filter) expel(ref types.ManagedObjectReference, m *member) {
 func (f *filter) modify(ctx *simulator.Context, ref types.ManagedObjectReference, m *member, changed names) (types.ObjectUpdate, bool) {
 	s := f.collector.service.schema
 	u := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: ref}
+	if readable := f.collector.service.readable(ctx, ref); !readable {
+		if m.denied {
+			return u, false
+		}
+		m.denied = true
+		clear(m.digests)
+		u.MissingSet = m.plan.denied(ref)
+		return u, len(u.MissingSet) != 0
+	} else if m.denied {
+		m.denied, changed = false, nil
+	}
 	f.collector.service.withObject(ctx, ref, func(obj reflect.Value) {
 		for i := range m.plan.entries {
 			e := &m.plan.entries[i]

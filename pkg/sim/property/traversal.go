@@ -29,6 +29,9 @@ type selection struct {
 	paths []string
 	// unannounced says that one of them may change without notice.
 	unannounced bool
+	// listed is the view whose objects are the selection, where it is that
+	// simple: what comes and goes is then followed without selecting anew.
+	listed types.ManagedObjectReference
 }
 
 // compile resolves the names of a selection. Names are known everywhere in the
@@ -61,7 +64,23 @@ func compile(specs []types.PropertyFilterSpec) (*selection, types.BaseMethodFaul
 		}
 		s.next = next
 	}
+	sel.listed = sel.onlyView()
 	return sel, nil
+}
+
+// onlyView is the view that the selection consists of, if it does.
+func (sel *selection) onlyView() types.ManagedObjectReference {
+	if len(sel.roots) != 1 || len(sel.roots[0].steps) != 1 {
+		return types.ManagedObjectReference{}
+	}
+	view := sel.roots[0].ref
+	st := sel.roots[0].steps[0]
+	fits := st.typ == "" || st.typ == view.Type || st.typ == "View" || st.typ == "ManagedObjectView"
+	if view.Type != "ContainerView" && view.Type != "ListView" ||
+		!fits || st.path.name != "view" || st.skip || len(st.next) != 0 {
+		return types.ManagedObjectReference{}
+	}
+	return view
 }
 
 type compiler struct {
@@ -90,6 +109,9 @@ func (c *compiler) declare(set []types.BaseSelectionSpec, sel *selection) {
 func (c *compiler) resolve(set []types.BaseSelectionSpec) ([]*step, types.BaseMethodFault) {
 	var steps []*step
 	for _, ss := range set {
+		if ss == nil {
+			continue // an element of a type that nobody knows
+		}
 		if ts, ok := ss.(*types.TraversalSpec); ok {
 			steps = append(steps, c.steps[ts])
 			continue

@@ -128,10 +128,7 @@ func (c *collector) wait(ctx *simulator.Context, version string, p patience) (*t
 	deadline := time.NewTimer(p.wait)
 	defer deadline.Stop()
 	for {
-		set, fault := c.updates(ctx, p.limit)
-		if fault != nil {
-			return nil, fault
-		}
+		set := c.updates(ctx, p.limit)
 		if len(set.FilterSet) != 0 || atOnce {
 			return c.answer(version, set), nil
 		}
@@ -171,16 +168,15 @@ func (c *collector) gather(ctx *simulator.Context, w *waiter, deadline <-chan ti
 }
 
 // updates gathers what there is to tell, at most limit object updates.
-func (c *collector) updates(ctx *simulator.Context, limit int) (*types.UpdateSet, types.BaseMethodFault) {
+func (c *collector) updates(ctx *simulator.Context, limit int) *types.UpdateSet {
 	c.mu.Lock()
 	filters := c.filters
 	c.buryGone()
 	c.mu.Unlock()
 
+	c.service.heal(ctx)
 	for _, f := range filters {
-		if fault := f.refresh(ctx); fault != nil {
-			return nil, fault
-		}
+		f.refresh(ctx)
 	}
 	set := new(types.UpdateSet)
 	for _, f := range filters {
@@ -193,7 +189,7 @@ func (c *collector) updates(ctx *simulator.Context, limit int) (*types.UpdateSet
 	if limit == 0 && c.pending(filters) {
 		set.Truncated = types.NewBool(true)
 	}
-	return set, nil
+	return set
 }
 
 // pending says whether filters hold notes that were not looked at.

@@ -9,7 +9,7 @@ import (
 // posts: vcsim describes half of the types that it posts, and one of its texts is no template, which ends the process
 // when such an event is posted.
 //
-// A text is missing here on purpose where events are posted with a message of their own: a description would replace it.
+// Where events are posted with a message of their own, the template is [ownMessage]: any other would replace it.
 func describeEvents(base *simulator.Context) {
 	m := base.Map.EventManager()
 	m.Description.EventInfo = make([]types.EventDescriptionEventDetail, 0, len(descriptions))
@@ -20,6 +20,9 @@ func describeEvents(base *simulator.Context) {
 		})
 	}
 }
+
+// ownMessage leaves the message as it is.
+const ownMessage = "{{.FullFormattedMessage}}"
 
 // descriptions are what events say, as templates over the event. The table is only read.
 var descriptions = []struct{ kind, description, category, format string }{
@@ -171,4 +174,14 @@ var descriptions = []struct{ kind, description, category, format string }{
 		"{{.Vm.Name}}{{with .Host}} on {{.Name}}{{end}}{{with .Datacenter}} in {{.Name}}{{end}} is being suspended"},
 	{"VmUuidAssignedEvent", "VM UUID assigned", "info",
 		"New BIOS UUID {{.Uuid}} assigned to {{.Vm.Name}}{{with .Host}} on {{.Name}}{{end}}{{with .Datacenter}} in {{.Name}}{{end}}"},
+
+	// Posted with a message of their own.
+	{"CanceledHostOperationEvent", "Canceled host operation", "info", ownMessage},
+	{"DrsVmMigratedEvent", "DRS VM migrated", "info", ownMessage},
+	{"HostConnectedEvent", "Host connected", "info", ownMessage},
+	{"HostConnectionLostEvent", "Host connection lost", "error", ownMessage},
+	{"HostDisconnectedEvent", "Host disconnected", "info", ownMessage},
+	{"HostReconnectionFailedEvent", "Cannot reconnect host", "error", ownMessage},
+	{"NoMaintenanceModeDrsRecommendationForVM", "No maintenance mode DRS recommendation for the VM", "info", ownMessage},
+	{"VmMigratedEvent", "VM migrated", "info", ownMessage},
 }

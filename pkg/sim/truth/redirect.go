@@ -26,8 +26,10 @@ type Corrections struct {
 	opts       Options
 	index      *index
 	names      *names
+	labels     *labels
 	janitor    *janitor
 	traffic    *traffic
+	notes      *taskNotes
 	collectors collectors
 }
 
@@ -72,9 +74,11 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 		opts:    opts,
 		index:   newIndex(opts.Stock),
 		traffic: newTraffic(),
+		labels:  newLabels(base),
 	}
 	base.Map.Put(c)
 	base.Map.AddHandler(c.traffic)
+	base.Map.AddHandler(c.labels)
 	base.Map.AddHandler(c.index)
 	c.index.fill(base)
 	if !opts.Stock.Has(stock.Rename) {
@@ -82,8 +86,9 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 		base.Map.AddHandler(c.names)
 	}
 	if !opts.Stock.Has(stock.Tasks) {
-		c.janitor = newJanitor(base)
+		c.janitor, c.notes = newJanitor(base), newTaskNotes()
 		base.Map.AddHandler(c.janitor)
+		base.Map.AddHandler(c.notes)
 	}
 	if !opts.Stock.Has(stock.Events) {
 		describeEvents(base)
@@ -95,11 +100,13 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 func (c *Corrections) Close(base *simulator.Context) {
 	base.Map.RemoveHandler(c.index)
 	base.Map.RemoveHandler(c.traffic)
+	base.Map.RemoveHandler(c.labels)
 	if c.names != nil {
 		base.Map.RemoveHandler(c.names)
 	}
 	if c.janitor != nil {
 		base.Map.RemoveHandler(c.janitor)
+		base.Map.RemoveHandler(c.notes)
 		c.janitor.close()
 	}
 }

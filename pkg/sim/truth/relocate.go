@@ -1,6 +1,8 @@
 package truth
 
 import (
+	"fmt"
+
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -78,13 +80,19 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 	}
 	ctx.Update(vm, changes)
 
-	name := ""
-	if source != nil {
-		name = source.Name
-	}
-	event.VmEvent = vmEvent(ctx, vm, "Migration of virtual machine %s from %s to %s completed", vm.Name, name, d.host.Name)
+	event.VmEvent = vmEvent(ctx, vm, "")
+	event.FullFormattedMessage = fmt.Sprintf("Migration of virtual machine %s from %s to %s completed", vm.Name,
+		whereabouts(event.SourceHost.Name, event.SourceDatastore), whereabouts(d.host.Name, event.Ds))
 	vc.Post(ctx, event)
 	return nil
+}
+
+// whereabouts is how an event says where a VM is.
+func whereabouts(host string, datastore *types.DatastoreEventArgument) string {
+	if datastore == nil {
+		return host
+	}
+	return host + ", " + datastore.Name
 }
 
 // reconfigure lets vcsim change the VM's devices, within our task: the lock that ctx holds is handed on.

@@ -18,6 +18,10 @@ import (
 
 // Receiver is embedded in an object that calls are redirected to. The object itself has to be put into the registry.
 type Receiver struct {
+	// Object stays empty. vcsim goes through all objects of its registry here and there (FindByDatastorePath does, and
+	// RegisterVM with it), digs for a type of package mo in their first fields, and panics where there is none.
+	Object mo.CertificateManager
+
 	Self vc.Ref
 	// Methods names the methods that the object implements, by the type of object they are called on.
 	Methods map[string][]string

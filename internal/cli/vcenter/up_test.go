@@ -1,0 +1,115 @@
+package vcenter
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+func TestShape(t *testing.T) {
+	s := vcsim()
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.bind(f)
+	if err := f.Parse(strings.Fields("--dc 2 --cluster 2 --pool 1 --app 1 --ds 2 --pg 2 --vm 3")); err != nil {
+		t.Fatal(err)
+	}
+	top, err := topology.Load("flags", []byte(s.topology()))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.topology())
+	}
+	want := topology.Counts{VCenters: 1, Datacenters: 2, Clusters: 4, Hosts: 14, VMs: 2 * (3 + 2*3*3)}
+	if d := cmp.Diff(want, top.Count()); d != "" {
+		t.Error(d)
+	}
+	found := false
+	for vm := range top.AllVMs() {
+		found = found || vm.InventoryPath() == "/DC1/vm/DC1_C1_RP1_VM2"
+	}
+	if !found {
+		t.Error("VMs are not called as vcsim calls them")
+	}
+	for _, nothing := range []string{"--vm 0", "--cluster 0", "--standalone-host 0", "--ds 0 --vm 0", "--pg 0"} {
+		s := vcsim()
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.bind(f)
+		if err := f.Parse(strings.Fields(nothing)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := topology.Load("flags", []byte(s.topology())); err != nil {
+			t.Errorf("%s: %v", nothing, err)
+		}
+	}
+}
+
+func TestArgs(t *testing.T) {
+	for args, want := range map[string]string{
+		"vcenter up -dc 2 -vm=10 -l :8989":            "vcenter up --dc 2 --vm=10 -l :8989",
+		"--name x vc up --dc 2 -standalone-host 0 -d": "--name x vc up --dc 2 --standalone-host 0 -d",
+		"up -d":            "up -d",
+		"vm power-off -vm": "vm power-off -vm",
+		"vcenter up -username a -password b -E -": "vcenter up --username a --password b -E -",
+	} {
+		if got := strings.Join(Args(strings.Fields(args)), " "); got != want {
+			t.Errorf("%s became %s, want %s", args, got, want)
+		}
+	}
+}
+
+func TestUpOptions(t *testing.T) {
+	for _, tc := range []struct {
+		args, want string
+		exit       int
+	}{
+		{args: "", want: "needs the topology", exit: report.Usage},
+		{args: "-f zones-us-eu us", want: "exclude each other", exit: report.Usage},
+		{args: "-f zones-us-eu --vm 3", want: "do not go with it", exit: report.Usage},
+		{args: "--vm 3 --password x", want: "--password without --username", exit: report.Usage},
+		{args: "--vm 3 --username x", want: "needs --password", exit: report.Usage},
+		{args: "-f zones-us-e", want: "there is none of that name", exit: report.Usage},
+		{args: "--vm 1000000", want: "cannot be as much", exit: report.Usage},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
+			r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), strings.Fields(tc.args)...)
+			if r.Exit != tc.exit || !strings.Contains(e.Err.String(), tc.want) {
+				t.Errorf("ended with %+v, want %d and %q", r, tc.exit, tc.want)
+			}
+		})
+	}
+}
+
+func TestUpAgain(t *testing.T) {
+	e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
+	var got *upOptions
+	cmd := NewCmdUp(e.Deps, func(_ context.Context, o *upOptions) error { got = o; return nil })
+	if r := e.Run(t.Context(), cmd, strings.Fields("-f top.yaml --set a=1 --set b=2 -l 127.0.0.1:0 --username u --password p -d")...); r.Exit != 0 {
+		t.Fatalf("ended with %+v", r)
+	}
+	want := "vcenter up --detached --file=top.yaml --listen=127.0.0.1:0 --set=a=1 --set=b=2 --username=u"
+	if line := strings.Join(got.args, " "); line != want {
+		t.Errorf("in the background: %s\nwant %s", line, want)
+	}
+}
+
+func TestEnvFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "env")
+	f := &file{path: path}
+	if _, err := f.Write([]byte("export A=1\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}

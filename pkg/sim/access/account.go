@@ -1,0 +1,211 @@
+package access
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"sync/atomic"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Errors of [Manager.SetPassword].
+var (
+	ErrNoPassword = errors.New("password is empty") // vCenter refuses it, too
+	ErrNoUser     = errors.New("no such user")
+)
+
+// systemDomain is the domain that every vCenter has.
+const systemDomain = "vsphere.local"
+
+// administrators is the group whose members may do everything, in vCenter's own domain.
+const administrators = "administrators"
+
+// User is an account. Its password shows when asked for by field only: not when printed and not in logs.
+type User struct {
+	Name     string // as in the topology
+	Password string // now
+	Groups   []string
+}
+
+// String is the name.
+func (u User) String() string { return u.Name }
+
+// GoString is the name.
+func (u User) GoString() string { return fmt.Sprintf("access.User(%q)", u.Name) }
+
+// LogValue is the name.
+func (u User) LogValue() slog.Value { return slog.StringValue(u.Name) }
+
+// account is a user. All but the password stays as it is.
+type account struct {
+	name     name
+	given    string
+	groups   []name
+	password atomic.Pointer[string]
+	inside   bool // never leaves the process, may do everything, is not listed
+}
+
+func (a *account) member(group name) bool { return slices.Contains(a.groups, group) }
+
+// accounts are the users and groups of one vCenter. They are fixed; passwords are not.
+type accounts struct {
+	domain string // of the administrator, and of names without one
+	admin  *account
+	inside *account
+	login  *url.Userinfo // of inside
+	list   []*account    // in the order of the topology, the administrator first
+	users  map[name]*account
+	groups map[name]bool
+}
+
+func newAccounts(administrator string, users []topology.User) *accounts {
+	n := parseName(administrator)
+	s := &accounts{
+		domain: n.in(systemDomain).domain,
+		users:  make(map[name]*account),
+		groups: make(map[name]bool),
+		login:  url.UserPassword("inside-"+rand.Text()+"@"+systemDomain, rand.Text()),
+	}
+	s.groups[name{administrators, s.domain}] = true
+	s.groups[name{administrators, systemDomain}] = true
+
+	secret, _ := s.login.Password()
+	s.inside = s.add(topology.User{Name: s.login.Username(), Password: secret})
+	s.inside.inside = true
+	s.list = nil
+	s.admin = s.add(topology.User{Name: administrator, Groups: []string{administrators}})
+	for _, u := range users {
+		s.add(u)
+	}
+	return s
+}
+
+// add adds a user; one that is there already gets the groups, and the password if there is one.
+func (s *accounts) add(u topology.User) *account {
+	n := parseName(u.Name).in(s.domain)
+	a := s.users[n]
+	if a == nil {
+		a = &account{name: n, given: u.Name}
+		s.users[n] = a
+		s.list = append(s.list, a)
+	}
+	for _, g := range u.Groups {
+		group := parseName(g).in(s.domain)
+		s.groups[group] = true
+		if !a.member(group) {
+			a.groups = append(a.groups, group)
+		}
+	}
+	if password := u.Password; password != "" {
+		a.password.Store(&password)
+	} else if a.password.Load() == nil {
+		password = rand.Text()
+		a.password.Store(&password)
+	}
+	return a
+}
+
+// find finds a user by any form of the name. A name without domain is looked up in the administrator's and then in
+// vCenter's own.
+func (s *accounts) find(given string) *account {
+	n := parseName(given)
+	if a := s.users[n.in(s.domain)]; a != nil {
+		return a
+	}
+	return s.users[n.in(systemDomain)]
+}
+
+// principal finds a user or group by any form of its name.
+func (s *accounts) principal(given string, group bool) (name, bool) {
+	if !group {
+		a := s.find(given)
+		if a == nil {
+			return name{}, false
+		}
+		return a.name, !a.inside
+	}
+	n := parseName(given)
+	if in := n.in(s.domain); s.groups[in] {
+		return in, true
+	}
+	in := n.in(systemDomain)
+	return in, s.groups[in]
+}
+
+// check returns the user if the password is right.
+func (s *accounts) check(given, password string) *account {
+	a := s.find(given)
+	want := ""
+	if a != nil {
+		want = *a.password.Load()
+	}
+	// Sums have one length, so that the comparison tells nothing about the password's.
+	x, y := sha256.Sum256([]byte(want)), sha256.Sum256([]byte(password))
+	if subtle.ConstantTimeCompare(x[:], y[:]) != 1 || a == nil || password == "" {
+		return nil
+	}
+	return a
+}
+
+// Valid tells whether the login is a user's name and password; the name in any of the forms that vCenter accepts
+// ("user@domain", "DOMAIN\user", any case). It is what simulator.SessionManager.ValidLogin should be.
+func (m *Manager) Valid(l *types.Login) bool { return m.accounts.check(l.UserName, l.Password) != nil }
+
+// ValidPassword tells whether the password is the user's, the name in any form.
+func (m *Manager) ValidPassword(user, password string) bool {
+	return m.accounts.check(user, password) != nil
+}
+
+// Administrator is the account that every vCenter has.
+func (m *Manager) Administrator() User { return m.accounts.admin.user() }
+
+// Inside is an account that never leaves the process, for what parts of the vCenter ask each other. It may do
+// everything, and its sessions do not count.
+func (m *Manager) Inside() *url.Userinfo { return m.accounts.login }
+
+// Users are the accounts: the administrator, then those of the topology, with their passwords now.
+func (m *Manager) Users() []User {
+	users := make([]User, 0, len(m.accounts.list))
+	for _, a := range m.accounts.list {
+		users = append(users, a.user())
+	}
+	return users
+}
+
+// User returns the account of that name.
+func (m *Manager) User(given string) (User, bool) {
+	a := m.accounts.find(given)
+	if a == nil || a.inside {
+		return User{}, false
+	}
+	return a.user(), true
+}
+
+func (a *account) user() User {
+	u := User{Name: a.given, Password: *a.password.Load()}
+	for _, g := range a.groups {
+		u.Groups = append(u.Groups, g.user+"@"+g.domain)
+	}
+	return u
+}
+
+// SetPassword changes the password of a user for every login from now on. Open sessions stay open, as in a vCenter.
+func (m *Manager) SetPassword(user, password string) error {
+	a := m.accounts.find(user)
+	switch {
+	case a == nil || a.inside:
+		return fmt.Errorf("user %q: %w", user, ErrNoUser)
+	case password == "":
+		return fmt.Errorf("user %q: %w", user, ErrNoPassword)
+	}
+	a.password.Store(&password)
+	return nil
+}

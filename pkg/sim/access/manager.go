@@ -1,0 +1,139 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
+)
+
+// Defaults of topology.Sessions.
+const (
+	DefaultIdle  = 30 * time.Minute
+	DefaultLimit = 2000
+)
+
+// Options of [New].
+type Options struct {
+	// Administrator is the name of the account that every vCenter has ("administrator@vsphere.local"). Required.
+	Administrator string
+	// Users and Roles are those of the topology.
+	Users []topology.User
+	Roles []topology.RoleDef
+	// Sessions limits sessions. Zero fields mean [DefaultIdle] and [DefaultLimit].
+	Sessions topology.Sessions
+	// Stock names what is left as vcsim has it: permissions, session-idle, session-limit.
+	Stock stock.Set
+
+	// OnEnd is called when a session, of SOAP or of REST, is over, however it ended: who keeps something for it should let
+	// go of it.
+	OnEnd func(key string)
+	// OnChange is called when somebody may see more, or less, than before.
+	OnChange func()
+}
+
+// Manager is the access control of one vCenter. Make one with [New]. All methods are safe for concurrent use.
+type Manager struct {
+	options  Options
+	base     *simulator.Context
+	root     vc.Ref // root folder
+	accounts *accounts
+	sessions *sessions
+	tickets  tickets
+	receiver *receiver
+	quiet    *simulator.Registry
+
+	rules      atomic.Pointer[rules]
+	tree       *tree
+	views      sync.Map    // *account → *view
+	restricted atomic.Bool // somebody may not do everything
+	writing    sync.Mutex  // held while the rules change
+
+	idle     atomic.Int64 // nanoseconds; 0 means that sessions do not expire
+	idleREST atomic.Int64
+	kick     chan struct{}
+	stop     chan struct{}
+	stopped  chan struct{}
+	closing  sync.Once
+}
+
+var errNoContent = errors.New("access: registry has no service content")
+
+// New makes the access control of the vCenter of base, whose inventory may be empty. It puts an object of ours into the
+// registry and starts the clock that ends idle sessions; [Manager.Close] stops it. Calls reach it through
+// [Manager.Hook] and [Manager.Handler].
+func New(base *simulator.Context, options Options) (*Manager, error) {
+	instance, ok := base.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance)
+	if !ok {
+		return nil, errNoContent
+	}
+	if options.OnEnd == nil {
+		options.OnEnd = func(string) {}
+	}
+	if options.OnChange == nil {
+		options.OnChange = func() {}
+	}
+	m := &Manager{
+		options:  options,
+		base:     base,
+		root:     instance.Content.RootFolder,
+		accounts: newAccounts(options.Administrator, options.Users),
+		quiet:    quietRegistry(),
+		tree:     newTree(base),
+		kick:     make(chan struct{}, 1),
+		stop:     make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}
+	m.sessions = &sessions{changed: m.wake}
+	if !options.Stock.Has(stock.SessionLimit) {
+		m.sessions.limit = DefaultLimit
+		if n := options.Sessions.Limit; n > 0 {
+			m.sessions.limit = int(n)
+		}
+	}
+	m.firstIdle()
+	r, err := m.firstRules()
+	if err != nil {
+		return nil, fmt.Errorf("access: %w", err)
+	}
+	m.put(r)
+	m.receiver = newReceiver(m)
+	base.Map.Put(m.receiver)
+	go m.watch()
+	return m, nil
+}
+
+// Close stops the clock and waits for it. Sessions stay as they are.
+func (m *Manager) Close() {
+	m.closing.Do(func() {
+		close(m.stop)
+		<-m.stopped
+		m.tree.close()
+	})
+}
+
+// end ends a session, and is true for the one caller that did.
+func (m *Manager) end(s *session) bool {
+	if !m.sessions.remove(s) {
+		return false
+	}
+	m.tickets.drop(s)
+	if v := s.vcsim.Load(); v != nil {
+		m.logout(v)
+	}
+	m.options.OnEnd(s.key)
+	return true
+}
+
+func notAuthenticated(on vc.Ref) *types.NotAuthenticated {
+	return &types.NotAuthenticated{NoPermission: types.NoPermission{Object: &on, PrivilegeId: viewPrivilege}}
+}

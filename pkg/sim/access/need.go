@@ -1,0 +1,240 @@
+package access
+
+import (
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// need is a privilege that a call needs on an object. The object may be one that no permission can be set on: then it is
+// the entity it belongs to that counts, or the root folder.
+type need struct {
+	privilege string
+	on        vc.Ref
+}
+
+// needs collects what a call needs.
+type needs []need
+
+func (n *needs) add(privilege string, on ...vc.Ref) {
+	for _, ref := range on {
+		if ref != (vc.Ref{}) {
+			*n = append(*n, need{privilege, ref})
+		}
+	}
+}
+
+func (n *needs) maybe(privilege string, on *vc.Ref) {
+	if on != nil {
+		n.add(privilege, *on)
+	}
+}
+
+// needsOf says what the call needs, of its receiver first and then of its arguments.
+func needsOf(ctx *simulator.Context, method *simulator.Method) []need {
+	var n needs
+	kind := method.This.Type
+	if family, ok := families[kind]; ok {
+		kind = family
+	}
+	if privilege, ok := privileges[kind][method.Name]; ok {
+		n.add(privilege, method.This)
+	} else if _, entity := ctx.Map.Get(method.This).(mo.Entity); entity {
+		n.add(readPrivilege, method.This)
+	}
+	n.machine(ctx, method)
+	n.inventory(method)
+	n.files(ctx, method)
+	n.questions(method)
+	n.volumes(method)
+	return n
+}
+
+// machine says what calls about VMs need of their arguments.
+func (n *needs) machine(ctx *simulator.Context, method *simulator.Method) {
+	switch req := method.Body.(type) {
+	case *types.CreateVM_Task:
+		n.add("Resource.AssignVMToPool", req.Pool)
+		n.spec(ctx, req.This, &req.Config, true)
+	case *types.CreateChildVM_Task:
+		n.spec(ctx, req.This, &req.Config, true)
+	case *types.RegisterVM_Task:
+		n.maybe("Resource.AssignVMToPool", req.Pool)
+	case *types.CloneVM_Task:
+		n.add("VirtualMachine.Inventory.CreateFromExisting", req.Folder)
+		n.relocate(&req.Spec.Location)
+	case *types.InstantClone_Task:
+		n.relocate(&req.Spec.Location)
+	case *types.RelocateVM_Task:
+		n.relocate(&req.Spec)
+	case *types.MigrateVM_Task:
+		n.maybe("Resource.AssignVMToPool", req.Pool)
+	case *types.MarkAsVirtualMachine:
+		n.add("Resource.AssignVMToPool", req.Pool)
+	case *types.ReconfigVM_Task:
+		n.spec(ctx, req.This, &req.Spec, false)
+	case *types.AttachDisk_Task:
+		n.add("Datastore.FileManagement", req.Datastore)
+	case *types.PowerOnMultiVM_Task:
+		n.add("VirtualMachine.Interact.PowerOn", req.Vm...)
+	}
+}
+
+func (n *needs) relocate(spec *types.VirtualMachineRelocateSpec) {
+	n.maybe("Resource.AssignVMToPool", spec.Pool)
+	n.maybe("Datastore.AllocateSpace", spec.Datastore)
+	n.maybe("VirtualMachine.Inventory.Move", spec.Folder)
+}
+
+// inventory says what calls that move or list things need of their arguments.
+func (n *needs) inventory(method *simulator.Method) {
+	switch req := method.Body.(type) {
+	case *types.MoveIntoFolder_Task:
+		for _, ref := range req.List {
+			privilege := movePrivilege(ref.Type)
+			n.add(privilege, ref, req.This)
+		}
+	case *types.MoveInto_Task:
+		n.add("Host.Inventory.MoveHost", req.Host...)
+	case *types.AddHost_Task:
+		n.maybe("Resource.AssignVMToPool", req.ResourcePool)
+	case *types.CreateContainerView:
+		n.add(viewPrivilege, req.Container)
+	case *types.SetField:
+		n.add("Global.SetCustomField", req.Entity)
+	case *types.CreateAlarm:
+		n.add("Alarm.Create", req.Entity)
+	case *types.AcknowledgeAlarm:
+		n.add("Alarm.Acknowledge", req.Entity)
+	case *types.LogUserEvent:
+		n.add("Global.LogEvent", req.Entity)
+	case *types.CreateIpPool:
+		n.add("Datacenter.IpPoolConfig", req.Dc)
+	case *types.UpdateIpPool:
+		n.add("Datacenter.IpPoolConfig", req.Dc)
+	case *types.DestroyIpPool:
+		n.add("Datacenter.IpPoolConfig", req.Dc)
+	}
+}
+
+func movePrivilege(kind string) string {
+	switch kind {
+	case "VirtualMachine":
+		return "VirtualMachine.Inventory.Move"
+	case "Datacenter":
+		return "Datacenter.Move"
+	case "Datastore":
+		return "Datastore.Move"
+	case "ComputeResource", "HostSystem":
+		return "Host.Inventory.MoveHost"
+	case "ClusterComputeResource":
+		return "Host.Inventory.MoveCluster"
+	case "Network", "DistributedVirtualPortgroup", "OpaqueNetwork":
+		return "Network.Move"
+	case "DistributedVirtualSwitch", "VmwareDistributedVirtualSwitch":
+		return "DVSwitch.Move"
+	}
+	return "Folder.Move"
+}
+
+// questions says what questions about privileges, and answers to them, need of the entities they are about.
+func (n *needs) questions(method *simulator.Method) {
+	switch req := method.Body.(type) {
+	case *types.SetEntityPermissions:
+		n.add("Authorization.ModifyPermissions", req.Entity)
+	case *types.ResetEntityPermissions:
+		n.add("Authorization.ModifyPermissions", req.Entity)
+	case *types.RemoveEntityPermission:
+		n.add("Authorization.ModifyPermissions", req.Entity)
+	case *types.RetrieveEntityPermissions:
+		n.add(readPrivilege, req.Entity)
+	case *types.HasPrivilegeOnEntity:
+		n.add(readPrivilege, req.Entity)
+	case *types.HasPrivilegeOnEntities:
+		n.add(readPrivilege, req.Entity...)
+	case *types.HasUserPrivilegeOnEntities:
+		n.add(viewPrivilege, req.Entities...)
+	case *types.FetchUserPrivilegeOnEntities:
+		n.add(viewPrivilege, req.Entities...)
+	}
+}
+
+// files says what calls on files need of the datastores that the files are on.
+func (n *needs) files(ctx *simulator.Context, method *simulator.Method) {
+	const manage = "Datastore.FileManagement"
+	switch req := method.Body.(type) {
+	case *types.DeleteDatastoreFile_Task:
+		n.add(manage, datastore(ctx, req.Name, req.Datacenter))
+	case *types.MakeDirectory:
+		n.add(manage, datastore(ctx, req.Name, req.Datacenter))
+	case *types.MoveDatastoreFile_Task:
+		n.add(manage, datastore(ctx, req.SourceName, req.SourceDatacenter), datastore(ctx, req.DestinationName, req.DestinationDatacenter))
+	case *types.CopyDatastoreFile_Task:
+		n.add(manage, datastore(ctx, req.SourceName, req.SourceDatacenter), datastore(ctx, req.DestinationName, req.DestinationDatacenter))
+	case *types.CreateVirtualDisk_Task:
+		n.add(manage, datastore(ctx, req.Name, req.Datacenter))
+	case *types.DeleteVirtualDisk_Task:
+		n.add(manage, datastore(ctx, req.Name, req.Datacenter))
+	case *types.ExtendVirtualDisk_Task:
+		n.add(manage, datastore(ctx, req.Name, req.Datacenter))
+	case *types.MoveVirtualDisk_Task:
+		n.add(manage, datastore(ctx, req.SourceName, req.SourceDatacenter), datastore(ctx, req.DestName, req.DestDatacenter))
+	case *types.CopyVirtualDisk_Task:
+		n.add(manage, datastore(ctx, req.SourceName, req.SourceDatacenter), datastore(ctx, req.DestName, req.DestDatacenter))
+	case *types.SetVirtualDiskUuid:
+		n.add(manage, datastore(ctx, req.Name, req.Datacenter))
+	case *types.CreateDisk_Task:
+		if b := req.Spec.BackingSpec; b != nil {
+			n.add("Datastore.AllocateSpace", b.GetVslmCreateSpecBackingSpec().Datastore)
+			n.add(manage, b.GetVslmCreateSpecBackingSpec().Datastore)
+		}
+	case *types.ReconcileDatastoreInventory_Task:
+		n.add(manage, req.Datastore)
+	case *types.DeleteVStorageObject_Task:
+		n.add(manage, req.Datastore)
+	case *types.ExtendDisk_Task:
+		n.add(manage, req.Datastore)
+	case *types.VStorageObjectCreateSnapshot_Task:
+		n.add(manage, req.Datastore)
+	case *types.DeleteSnapshot_Task:
+		n.add(manage, req.Datastore)
+	case *types.VCenterUpdateVStorageObjectMetadataEx_Task:
+		n.add(manage, req.Datastore)
+	case *types.SearchDatastore_Task:
+		n.add("Datastore.Browse", datastore(ctx, req.DatastorePath, nil))
+	case *types.SearchDatastoreSubFolders_Task:
+		n.add("Datastore.Browse", datastore(ctx, req.DatastorePath, nil))
+	}
+}
+
+// datastore finds the datastore that a path is on ("[shared] web/web.vmdk"), in the datacenter of an object near it: two
+// may have one name in two datacenters.
+func datastore(ctx *simulator.Context, path string, near *vc.Ref) vc.Ref {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(path), "[")
+	if !ok {
+		return vc.Ref{}
+	}
+	wanted, _, _ := strings.Cut(rest, "]")
+	var dc vc.Ref
+	anywhere := true
+	if near != nil {
+		if in, ok := vc.Datacenter(ctx.Map, *near); ok {
+			dc, anywhere = in, false
+		}
+	}
+	for _, e := range ctx.Map.All("Datastore") {
+		name := ""
+		vc.Fresh(ctx).WithLock(e, func() { name = e.Entity().Name })
+		if name != wanted {
+			continue
+		}
+		if in, _ := vc.Datacenter(ctx.Map, e.Reference()); anywhere || in == dc {
+			return e.Reference()
+		}
+	}
+	return vc.Ref{}
+}

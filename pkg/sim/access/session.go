@@ -1,0 +1,160 @@
+package access
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+)
+
+// session is one login, of SOAP or of REST.
+type session struct {
+	key     string
+	account *account
+	rest    bool
+	login   time.Time
+
+	used  atomic.Int64 // when the last call began or ended, Unix nanoseconds
+	calls atomic.Int32 // in progress
+	ended atomic.Bool
+
+	vcsim atomic.Pointer[simulator.Session] // of SOAP
+}
+
+func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
+
+// enter and leave enclose a call: a session is not idle while it waits for an answer.
+func (s *session) enter() {
+	s.calls.Add(1)
+	s.touch()
+}
+
+func (s *session) leave() {
+	s.touch()
+	s.calls.Add(-1)
+}
+
+// sessions are the sessions of one vCenter, by key. Finding one takes no lock.
+type sessions struct {
+	limit   int // 0 means none
+	changed func()
+
+	mu    sync.Mutex
+	all   sync.Map // string → *session
+	count atomic.Int32
+}
+
+func (t *sessions) get(key string) *session {
+	v, ok := t.all.Load(key)
+	if !ok {
+		return nil
+	}
+	return v.(*session)
+}
+
+// full tells whether nobody can log in.
+func (t *sessions) full() bool { return t.limit > 0 && int(t.count.Load()) >= t.limit }
+
+// add adds the session, unless there are too many.
+func (t *sessions) add(s *session) error {
+	s.touch()
+	t.mu.Lock()
+	if !s.account.inside {
+		if t.full() {
+			t.mu.Unlock()
+			return &LimitError{Limit: t.limit, Count: int(t.count.Load()), User: s.account.given}
+		}
+		t.count.Add(1)
+	}
+	t.all.Store(s.key, s)
+	t.mu.Unlock()
+	t.changed()
+	return nil
+}
+
+// remove is true for the one caller that removed it.
+func (t *sessions) remove(s *session) bool {
+	if s.ended.Swap(true) {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all.Delete(s.key)
+	if !s.account.inside {
+		t.count.Add(-1)
+	}
+	return true
+}
+
+// list returns those that match, oldest first.
+func (t *sessions) list(match func(*session) bool) []*session {
+	var found []*session
+	t.all.Range(func(_, v any) bool {
+		if s := v.(*session); match(s) {
+			found = append(found, s)
+		}
+		return true
+	})
+	slices.SortFunc(found, func(a, b *session) int {
+		return cmp.Or(a.login.Compare(b.login), cmp.Compare(a.key, b.key))
+	})
+	return found
+}
+
+// Session describes an open session.
+type Session struct {
+	Key    string
+	User   string // as in the topology
+	REST   bool
+	Login  time.Time
+	Active time.Time // last call, begun or ended
+}
+
+// Sessions lists the open sessions of SOAP and REST, oldest first.
+func (m *Manager) Sessions() []Session {
+	var list []Session
+	for _, s := range m.sessions.list(func(s *session) bool { return !s.account.inside }) {
+		list = append(list, Session{
+			Key: s.key, User: s.account.given, REST: s.rest, Login: s.login, Active: time.Unix(0, s.used.Load()),
+		})
+	}
+	return list
+}
+
+// UserOf tells whose session it is, SOAP or REST, by the name in the topology.
+func (m *Manager) UserOf(key string) (user string, ok bool) {
+	s := m.sessions.get(key)
+	if s == nil {
+		return "", false
+	}
+	return s.account.given, true
+}
+
+// EndAll ends every session of SOAP and REST, as a restart of the vCenter would, and tells how many there were.
+func (m *Manager) EndAll() int {
+	return m.endWhere(func(s *session) bool { return !s.account.inside })
+}
+
+// End ends the sessions of a user, of SOAP and REST, and tells how many there were.
+func (m *Manager) End(user string) int {
+	a := m.accounts.find(user)
+	return m.endWhere(func(s *session) bool { return s.account == a && !a.inside })
+}
+
+// EndSession ends one session, of SOAP or REST, and tells whether there was one.
+func (m *Manager) EndSession(key string) bool {
+	s := m.sessions.get(key)
+	return s != nil && m.end(s)
+}
+
+func (m *Manager) endWhere(match func(*session) bool) (n int) {
+	for _, s := range m.sessions.list(match) {
+		if m.end(s) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,169 @@
+package access
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// tree is what is above what, without touching locks of vcsim's objects. It follows the registry from the time that
+// somebody may not do everything; before, it costs nothing.
+type tree struct {
+	base  *simulator.Context
+	ref   vc.Ref
+	moved atomic.Uint64 // counts changes of what is above something
+
+	mu        sync.RWMutex
+	following bool
+	nodes     map[vc.Ref]node
+	hosts     map[vc.Ref]vc.Ref // of standalone hosts' ComputeResources
+}
+
+type node struct {
+	parent vc.Ref // zero at the root
+	pool   vc.Ref // of VMs
+}
+
+func newTree(base *simulator.Context) *tree {
+	return &tree{
+		base:  base,
+		ref:   vc.Ref{Type: "SandboxAccessTree", Value: "sandbox-access-tree"},
+		nodes: make(map[vc.Ref]node),
+		hosts: make(map[vc.Ref]vc.Ref),
+	}
+}
+
+// follow begins to follow the registry, with what there is. Call it with no object locked.
+func (t *tree) follow() {
+	t.mu.Lock()
+	begun := t.following
+	t.following = true
+	t.mu.Unlock()
+	if begun {
+		return
+	}
+	t.base.Map.AddHandler(t)
+	ctx := vc.Fresh(t.base)
+	for _, e := range t.base.Map.All("") {
+		ctx.WithLock(e, func() { t.put(e) })
+	}
+}
+
+func (t *tree) close() { t.base.Map.RemoveHandler(t) }
+
+// above returns the objects that an object inherits permissions from: none, one, or a VM's two. The caller may hold the
+// object's lock, by ctx.
+func (t *tree) above(ctx *simulator.Context, ref vc.Ref) []vc.Ref {
+	t.mu.RLock()
+	n, ok := t.nodes[ref]
+	if !ok {
+		t.mu.RUnlock()
+		return nil
+	}
+	if ref.Type == "VirtualMachine" && n.pool == (vc.Ref{}) {
+		t.mu.RUnlock()
+		n = t.again(ctx, ref)
+		t.mu.RLock()
+	}
+	defer t.mu.RUnlock()
+	switch {
+	case n.parent == (vc.Ref{}):
+		return nil
+	case n.pool != (vc.Ref{}) && n.pool != n.parent:
+		return []vc.Ref{n.parent, n.pool}
+	case ref.Type == "ResourcePool" && n.parent.Type == "ComputeResource":
+		if host, ok := t.hosts[n.parent]; ok {
+			return []vc.Ref{host} // which is what a user sees of it
+		}
+	}
+	return []vc.Ref{n.parent}
+}
+
+// again looks at a VM that was created a moment ago: vcsim puts it into the registry before it has a pool.
+func (t *tree) again(ctx *simulator.Context, ref vc.Ref) node {
+	if vm, ok := t.base.Map.Get(ref).(*simulator.VirtualMachine); ok {
+		ctx.WithLock(vm, func() { t.put(vm) })
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.nodes[ref]
+}
+
+func (t *tree) has(ref vc.Ref) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	_, ok := t.nodes[ref]
+	return ok
+}
+
+// put notes what is above the entity, whose lock is held.
+func (t *tree) put(obj mo.Reference) {
+	e, ok := obj.(mo.Entity)
+	if !ok {
+		return
+	}
+	var n node
+	if p := e.Entity().Parent; p != nil {
+		n.parent = *p
+	}
+	switch vm := obj.(type) {
+	case *simulator.VirtualMachine:
+		n.pool = poolOf(&vm.VirtualMachine)
+	case *mo.VirtualMachine:
+		n.pool = poolOf(vm)
+	}
+	ref := e.Reference()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// A pool that a new VM gets is nothing that anybody could have known otherwise (view.effective).
+	if old, known := t.nodes[ref]; known && old != n && (old.parent != n.parent || old.pool != vc.Ref{}) {
+		t.moved.Add(1)
+	}
+	t.nodes[ref] = n
+	if ref.Type == "HostSystem" && n.parent.Type == "ComputeResource" {
+		t.hosts[n.parent] = ref
+	}
+}
+
+// poolOf is the pool that the VM is in, or the host of a template, which is in none.
+func poolOf(vm *mo.VirtualMachine) vc.Ref {
+	switch {
+	case vm.ResourcePool != nil:
+		return *vm.ResourcePool
+	case vm.Runtime.Host != nil:
+		return *vm.Runtime.Host
+	}
+	return vc.Ref{}
+}
+
+// Reference implements simulator.RegisterObject.
+func (t *tree) Reference() vc.Ref { return t.ref }
+
+// PutObject implements simulator.RegisterObject.
+func (t *tree) PutObject(_ *simulator.Context, obj mo.Reference) { t.put(obj) }
+
+// UpdateObject implements simulator.RegisterObject.
+func (t *tree) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	for _, c := range changes {
+		if (c.Name == "parent" || c.Name == "resourcePool" || c.Name == "runtime.host") && t.has(obj.Reference()) {
+			t.put(obj)
+			return
+		}
+	}
+}
+
+// RemoveObject implements simulator.RegisterObject.
+func (t *tree) RemoveObject(_ *simulator.Context, ref vc.Ref) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.nodes[ref]; known {
+		delete(t.nodes, ref)
+		delete(t.hosts, ref)
+		t.moved.Add(1)
+	}
+}

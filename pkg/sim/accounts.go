@@ -1,0 +1,48 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
+)
+
+// User is an account of a vCenter.
+type User = access.User
+
+// Session is an open session of a vCenter.
+type Session = access.Session
+
+// User is the name of the administrator.
+func (v *VCenter) User() string { return v.service.access.Administrator().Name }
+
+// Password is the administrator's password now.
+func (v *VCenter) Password() string { return v.service.access.Administrator().Password }
+
+// Users are the accounts, the administrator's first.
+func (v *VCenter) Users() []User { return v.service.access.Users() }
+
+// SetPassword changes the administrator's password for every login from now on. Sessions that are open stay open, as in
+// a vCenter.
+func (v *VCenter) SetPassword(password string) error {
+	return v.SetPasswordOf(v.User(), password)
+}
+
+// SetPasswordOf changes a user's password. Its errors are access.ErrNoUser and access.ErrNoPassword.
+func (v *VCenter) SetPasswordOf(user, password string) error {
+	if err := v.service.access.SetPassword(user, password); err != nil {
+		return fmt.Errorf("vcenter %q: %w", v.spec.Name, err)
+	}
+	return nil
+}
+
+// Sessions are the open sessions of SOAP and REST.
+func (v *VCenter) Sessions() []Session { return v.service.access.Sessions() }
+
+// EndSessions ends the sessions of a user, or with "" all, and tells how many there were. Calls that wait end with
+// NotAuthenticated; clients may log in again.
+func (v *VCenter) EndSessions(user string) int {
+	if user == "" {
+		return v.service.access.EndAll()
+	}
+	return v.service.access.End(user)
+}

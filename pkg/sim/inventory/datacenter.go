@@ -1,0 +1,107 @@
+package inventory
+
+import (
+	"fmt"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// datacenter is a datacenter under construction.
+type datacenter struct {
+	*topology.Datacenter
+	path       string
+	obj        *simulator.Datacenter
+	hosts      []*host
+	byName     map[string]*host
+	clusters   map[string]*compute
+	computes   []*compute
+	networks   map[string]*network
+	datastores map[string]*datastore
+	taken      map[home]bool
+	folders    map[string]*folder
+}
+
+func (b *builder) datacenter(spec *topology.Datacenter) error {
+	f, err := b.folder(b.root, "", spec.Folder)
+	if err != nil {
+		return fmt.Errorf("folder %q: %w", spec.Folder, err)
+	}
+	ctx := b.fresh()
+	var body *methods.CreateDatacenterBody
+	ctx.WithLock(f, func() {
+		body = f.CreateDatacenter(ctx, &types.CreateDatacenter{This: f.Self, Name: spec.Name}).(*methods.CreateDatacenterBody)
+	})
+	if err := vc.Err(body); err != nil {
+		return err
+	}
+	dc := &datacenter{
+		Datacenter: spec,
+		path:       spec.InventoryPath(),
+		obj:        b.sim.Map.Get(body.Res.Returnval).(*simulator.Datacenter),
+		byName:     make(map[string]*host),
+		clusters:   make(map[string]*compute),
+		networks:   make(map[string]*network),
+		datastores: make(map[string]*datastore),
+		taken:      make(map[home]bool),
+		folders:    make(map[string]*folder),
+	}
+	b.note(dc.path, dc.obj.Self, spec.Place, spec.Marks)
+	for _, step := range []func(*datacenter) error{
+		b.compute, b.connect, b.mount, b.pools, b.vmFolders, b.machines,
+	} {
+		if err := b.ctx.Err(); err != nil {
+			return err
+		}
+		if err := step(dc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// members are the hosts of the datacenter that are named, or in a cluster that is named; all, when nothing is.
+func (dc *datacenter) members(hosts, clusters []string) ([]*host, error) {
+	if len(hosts)+len(clusters) == 0 {
+		return dc.hosts, nil
+	}
+	wanted := make(map[*host]bool)
+	for _, name := range hosts {
+		h, ok := dc.byName[name]
+		if !ok {
+			return nil, fmt.Errorf("host %q: no such host in the datacenter", name)
+		}
+		wanted[h] = true
+	}
+	for _, name := range clusters {
+		c, ok := dc.clusters[name]
+		if !ok {
+			return nil, fmt.Errorf("cluster %q: no such cluster in the datacenter", name)
+		}
+		for _, h := range c.hosts {
+			wanted[h] = true
+		}
+	}
+	var members []*host
+	for _, h := range dc.hosts {
+		if wanted[h] {
+			members = append(members, h)
+		}
+	}
+	return members, nil
+}
+
+// vmFolders makes the VM folders that the topology lists.
+func (b *builder) vmFolders(dc *datacenter) error {
+	root := b.sim.Map.Get(dc.obj.VmFolder).(*simulator.Folder)
+	for _, spec := range dc.Folders {
+		if err := b.markFolder(root, dc.path+"/vm", spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator/esx"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Keys and units of devices, as vSphere numbers them.
+const (
+	pciKey    = 100
+	scsiKey   = 1000
+	diskKey   = 2000
+	cardKey   = 4000
+	cardUnit  = 7
+	maxCards  = 10
+	scsiUnit  = 3
+	scsiOwn   = 7 // the unit that the controller itself takes on its bus
+	systemKiB = 20 << 20
+)
+
+// devices are the devices of a VM: those that every VM has, a disk on a paravirtual controller, and its cards.
+func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.BaseVirtualDevice {
+	list := duplicate(esx.VirtualDevice)
+	keys := []int32{scsiKey}
+	for _, c := range cards {
+		keys = append(keys, c.GetVirtualDevice().Key)
+	}
+	for _, d := range list {
+		if pci, ok := d.(*types.VirtualPCIController); ok && pci.Key == pciKey {
+			pci.Device = append(pci.Device, keys...)
+		}
+	}
+	scsi := &types.ParaVirtualSCSIController{}
+	scsi.Key = scsiKey
+	scsi.ControllerKey = pciKey
+	scsi.UnitNumber = types.NewInt32(scsiUnit)
+	scsi.DeviceInfo = &types.Description{Label: "SCSI controller 0", Summary: "VMware paravirtual SCSI"}
+	scsi.Device = []int32{disk.Key}
+	scsi.HotAddRemove = types.NewBool(true)
+	scsi.SharedBus = types.VirtualSCSISharingNoSharing
+	scsi.ScsiCtlrUnitNumber = scsiOwn
+	return append(append(list, scsi, disk), cards...)
+}
+
+// systemDisk is the disk that every VM has.
+func systemDisk(file, id string, ds vc.Ref) *types.VirtualDisk {
+	no := func() *bool { return types.NewBool(false) }
+	disk := &types.VirtualDisk{CapacityInKB: systemKiB, CapacityInBytes: systemKiB << 10}
+	disk.Key = diskKey
+	disk.ControllerKey = scsiKey
+	disk.UnitNumber = types.NewInt32(0)
+	disk.DeviceInfo = &types.Description{Label: "Hard disk 1", Summary: "20,971,520 KB"}
+	disk.Backing = &types.VirtualDiskFlatVer2BackingInfo{
+		VirtualDeviceFileBackingInfo: types.VirtualDeviceFileBackingInfo{FileName: file, Datastore: &ds},
+		DiskMode:                     string(types.VirtualDiskModePersistent),
+		ThinProvisioned:              types.NewBool(true),
+		EagerlyScrub:                 no(), Split: no(), WriteThrough: no(), DigestEnabled: no(),
+		Uuid: "6000c29" + id[7:], // as every disk of vSphere's begins
+	}
+	return disk
+}
+
+// cards are the VM's network cards, and the networks behind them.
+func cards(dc *datacenter, h *host, spec *topology.VM, on bool) ([]types.BaseVirtualDevice, []vc.Ref, error) {
+	if len(spec.NICs) > maxCards {
+		return nil, nil, fmt.Errorf("%d NICs: a VM has room for %d", len(spec.NICs), maxCards)
+	}
+	var list []types.BaseVirtualDevice
+	var refs []vc.Ref
+	for i := range spec.NICs {
+		n, ok := dc.networks[spec.NICs[i].Network]
+		if !ok {
+			return nil, nil, fmt.Errorf("network %q: no such network in the datacenter", spec.NICs[i].Network)
+		}
+		if n.hosts != nil && !n.hosts[h] {
+			return nil, nil, fmt.Errorf("network %q: host %q is no member of its switch", spec.NICs[i].Network, h.obj.Name)
+		}
+		list = append(list, card(i, &spec.NICs[i], n, on))
+		refs = append(refs, n.ref)
+	}
+	return list, refs, nil
+}
+
+func card(i int, spec *topology.NIC, n *network, on bool) *types.VirtualVmxnet3 {
+	nic := new(types.VirtualVmxnet3)
+	nic.Key = int32(cardKey + i)
+	nic.ControllerKey = pciKey
+	nic.UnitNumber = types.NewInt32(int32(cardUnit + i))
+	nic.AddressType = string(types.VirtualEthernetCardMacTypeManual)
+	nic.MacAddress = strings.ToLower(spec.MAC)
+	nic.WakeOnLanEnabled = types.NewBool(true)
+	nic.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, AllowGuestControl: true, Connected: on}
+	nic.ResourceAllocation = &types.VirtualEthernetCardResourceAllocation{
+		Reservation: types.NewInt64(0),
+		Share:       types.SharesInfo{Shares: 50, Level: types.SharesLevelNormal},
+		Limit:       types.NewInt64(-1),
+	}
+	info := &types.Description{Label: fmt.Sprintf("Network adapter %d", i+1), Summary: spec.Network}
+	nic.DeviceInfo = info
+	if n.switchUUID == "" {
+		ref := n.ref
+		nic.Backing = &types.VirtualEthernetCardNetworkBackingInfo{
+			VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: spec.Network},
+			Network:                        &ref,
+		}
+		return nic
+	}
+	info.Summary = "DVSwitch: " + n.switchUUID
+	nic.Backing = &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{
+		Port: types.DistributedVirtualSwitchPortConnection{SwitchUuid: n.switchUUID, PortgroupKey: n.ref.Value},
+	}
+	return nic
+}

@@ -1,0 +1,60 @@
+package inventory
+
+import (
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/redirect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// Joining lets clients add hosts to clusters. vcsim's AddHost_Task ends the process when the cluster has a host of a
+// version that govmomi has no entry for (8.0.3 is one), and gives the new host the version 6.5.
+//
+// It receives calls on clusters: its Redirect belongs into the registry's call hook. Make one with [NewJoining] when the
+// vCenter is built.
+type Joining struct {
+	redirect.Receiver
+	release release
+}
+
+// NewJoining makes one for a vCenter of that version and puts it into its registry.
+func NewJoining(base *simulator.Context, version string) *Joining {
+	j := &Joining{
+		Receiver: redirect.Receiver{
+			Self:    vc.Ref{Type: "SandboxJoining", Value: "sandbox-joining"},
+			Methods: map[string][]string{"ClusterComputeResource": {"AddHost_Task"}},
+		},
+		release: newRelease(version),
+	}
+	base.Map.Put(j)
+	return j
+}
+
+// AddHostTask adds a host, and gives it the vCenter's version.
+func (j *Joining) AddHostTask(ctx *simulator.Context, req *types.AddHost_Task) soap.HasFault {
+	body := new(methods.AddHost_TaskBody)
+	cluster, ok := ctx.Map.Get(req.This).(*simulator.ClusterComputeResource)
+	if !ok {
+		body.Fault_ = simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})
+		return body
+	}
+	task := simulator.CreateTask(cluster, "addHost", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		forgetDescriptors(ctx, &cluster.ComputeResource)
+		defer describe(ctx, &cluster.ComputeResource, j.release)
+		inner := cluster.AddHostTask(ctx, req).(*methods.AddHost_TaskBody).Res.Returnval
+		t := ctx.Map.Get(inner).(*simulator.Task)
+		t.Wait()
+		if t.Info.Error != nil {
+			return nil, t.Info.Error.Fault
+		}
+		if h, ok := ctx.Map.Get(t.Info.Result.(vc.Ref)).(*simulator.HostSystem); ok {
+			brand(&h.HostSystem, j.release)
+		}
+		return t.Info.Result, nil
+	})
+	body.Res = &types.AddHost_TaskResponse{Returnval: task.Run(ctx)}
+	return body
+}

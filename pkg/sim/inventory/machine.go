@@ -1,0 +1,126 @@
+package inventory
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// configure writes the VM's configuration but for its settings, devices and files.
+func configure(vm *mo.VirtualMachine, spec *topology.VM, r release, now time.Time) {
+	hardware := spec.HardwareVersion
+	if hardware == "" {
+		hardware = r.hardwareVersion()
+	}
+	name := escape(spec.Name)
+	full := fullName(spec.GuestID)
+	resources := types.DefaultResourceConfigSpec()
+	vm.Name = name
+	vm.Config = &types.VirtualMachineConfigInfo{
+		ChangeVersion:      strconv.FormatInt(now.UnixNano(), 10),
+		Modified:           now,
+		CreateDate:         &now,
+		Name:               name,
+		GuestFullName:      full,
+		GuestId:            spec.GuestID,
+		Version:            hardware,
+		Uuid:               spec.UUID,
+		InstanceUuid:       spec.InstanceUUID,
+		Template:           spec.Template == topology.Yes,
+		Firmware:           string(types.GuestOsDescriptorFirmwareTypeBios),
+		Tools:              &types.ToolsConfigInfo{},
+		MemoryAllocation:   &resources.MemoryAllocation,
+		CpuAllocation:      &resources.CpuAllocation,
+		LatencySensitivity: &types.LatencySensitivity{Level: types.LatencySensitivitySensitivityLevelNormal},
+		BootOptions:        &types.VirtualMachineBootOptions{},
+		Hardware: types.VirtualHardware{
+			NumCPU:            spec.CPUs,
+			NumCoresPerSocket: types.NewInt32(1),
+			MemoryMB:          int32(spec.Memory.MiB()),
+		},
+	}
+	vm.Summary.Vm = &vm.Self
+	vm.Summary.Config = types.VirtualMachineConfigSummary{
+		Name:          name,
+		Template:      vm.Config.Template,
+		MemorySizeMB:  vm.Config.Hardware.MemoryMB,
+		NumCpu:        spec.CPUs,
+		Uuid:          spec.UUID,
+		InstanceUuid:  spec.InstanceUUID,
+		GuestId:       spec.GuestID,
+		GuestFullName: full,
+		HwVersion:     hardware,
+	}
+	vm.Summary.OverallStatus = types.ManagedEntityStatusGreen
+	vm.Capability.ChangeTrackingSupported = true
+}
+
+// locate writes where the VM's files are.
+func (f vmFiles) locate(vm *mo.VirtualMachine, home object.DatastorePath) {
+	dir := home.String()
+	vm.Config.Files = types.VirtualMachineFileInfo{
+		VmPathName:        dir + "/" + f.name + ".vmx",
+		SnapshotDirectory: dir,
+		SuspendDirectory:  dir,
+		LogDirectory:      dir,
+	}
+	vm.Summary.Config.VmPathName = vm.Config.Files.VmPathName
+}
+
+// settle writes where the VM is. A template is in no pool.
+func settle(vm *mo.VirtualMachine, at site) {
+	vm.Runtime.Host = types.NewReference(at.host.obj.Self)
+	vm.Datastore = []types.ManagedObjectReference{at.datastore.obj.Self}
+	if e := at.host.compute.obj.EnvironmentBrowser; e != nil {
+		vm.EnvironmentBrowser = *e
+	}
+	if vm.Config.Template {
+		return
+	}
+	vm.ResourcePool = types.NewReference(at.pool.ref)
+	if at.pool.vapp {
+		vm.ParentVApp = types.NewReference(at.pool.ref)
+	}
+}
+
+// run writes the VM's state: off, or on with a guest that will report later.
+func run(vm *mo.VirtualMachine, spec *topology.VM, now time.Time) {
+	vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateConnected
+	vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOff
+	vm.Runtime.MaxCpuUsage = spec.CPUs * cpuMhz
+	vm.Runtime.MaxMemoryUsage = vm.Config.Hardware.MemoryMB
+	if spec.Power != topology.PowerOff && !vm.Config.Template {
+		vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOn
+		vm.Runtime.BootTime = &now
+	}
+	vm.Summary.Runtime = vm.Runtime
+	vm.Summary.QuickStats.GuestHeartbeatStatus = types.ManagedEntityStatusGray
+	vm.GuestHeartbeatStatus = types.ManagedEntityStatusGray
+	vm.Guest = &types.GuestInfo{
+		ToolsStatus:        types.VirtualMachineToolsStatusToolsNotInstalled,
+		ToolsVersion:       "0",
+		ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsNotRunning),
+		GuestId:            spec.GuestID,
+		GuestFamily:        family(spec.GuestID),
+		GuestState:         string(types.VirtualMachineGuestStateNotRunning),
+	}
+	vm.Summary.Guest = &types.VirtualMachineGuestSummary{
+		GuestId:            spec.GuestID,
+		ToolsStatus:        vm.Guest.ToolsStatus,
+		ToolsRunningStatus: vm.Guest.ToolsRunningStatus,
+	}
+}
+
+// family is the family of an operating system.
+func family(guestID string) string {
+	if strings.HasPrefix(guestID, "win") {
+		return string(types.VirtualMachineGuestOsFamilyWindowsGuest)
+	}
+	return string(types.VirtualMachineGuestOsFamilyLinuxGuest)
+}

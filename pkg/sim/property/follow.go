@@ -1,0 +1,115 @@
+package property
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// followView brings a filter on a view up to date with what came into the view
+// and left it, at no other cost than that. Only the wait that holds the turn
+// may call it.
+func (f *filter) followView(ctx *simulator.Context) {
+	mu := &f.collector.mu
+	mu.Lock()
+	touched := f.touched
+	f.touched = nil
+	mu.Unlock()
+	if len(touched) == 0 {
+		return
+	}
+	s := f.collector.service
+	view, _ := ctx.Session.Get(f.selection.listed).(holder)
+	in := make([]bool, len(touched))
+	plans := make(map[types.ManagedObjectReference]*plan)
+	for i, ref := range touched {
+		if view == nil || !view.holds(ref) || !s.visible(ctx, ref) {
+			continue
+		}
+		in[i] = true
+		if t, ok := typeOf(ctx, ref); ok {
+			plans[ref] = f.plan(planKey{t, ref.Type})
+		}
+	}
+
+	mu.Lock()
+	defer mu.Unlock()
+	for i, ref := range touched {
+		if in[i] {
+			f.join(ref, plans[ref])
+		} else if ref != f.selection.listed {
+			f.leave(ref)
+		}
+	}
+}
+
+// followLists notes what vcsim may have changed without notice, given what
+// happened: lists that were asked for, of which reading finds those that did
+// change, and lists that were traversed. Only the wait that holds the turn may
+// call it.
+func (f *filter) followLists(ctx *simulator.Context) {
+	mu := &f.collector.mu
+	mu.Lock()
+	suspects, again, all := f.suspects, f.again, f.recheck
+	f.suspects, f.recheck = nil, false
+	f.again = suspects
+	mu.Unlock()
+	if all {
+		mu.Lock()
+		defer mu.Unlock()
+		f.reselect = f.reselect || f.selection.unannounced
+		for ref := range f.members {
+			f.compareLists(ref)
+		}
+		return
+	}
+	if len(suspects) == 0 && len(again) == 0 {
+		return
+	}
+	if again != nil {
+		maps.Copy(again, suspects)
+		suspects = again
+	}
+	near := f.collector.service.neighbours(ctx, suspects)
+
+	mu.Lock()
+	defer mu.Unlock()
+	// In an order of its own, so that equal runs give equal answers.
+	for _, ref := range slices.SortedFunc(maps.Keys(near), byRef) {
+		f.compareLists(ref)
+		if _, source := f.sources[ref]; source && f.selection.unannounced {
+			f.reselect = true
+		}
+	}
+}
+
+// compareLists notes a change of the lists of a member that change without
+// notice.
+func (f *filter) compareLists(ref types.ManagedObjectReference) {
+	if m := f.members[ref]; m != nil && m.entered && len(m.plan.lists) != 0 {
+		f.change(ref, m.plan.lists)
+	}
+}
+
+func byRef(a, b types.ManagedObjectReference) int {
+	if a.Value < b.Value {
+		return -1
+	}
+	if a.Value > b.Value {
+		return 1
+	}
+	return 0
+}
+
+// startable is the fault for a filter that cannot begin.
+func (s *Service) startable(ctx *simulator.Context, sel *selection, spec types.PropertyFilterSpec) types.BaseMethodFault {
+	roots := *sel
+	roots.roots = slices.Clone(sel.roots)
+	for i := range roots.roots {
+		roots.roots[i].steps = nil
+	}
+	got := s.run(ctx, &roots)
+	return got.fault([]types.PropertyFilterSpec{spec})
+}

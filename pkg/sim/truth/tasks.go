@@ -1,0 +1,66 @@
+package truth
+
+import (
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// taskNotes completes what tasks say of themselves: vcsim has every task started by a user named "vcsim" on an entity
+// named by its reference, and the Go type of a fault for its message.
+type taskNotes struct{ ref vc.Ref }
+
+func newTaskNotes() *taskNotes {
+	return &taskNotes{vc.Ref{Type: "SandboxTaskNotes", Value: "sandbox-task-notes"}}
+}
+
+// Reference implements simulator.RegisterObject.
+func (n *taskNotes) Reference() vc.Ref { return n.ref }
+
+// PutObject implements simulator.RegisterObject.
+func (n *taskNotes) PutObject(*simulator.Context, mo.Reference) {}
+
+// RemoveObject implements simulator.RegisterObject.
+func (n *taskNotes) RemoveObject(*simulator.Context, vc.Ref) {}
+
+// UpdateObject implements simulator.RegisterObject. It writes into the task without telling anybody: the task is locked,
+// and what it changes is part of the changes that everybody is being told of.
+func (n *taskNotes) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	task, ok := obj.(*mo.Task)
+	if !ok {
+		return
+	}
+	for _, c := range changes {
+		switch {
+		case c.Name != "info.state":
+		case c.Val == types.TaskInfoStateRunning:
+			n.begin(ctx, &task.Info)
+		case c.Val == types.TaskInfoStateError:
+			describeFault(task.Info.Error)
+		}
+	}
+}
+
+// begin says who started the task, and on what. vcsim is about to lock the entity with the same context anyway.
+func (n *taskNotes) begin(ctx *simulator.Context, info *types.TaskInfo) {
+	if r, ok := info.Reason.(*types.TaskReasonUser); ok && ctx.Session != nil && ctx.Session.UserName != "" {
+		r.UserName = ctx.Session.UserName
+	}
+	if info.Entity == nil {
+		return
+	}
+	if e, ok := ctx.Map.Get(*info.Entity).(mo.Entity); ok {
+		ctx.WithLock(e, func() { info.EntityName = e.Entity().Name })
+	}
+}
+
+func describeFault(f *types.LocalizedMethodFault) {
+	if f == nil || f.Fault == nil {
+		return
+	}
+	if message := faultMessage(f.Fault); message != "" {
+		f.LocalizedMessage = message
+	}
+}
