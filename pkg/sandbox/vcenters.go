@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/vmware/govmomi/vapi/rest"
@@ -33,6 +34,9 @@ func (s *Sandbox) vcenterCA() string { return s.opts.Dir.Path("pki", "vcenter-ca
 func (s *Sandbox) startVCenters(ctx context.Context) error {
 	ca, err := cert.NewCA("vsphere-sandbox " + s.opts.Name + " vCenters")
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.vcenterCA()), 0o700); err != nil {
 		return err
 	}
 	if err := os.WriteFile(s.vcenterCA(), ca.Cert, 0o600); err != nil {
