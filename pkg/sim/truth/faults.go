@@ -56,6 +56,10 @@ func faultMessage(f types.BaseMethodFault) string {
 		return "The object or item referred to could not be found."
 	case *types.NoPermission:
 		return "Permission to perform this operation was denied."
+	case *types.NotAuthenticated:
+		return "The session is not authenticated."
+	case *types.InvalidLogin:
+		return "Cannot complete login due to an incorrect user name or password."
 	case *types.NoCompatibleHost:
 		return "No host is compatible with the virtual machine."
 	case *types.AlreadyUpgraded:
