@@ -17,10 +17,10 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/|/test/
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/|/test/(e2e|upstream)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test heavy race e2e upstream vet lint fmt golden bench cross clean
+.PHONY: help build run test heavy race e2e upstream vet lint fmt golden bench bench-sim soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,8 +52,15 @@ upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated 
 	UPSTREAM_CPI=$(CURDIR)/bin/upstream/cloud-provider-vsphere-$(UPSTREAM) \
 		$(GO) test -count=1 -v -timeout 60m ./test/upstream/... -churn $(CHURN)
 
-bench: build ## measure boot, memory and reaction times; prints the table of docs/benchmarks.md
+bench: build bench-sim ## measure boot, memory and reaction times, and the simulator; prints the tables of docs/benchmarks.md
 	@$(GO) run ./hack/bench -bin $(BIN) $(ARGS)
+
+bench-sim: ## measure the simulator, beside stock vcsim
+	@$(GO) run ./hack/benchsim $(SIMARGS)
+
+CALLS ?= 500000
+soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth
+	$(GO) test -count=1 -v -timeout 120m ./test/soak -calls $(CALLS)
 
 lint: ## golangci-lint, where it is installed
 	golangci-lint run
