@@ -152,6 +152,7 @@ func TestCreateAndDestroyUnderContainerView(t *testing.T) {
 		}
 		task, err = object.NewVirtualMachine(c, made).Destroy(t.Context())
 		finish(t, task, err)
+		v.settle()
 	}
 	close(stop)
 	watching.Wait()

@@ -146,6 +146,7 @@ func (m *model) step() {
 		task, err := object.NewVirtualMachine(m.c, ref).Destroy(ctx)
 		finish(m.t, task, err)
 		delete(m.vms, ref)
+		m.v.settle()
 	case op == 5:
 		ref, e := m.pick(m.vms)
 		task, err := object.NewVirtualMachine(m.c, ref).Rename(ctx, name)

@@ -26,6 +26,9 @@ func sideEffects(obj mo.Reference, changes []types.PropertyChange) (bool, effect
 	}) {
 		return false, effects{}
 	}
+	if _, entity := mo.Value(*task.Info.Entity); !entity {
+		return false, effects{} // such as the deletion of files, after each VM's
+	}
 	e := effects{on: []types.ManagedObjectReference{*task.Info.Entity}}
 	if made, ok := task.Info.Result.(types.ManagedObjectReference); ok {
 		e.on = append(e.on, made)

@@ -93,6 +93,15 @@ func (v *vcenter) set(ref types.ManagedObjectReference, changes ...types.Propert
 	ctx.WithLock(obj, func() { ctx.Update(obj, changes) })
 }
 
+// settle waits for the end of every task. After a VM was destroyed vcsim deletes
+// its files, and reads the datastore without its lock for that: a creation
+// meanwhile would be a race of vcsim's own.
+func (v *vcenter) settle() {
+	for _, t := range v.Map.AllReference("Task") {
+		t.(*simulator.Task).Wait()
+	}
+}
+
 // vms lists the VMs by name.
 func (v *vcenter) vms() []types.ManagedObjectReference {
 	all := v.Map.All("VirtualMachine")
