@@ -41,6 +41,7 @@ func confinements() []confinement {
 		{
 			imports: []string{"github.com/vmware/govmomi/cli/..."},
 			in:      []string{"internal/cli/govc/..."},
+			tests:   true,
 			why:     "govc's commands register themselves in process-wide tables",
 		},
 		{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/doctor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/down"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
@@ -48,6 +49,7 @@ func commands(d *command.Deps) root.Commands {
 			kubectl.NewCmdKubectl(d, nil),
 			govc.NewCmdGovc(d, nil),
 			env.NewCmdEnv(d, nil),
+			config.NewCmdConfig(d),
 			doctor.NewCmdDoctor(d, nil),
 			version.NewCmdVersion(d, nil),
 		},

@@ -82,7 +82,7 @@ func start(t *testing.T, edit func(*v1.Secret)) *world {
 		t.Fatal(err)
 	}
 	// Two addresses, since credentials are found by host.
-	if w.sim, err = sim.Start(t.Context(), sim.Options{
+	if w.sim, err = sim.New(t.Context(), sim.Options{
 		Topology: top, CA: w.ca, Dir: t.TempDir(), Addresses: []string{"127.0.0.1:0", "127.0.0.2:0"},
 	}); err != nil {
 		t.Fatal(err)

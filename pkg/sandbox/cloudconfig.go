@@ -36,6 +36,7 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.cloudConf = string(conf)
 	core := s.cluster.Client().CoreV1()
 	_, err = core.ConfigMaps(cloudNamespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: cloudConfigMap},

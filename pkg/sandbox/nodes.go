@@ -23,7 +23,9 @@ type ref = types.ManagedObjectReference
 
 // nodes gives every VM that is to be a node its kubelet, and tells the kubelet of what becomes of its VM.
 type nodes struct {
-	s      *Sandbox
+	s *Sandbox
+
+	roles  sync.Mutex // guards the two maps
 	byUUID map[string]topology.Role
 	byPath map[[2]string]topology.Role // vcenter, inventory path: a VM that was made anew has another UUID
 
@@ -58,17 +60,13 @@ type machine struct {
 
 func newNodes(s *Sandbox) *nodes {
 	n := &nodes{s: s, byUUID: map[string]topology.Role{}, byPath: map[[2]string]topology.Role{}, vms: map[vmKey]*machine{}, bound: map[string]bound{}}
-	if s.opts.VCentersOnly {
-		return n
-	}
-	for _, r := range s.opts.Topology.Nodes() {
-		n.byUUID[strings.ToLower(r.VM.UUID)] = r.VM.Role
-		n.byPath[[2]string{r.VCenter.Name, r.InventoryPath()}] = r.VM.Role
-	}
+	n.assign(s.opts.Topology, nil)
 	return n
 }
 
 func (n *nodes) role(v world.VM) string {
+	n.roles.Lock()
+	defer n.roles.Unlock()
 	if r, ok := n.byUUID[strings.ToLower(v.UUID)]; ok {
 		return string(r)
 	}

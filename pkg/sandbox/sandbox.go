@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // Sandbox is a sandbox that runs. Make it with [New], give it its life with [Sandbox.Run].
@@ -29,6 +30,11 @@ type Sandbox struct {
 	at      Progress
 	readyAt time.Time
 	abort   context.CancelCauseFunc // ends the boot
+	current *topology.Topology      // what was applied last
+
+	applying  sync.Mutex           // held while a topology is applied; guards what follows
+	attempted []*topology.Topology // begun after current, and not finished
+	cloudConf string               // vsphere.conf as it was last written; the boot's at first
 
 	asked chan struct{} // a stop was asked for through the API
 
@@ -49,11 +55,12 @@ type Sandbox struct {
 // New returns a sandbox that has not begun.
 func New(opts Options) *Sandbox {
 	s := &Sandbox{
-		opts:  opts,
-		log:   event.NewLog(0),
-		start: time.Now(),
-		phase: api.Booting,
-		asked: make(chan struct{}),
+		opts:    opts,
+		log:     event.NewLog(0),
+		start:   time.Now(),
+		current: opts.Topology,
+		phase:   api.Booting,
+		asked:   make(chan struct{}),
 	}
 	s.components = newComponents(s)
 	s.nodes = newNodes(s)

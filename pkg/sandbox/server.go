@@ -71,6 +71,7 @@ func (s *Sandbox) routes() http.Handler {
 	mux.Handle("GET /v1/access", answer(func(context.Context) (any, error) { return s.Access() }))
 	mux.HandleFunc("GET /v1/events", s.streamEvents)
 	mux.Handle("POST /v1/vm", request(s.act))
+	mux.HandleFunc("POST /v1/topology", s.apply)
 	mux.Handle("POST /v1/gate", request(s.setGate))
 	mux.Handle("POST /v1/stop", request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
@@ -133,7 +134,7 @@ func request[In, Out any](f func(context.Context, In) (Out, error)) http.Handler
 
 var statusOf = map[string]int{
 	"not-found": http.StatusNotFound, "ambiguous": http.StatusConflict, "conflict": http.StatusConflict,
-	"unavailable": http.StatusServiceUnavailable, "invalid": http.StatusBadRequest,
+	"unavailable": http.StatusServiceUnavailable, "invalid": http.StatusBadRequest, "unchangeable": http.StatusConflict,
 }
 
 func reply(w http.ResponseWriter, v any, err error) {
@@ -192,7 +193,7 @@ func (s *Sandbox) streamEvents(w http.ResponseWriter, r *http.Request) {
 func (s *Sandbox) Status() api.Status {
 	s.mu.Lock()
 	st := api.Status{
-		Name: s.opts.Name, Phase: s.phase, PID: os.Getpid(), Scenario: s.opts.Topology.Metadata.Name,
+		Name: s.opts.Name, Phase: s.phase, PID: os.Getpid(), Scenario: s.current.Metadata.Name,
 		Speed: float64(s.opts.Speed), StartedAt: s.start, Dir: s.opts.Dir.Path(),
 		Version: build.Version(), KubernetesVersion: build.Kubernetes(),
 	}

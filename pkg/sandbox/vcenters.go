@@ -167,7 +167,7 @@ func (s *Sandbox) readTags(ctx context.Context, vc *watched) error {
 	var t world.Tags
 	err := vc.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
 		m := tags.NewManager(rc)
-		c := s.opts.Topology.Spec.Categories
+		c := s.topology().Spec.Categories
 		if t.Region, err = attached(ctx, m, c.Region); err == nil {
 			t.Zone, err = attached(ctx, m, c.Zone)
 		}

@@ -1,7 +1,12 @@
 package sim
 
 import (
+	"fmt"
+	"slices"
+
 	"sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // CloudConfig says how [Simulation.CloudConfig] lets clients log in and trust.
@@ -21,11 +26,12 @@ func (s *Simulation) CloudConfig(c CloudConfig) ([]byte, error) {
 	if c.SecretName != "" {
 		global["secretName"], global["secretNamespace"] = c.SecretName, c.SecretNamespace
 	}
-	tenants := map[string]any{}
-	for _, v := range s.vcenters {
-		dcs := make([]string, len(v.spec.Datacenters))
-		for i := range v.spec.Datacenters {
-			dcs[i] = v.spec.Datacenters[i].InventoryPath()
+	tenants, top := map[string]any{}, s.Topology()
+	for i, v := range s.vcenters {
+		datacenters := top.Spec.VCenters[i].Datacenters
+		dcs := make([]string, len(datacenters))
+		for i := range datacenters {
+			dcs[i] = datacenters[i].InventoryPath()
 		}
 		tenant := map[string]any{"server": v.Host(), "port": v.Port(), "datacenters": dcs}
 		if c.SecretName == "" {
@@ -34,20 +40,51 @@ func (s *Simulation) CloudConfig(c CloudConfig) ([]byte, error) {
 		tenants[v.Name()] = tenant
 	}
 	conf := map[string]any{"global": global, "vcenter": tenants}
-	if s.zoned() {
-		categories := s.topology.Spec.Categories
+	if zoned(top) {
+		categories := top.Spec.Categories
 		conf["labels"] = map[string]any{"region": categories.Region, "zone": categories.Zone}
 	}
 	return yaml.Marshal(conf)
 }
 
 // zoned tells whether a node of the topology has region and zone, or any VM where none is a node.
-func (s *Simulation) zoned() bool {
-	anyNode := s.topology.Count().Nodes > 0
-	for r := range s.topology.AllVMs() {
-		if p := s.topology.Place(r); (r.VM.IsNode() || !anyNode) && p.Region != "" && p.Zone != "" {
+func zoned(top *topology.Topology) bool {
+	anyNode := top.Count().Nodes > 0
+	for r := range top.AllVMs() {
+		if p := top.Place(r); (r.VM.IsNode() || !anyNode) && p.Region != "" && p.Zone != "" {
 			return true
 		}
 	}
 	return false
+}
+
+// Rack puts up the hardware of a topology: hosts that clients add from then on have the size that it says, and see its
+// datastores as disks and exports. vCenters that the topology does not have keep what they had.
+func (s *Simulation) Rack(t *topology.Topology) {
+	for _, v := range s.vcenters {
+		for i := range t.Spec.VCenters {
+			if t.Spec.VCenters[i].Name == v.Name() {
+				v.joining.Rack(&t.Spec.VCenters[i])
+			}
+		}
+	}
+}
+
+// Topology is what the inventories are to be, as far as the simulation was told.
+func (s *Simulation) Topology() *topology.Topology { return s.topology.Load() }
+
+// SetTopology says that the inventories have become those of another topology with the same vCenters in any order, as
+// pkg/sim/apply makes them. [Simulation.CloudConfig] follows it; nothing else does.
+func (s *Simulation) SetTopology(t *topology.Topology) error {
+	sorted := *t
+	sorted.Spec.VCenters = nil
+	for _, v := range s.vcenters {
+		i := slices.IndexFunc(t.Spec.VCenters, func(spec topology.VCenter) bool { return spec.Name == v.Name() })
+		if i < 0 {
+			return fmt.Errorf("vcenter %q: not in the topology", v.Name())
+		}
+		sorted.Spec.VCenters = append(sorted.Spec.VCenters, t.Spec.VCenters[i])
+	}
+	s.topology.Store(&sorted)
+	return nil
 }

@@ -2,17 +2,12 @@ package sim
 
 import (
 	"net/http"
-	"reflect"
-	"time"
+	"strings"
 
-	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
 // What the rules of the gate need to know of the vCenter behind it.
@@ -25,18 +20,20 @@ func (v *VCenter) gateHooks(o gate.Options) gate.Options {
 	return o
 }
 
-// identify tells whose call it is.
+// identify tells whose call it is. Sessions that are over are none: clients show their cookies when they log in again.
 func (v *VCenter) identify(r *http.Request) (session, user string) {
-	session = r.Header.Get(restSessionHeader)
-	for _, name := range []string{soap.SessionCookieName, restSessionHeader} {
-		if c, err := r.Cookie(name); session == "" && err == nil {
-			session = c.Value
+	secret, name := "", soap.SessionCookieName
+	if strings.HasPrefix(r.URL.Path, "/rest/") || strings.HasPrefix(r.URL.Path, "/api/") {
+		secret, name = r.Header.Get(restSessionHeader), restSessionHeader
+	}
+	if secret == "" {
+		c, err := r.Cookie(name)
+		if err != nil {
+			return "", ""
 		}
+		secret = c.Value
 	}
-	if session == "" {
-		return "", ""
-	}
-	user, _ = v.service.access.UserOf(session)
+	session, user, _ = v.service.access.Identify(secret)
 	return session, user
 }
 
@@ -44,47 +41,6 @@ func (v *VCenter) identify(r *http.Request) (session, user string) {
 // a name that is being changed is read as the old one or the new one from the index of names.
 func (v *VCenter) nameOf(ref types.ManagedObjectReference) string {
 	return v.truth.Name(ref)
-}
-
-// failTask makes a task that does nothing for a time and then fails.
-func (v *VCenter) failTask(method string, this types.ManagedObjectReference, after time.Duration, fault types.BaseMethodFault) (types.ManagedObjectReference, error) {
-	ctx := vc.Fresh(v.service.ctx)
-	if obj := ctx.Map.Get(this); obj == nil { // the manager of another endpoint, such as CNS
-		this = vim25.ServiceInstance
-	}
-	t := simulator.CreateTask(nobody{this}, method, func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
-		wait := time.NewTimer(after)
-		defer wait.Stop()
-		select {
-		case <-wait.C:
-		case <-v.closing:
-		}
-		return nil, fresh(fault)
-	})
-	ref := t.Run(ctx)
-	ctx.Map.AtomicUpdate(ctx, t, []types.PropertyChange{vc.P("info.entity", this)})
-	return ref, nil
-}
-
-// nobody stands for the object of a task that is not to be locked while the task goes on.
-type nobody struct{ ref types.ManagedObjectReference }
-
-func (n nobody) Reference() types.ManagedObjectReference {
-	n.ref.Value += "-failing"
-	return n.ref
-}
-
-var _ mo.Reference = nobody{}
-
-// fresh copies a fault: each answer is encoded from one of its own.
-func fresh(fault types.BaseMethodFault) types.BaseMethodFault {
-	v := reflect.ValueOf(fault)
-	if v.Kind() != reflect.Pointer {
-		return fault
-	}
-	c := reflect.New(v.Type().Elem())
-	c.Elem().Set(v.Elem())
-	return c.Interface().(types.BaseMethodFault)
 }
 
 func (v *VCenter) dropSession(key string) { v.service.access.EndSession(key) }

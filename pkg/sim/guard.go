@@ -1,26 +1,10 @@
 package sim
 
 import (
-	"net/http"
-	"strings"
-
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
-
-const datastorePath = "/folder/"
-
-// guard asks for a session or a password where vcsim does not: for the files of datastores.
-func (s *service) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, datastorePath) && !s.access.Authenticated(r) {
-			http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // hook is asked by vcsim before every SOAP call: whether the caller may make it, whether it makes sense, and who answers
 // it.

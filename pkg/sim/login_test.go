@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -66,6 +67,7 @@ func TestNoWayAroundThePassword(t *testing.T) {
 		{"API session by token", "POST", "/api/session", "", "SIGN token=x"},
 		{"tags without a session", "GET", "/rest/com/vmware/cis/tagging/tag", "", ""},
 		{"a datastore file", "GET", "/folder/cp-1/cp-1.vmx?dcPath=/americas/dcwest&dsName=shared", "", ""},
+		{"a datastore file with the key of a session", "GET", "/folder/cp-1/cp-1.vmx?dcPath=/americas/dcwest&dsName=shared&vmware_soap_session=x", "", ""},
 		{"writing a datastore file", "PUT", "/folder/x?dcPath=/americas/dcwest&dsName=shared", "x", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -100,7 +102,7 @@ func TestNoWayAroundThePassword(t *testing.T) {
 	})
 	t.Run("nothing without a session", func(t *testing.T) {
 		_, err := methods.FindByUuid(t.Context(), c, &types.FindByUuid{This: *c.ServiceContent.SearchIndex, Uuid: "x", VmSearch: true})
-		if err == nil || !strings.Contains(err.Error(), "NotAuthenticated") {
+		if !fault.Is(err, new(types.NotAuthenticated)) {
 			t.Errorf("FindByUuid: %v", err)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
@@ -90,7 +91,7 @@ func newService(p parts) (_ *service, err error) {
 		return nil, err
 	}
 	s.endpoints(p)
-	s.handler = s.guard(s.access.Handler(s.vcsim.ServeMux))
+	s.handler = s.files(truth.FaultStrings(truth.Unlock(s.access.Handler(s.vcsim.ServeMux))))
 	return s, nil
 }
 
@@ -130,19 +131,20 @@ func (s *service) settings(name, host, dir string) error {
 }
 
 // endpoints registers SOAP (vim25, PBM, CNS, VSLM, STS) and REST. Left out on purpose are vcsim's /nfc, whose leases are
-// shared by all vCenters of a process, and /guestFile, which runs docker.
+// shared by all vCenters of a process, /guestFile, which runs docker, and /about, which reads the registry without a lock:
+// a call while an object is made ends the process.
 func (s *service) endpoints(p parts) {
 	s.vcsim.RegisterSDK(s.ctx.Map, vim25.Path+"/vimService")
 	mux := s.vcsim.ServeMux
 	mux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", s.vcsim.ServiceVersions)
 	mux.HandleFunc(vim25.Path+"/vsanServiceVersions.xml", s.vcsim.ServiceVersionsVsan)
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
-	mux.HandleFunc("/about", s.vcsim.About)
 
 	var profiles *simulator.Registry
 	profiles, s.policies = policies(pbmsim.New())
 	for _, r := range []*simulator.Registry{volumes(cnssim.New()), profiles, vslmsim.New()} {
 		r.Handler = s.access.Hook
+		s.access.Cookies(r)
 		s.vcsim.RegisterSDK(r)
 	}
 	path, tokens := stssim.New(s.vcsim.Listen, s.ctx.Map.OptionManager().Setting)

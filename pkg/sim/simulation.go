@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,7 +18,7 @@ import (
 
 // Simulation is the set of running vCenters of one topology. Make one with [New].
 type Simulation struct {
-	topology *topology.Topology
+	topology atomic.Pointer[topology.Topology] // replaced when it is changed live
 	ca       *cert.CA
 	vcenters []*VCenter
 	note     string
@@ -31,7 +32,8 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	s := &Simulation{topology: opts.Topology}
+	s := &Simulation{}
+	s.topology.Store(opts.Topology)
 	if s.temp, err = opts.setDefaults(); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,8 @@ type VCenter struct {
 	joining    *inventory.Joining
 	gate       *gate.Gate
 	console    *console
-	closing    chan struct{} // closed when the vCenter is to end
+	closing    chan struct{}  // closed when the vCenter is to end
+	failing    sync.WaitGroup // tasks that will fail
 	once       sync.Once
 }
 
@@ -99,7 +100,7 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 			return err
 		}
 	}
-	v.truth = truth.Install(ctx, truth.Options{Stock: off, Visible: v.service.access.Visible})
+	v.truth = truth.Install(ctx, truth.Options{Stock: off, Visible: v.service.access.Visible, Logger: v.logger})
 	timing := v.spec.Reactions.Guest
 	boot := cmp.Or(time.Duration(timing.Boot), opts.BootDelay)
 	v.guests = guest.Start(ctx, built.Guests, guest.Options{
@@ -125,6 +126,7 @@ func (v *VCenter) sessionEnded(key string) {
 	if v.truth != nil {
 		v.truth.EndSession(v.service.ctx, key)
 	}
+	v.service.rest.EndSession(key)
 }
 
 // permissionsChanged has watchers see what they may see now.
@@ -137,8 +139,9 @@ func (v *VCenter) permissionsChanged() {
 // serve opens the gate.
 func (v *VCenter) serve(l net.Listener) {
 	config := &tls.Config{Certificates: []tls.Certificate{v.pair.TLS()}, MinVersion: tls.VersionTLS12}
-	v.console = openConsole(v.service.handler, config, v.logger)
-	v.gate = gate.New(l, v.service.handler, v.gateHooks(gate.Options{
+	handler := truth.Unlock(v.service.handler)
+	v.console = openConsole(handler, config, v.logger)
+	v.gate = gate.New(l, handler, v.gateHooks(gate.Options{
 		TLS:    config,
 		Logger: v.logger,
 		OnMode: v.logMode,
@@ -170,9 +173,13 @@ func (v *VCenter) close(ctx context.Context) error {
 	if v.service != nil {
 		v.service.close()
 	}
-	if v.gate != nil {
-		return v.gate.Close(ctx)
+	if v.gate == nil {
+		return nil
 	}
+	if err := v.gate.Close(ctx); err != nil {
+		return err
+	}
+	v.failing.Wait()
 	return nil
 }
 

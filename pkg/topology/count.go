@@ -32,9 +32,11 @@ func (t *Topology) Count() Counts {
 }
 
 // String is the summary for people: "2 vCenters, 3 datacenters, 6 VMs, 6 nodes".
-func (c Counts) String() string {
-	parts := []string{plural(c.VCenters, "vCenter"), plural(c.Datacenters, "datacenter"), plural(c.VMs, "VM"), plural(c.Nodes, "node")}
-	return strings.Join(parts, ", ")
+func (c Counts) String() string { return c.Inventory() + ", " + plural(c.Nodes, "node") }
+
+// Inventory is the summary of what vCenters alone hold: "2 vCenters, 3 datacenters, 6 VMs".
+func (c Counts) Inventory() string {
+	return strings.Join([]string{plural(c.VCenters, "vCenter"), plural(c.Datacenters, "datacenter"), plural(c.VMs, "VM")}, ", ")
 }
 
 func plural(n int, noun string) string {

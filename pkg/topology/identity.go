@@ -2,6 +2,7 @@ package topology
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"strconv"
 )
@@ -172,8 +173,12 @@ func (d *identities) allot(nic *NIC, on *subnet, where []string, at *path) {
 		return true
 	})
 	if on.full {
-		d.field(at, "", "addresses of network %s are used up: %s has %d, others have %d of them, and %d are needed here",
-			shown(on.network), on.prefix, on.size, int(on.size)-on.got[at], on.needs[at])
+		others := ""
+		if n := int(on.size) - on.got[at]; n > 0 {
+			others = fmt.Sprintf(" others have %d of them,", n)
+		}
+		d.field(at, "", "addresses of network %s are used up: %s has %d,%s and %d are needed here",
+			shown(on.network), on.prefix, on.size, others, on.needs[at])
 	}
 }
 

@@ -1,12 +1,14 @@
 package topology
 
-// The most a topology may hold after expansion. One machine simulates less; the limits keep a slip of a digit from
+// MaxVMs is the most VMs that a topology may hold after expansion.
+const MaxVMs = 50_000
+
+// The most a topology may hold of other things. One machine simulates less; the limits keep a slip of a digit from
 // eating its memory.
 const (
 	maxVCenters    = 200
 	maxDatacenters = 1_000
 	maxHosts       = 10_000
-	maxVMs         = 50_000
 	maxNetworks    = 5_000
 	maxDatastores  = 5_000
 	maxFolders     = 5_000
@@ -49,7 +51,7 @@ func newCensus(p *problems) *census {
 	count := func(noun string, most int) tally { return tally{problems: p, noun: noun, most: most} }
 	return &census{
 		vcenters: count("vCenters", maxVCenters), datacenters: count("datacenters", maxDatacenters),
-		hosts: count("hosts", maxHosts), vms: count("VMs", maxVMs), networks: count("networks", maxNetworks),
+		hosts: count("hosts", maxHosts), vms: count("VMs", MaxVMs), networks: count("networks", maxNetworks),
 		datastores: count("datastores", maxDatastores), folders: count("folders", maxFolders),
 		pools: count("resource pools and vApps", maxPools),
 	}

@@ -29,7 +29,7 @@ func Load(name string, data []byte, settings ...Setting) (*Topology, error) {
 func LoadFile(path string, settings ...Setting) (*Topology, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("topology %w", err)
+		return nil, unreadable(path, err)
 	}
 	defer file.Close() // only read from: closing cannot lose anything
 	dir, base := filepath.Split(path)
@@ -43,7 +43,7 @@ func LoadFile(path string, settings ...Setting) (*Topology, error) {
 func LoadFS(files fs.FS, name string, settings ...Setting) (*Topology, error) {
 	file, err := files.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("topology %w", err)
+		return nil, unreadable(name, err)
 	}
 	defer file.Close() // only read from: closing cannot lose anything
 	dir := slash.Dir(name)
@@ -57,9 +57,14 @@ func LoadFS(files fs.FS, name string, settings ...Setting) (*Topology, error) {
 func read(r io.Reader, name, base string, from *folder, settings []Setting) (*Topology, error) {
 	data, err := readAll(r, MaxSize)
 	if err != nil && !errors.Is(err, errTooLarge) {
-		return nil, fmt.Errorf("topology %w", err)
+		return nil, unreadable(name, err)
 	}
 	return load(name, base, data, from, settings) // which says what is too large
+}
+
+// unreadable names the file as it was asked for, and not the call that failed.
+func unreadable(name string, err error) error {
+	return fmt.Errorf("topology %s: %w", name, reason(err))
 }
 
 // load puts the topology together, decodes and resolves it. Base is the name of its file in the folder.

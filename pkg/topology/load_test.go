@@ -84,7 +84,7 @@ func TestErrorsCapped(t *testing.T) {
 func TestLoadTooBig(t *testing.T) {
 	data := []byte(strings.Repeat("# ten bytes\n", 10<<20/12))
 	_, err := topology.Load("big.yaml", data)
-	want := "big.yaml:1:1: is 10.0 MiB long, more than the 8.0 MiB a topology may have (replicas: makes many VMs of one entry)"
+	want := "big.yaml:1:1: is longer than the 8.0 MiB a topology may have (replicas: makes many VMs of one entry)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -92,7 +92,8 @@ func TestLoadTooBig(t *testing.T) {
 
 func TestLoadFile(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := topology.LoadFile(filepath.Join(dir, "absent.yaml")); !errors.Is(err, os.ErrNotExist) {
+	absent := filepath.Join(dir, "absent.yaml")
+	if _, err := topology.LoadFile(absent); !errors.Is(err, os.ErrNotExist) || err.Error() != "topology "+absent+": no such file or directory" {
 		t.Errorf("an absent file gives %v, want os.ErrNotExist", err)
 	}
 	if _, err := topology.LoadFile(dir); err == nil {
@@ -105,7 +106,7 @@ func TestLoadFile(t *testing.T) {
 	if err := os.Truncate(endless, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := topology.LoadFile(endless); err == nil || !strings.Contains(err.Error(), "more than the 8.0 MiB") {
+	if _, err := topology.LoadFile(endless); err == nil || !strings.Contains(err.Error(), "longer than the 8.0 MiB") {
 		t.Errorf("a terabyte gives %v, want a refusal for its size", err)
 	}
 	if _, err := topology.LoadFile("testdata/valid-tiny.yaml"); err != nil {
@@ -141,5 +142,24 @@ func golden(t *testing.T, file, got string) {
 	}
 	if diff := cmp.Diff(string(read(t, file)), got); diff != "" {
 		t.Errorf("%s (-want +got; -update writes it anew):\n%s", file, diff)
+	}
+}
+
+func TestLoadExhausted(t *testing.T) {
+	_, err := topology.Load("small.yaml", []byte(`apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: small}
+spec:
+  vcenters:
+    - name: a
+      datacenters:
+        - name: dc
+          networks: [{name: n, cidr: 10.0.0.0/29}]
+          hosts: [{name: h}]
+          vms: [{name: vm, replicas: 20}]
+`))
+	want := `small.yaml:11:17: spec.vcenters[0].datacenters[0].vms[0]: addresses of network "n" are used up: 10.0.0.0/29 has 5, and 20 are needed here`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

@@ -15,12 +15,11 @@ import (
 // MaxSize is how many bytes a topology file may have: room for more than ten thousand VMs written out one by one.
 const MaxSize = 8 << 20
 
-// parse turns the text of the latest of the sources into the node of its one document. It reports what is wrong and returns nil where there is
-// nothing to go on with.
+// parse turns the text of the latest of the sources into the node of its one document. It reports what is wrong and
+// returns nil where there is nothing to go on with.
 func (p *problems) parse(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
-		p.whole("is %s long, more than the %s a topology may have (replicas: makes many VMs of one entry)",
-			megabytes(len(data)), megabytes(MaxSize))
+		p.whole("is longer than the %s a topology may have (replicas: makes many VMs of one entry)", megabytes(MaxSize))
 		return nil
 	}
 	if !p.readable(data) {

@@ -12,8 +12,9 @@ type span struct{ from, to time.Time }
 
 // history is when which VM was off.
 type history struct {
-	mu    sync.Mutex
-	spans map[string][]span
+	mu      sync.Mutex
+	spans   map[string][]span
+	claimed map[string]time.Time
 }
 
 func (h *history) add(name string, s span) {
@@ -38,6 +39,8 @@ func (w *world) explain(log string, off *history) {
 	for _, c := range all {
 		switch {
 		case off.explains(w, c):
+			churn++
+		case nameless.MatchString(c.text) && off.claim(c.at):
 			churn++
 		case habits.explain(c.text):
 			habit++
@@ -64,6 +67,31 @@ func (h *history) explains(w *world, c complaint) bool {
 		}
 		for _, s := range h.spans[ref.VM.Hostname] {
 			if c.at.After(s.from) && c.at.Before(s.to.Add(time.Minute)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// nameless is what the release says of a node without naming it, once for each node every five minutes, when it asks for
+// the addresses of nodes: a VM that is off has none.
+var nameless = regexp.MustCompile(`Error getting instance metadata for node addresses: node not found`)
+
+// claim finds a VM that was off at that time and has not explained another such error of the same round.
+func (h *history) claim(at time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.claimed == nil {
+		h.claimed = map[string]time.Time{}
+	}
+	for name, spans := range h.spans {
+		if at.Sub(h.claimed[name]) < 2*time.Minute {
+			continue
+		}
+		for _, s := range spans {
+			if at.After(s.from) && at.Before(s.to.Add(10*time.Second)) {
+				h.claimed[name] = at
 				return true
 			}
 		}

@@ -20,13 +20,15 @@ type Server struct {
 	// Socket is where it listens.
 	Socket string
 
-	mu    sync.Mutex
-	world World
-	grown chan struct{} // closed and replaced with each event
-	vms   []api.VMRequest
-	gates []api.GateRequest
-	fail  *api.Error
-	ended chan struct{}
+	mu      sync.Mutex
+	world   World
+	grown   chan struct{} // closed and replaced with each event
+	vms     []api.VMRequest
+	gates   []api.GateRequest
+	applied []api.ApplyRequest
+	stuck   int // the step that cannot be done; 0: none
+	fail    *api.Error
+	ended   chan struct{}
 }
 
 // Serve starts a server, which ends with the test.
@@ -103,6 +105,20 @@ func (s *Server) GateRequests() []api.GateRequest {
 	return s.gates
 }
 
+// Applied returns the topologies that were to be applied.
+func (s *Server) Applied() []api.ApplyRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.applied
+}
+
+// Stick makes the nth step of a topology end in the error of [Server.Refuse] or, without one, take for ever.
+func (s *Server) Stick(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stuck = n
+}
+
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, part := range map[string]func(World) any{
@@ -141,7 +157,46 @@ func (s *Server) handler() http.Handler {
 			return "vcenter " + req.VCenter + " is " + req.Mode
 		})
 	})
+	mux.HandleFunc("POST /v1/topology", s.apply)
 	return mux
+}
+
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
+	var req api.ApplyRequest
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	s.applied = append(s.applied, req)
+	changes, stuck, fail := s.world.Changes, s.stuck, s.fail
+	s.mu.Unlock()
+	if fail != nil && stuck == 0 {
+		w.WriteHeader(http.StatusConflict)
+		_ = json.NewEncoder(w).Encode(fail)
+		return
+	}
+	tell := func(line api.ApplyLine) {
+		_ = json.NewEncoder(w).Encode(line)
+		_ = http.NewResponseController(w).Flush()
+	}
+	tell(api.ApplyLine{Changes: changes})
+	last := api.ApplyLine{End: true}
+	if !req.DryRun {
+		for i := range changes {
+			if i+1 == stuck {
+				if fail == nil {
+					<-r.Context().Done()
+					return
+				}
+				last.Error = fail
+				break
+			}
+			last.Done = i + 1
+			tell(api.ApplyLine{Done: i + 1})
+		}
+	}
+	tell(last)
 }
 
 // change answers a request to change something.

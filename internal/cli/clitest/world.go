@@ -21,6 +21,8 @@ type World struct {
 	Zones       []api.Zone
 	Access      []api.Access
 	Events      []api.EventLine
+	// Changes are what a topology that is applied comes to.
+	Changes []api.Change
 }
 
 // ZonesUSEU returns a small world in good health: two vCenters, two datacenters, two nodes.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -113,13 +112,7 @@ func run(ctx context.Context, o *options) error {
 		})
 	}
 	var b strings.Builder
-	for _, name := range Names() {
-		if i := slices.IndexFunc(vars, func(v Var) bool { return v.Name == name }); i >= 0 {
-			fmt.Fprintln(&b, sh.set(name, vars[i].Value))
-		} else if name != "KUBECONFIG" { // of another vCenter, before; a kubeconfig may be the user's own
-			fmt.Fprintln(&b, sh.unset(name, ""))
-		}
-	}
+	b.WriteString(Lines(o.shell, vars))
 	if len(vcenters) > 1 && o.vcenter == "" {
 		fmt.Fprintf(&b, "# govc talks to vCenter %s; --vcenter chooses another: %s\n", vcenters[0], strings.Join(vcenters[1:], ", "))
 	}

@@ -2,6 +2,7 @@ package env
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -53,12 +54,17 @@ func shellOf(name string) shell {
 	return all[0]
 }
 
-// Lines are the commands that set the variables in the shell of that name.
+// Lines are the commands that set the variables in the shell of that name, and unset what another vCenter may have left.
+// A kubeconfig is left alone: it may be the user's own.
 func Lines(shell string, vars []Var) string {
 	sh := shellOf(shell)
 	var b strings.Builder
-	for _, v := range vars {
-		b.WriteString(sh.set(v.Name, v.Value) + "\n")
+	for _, name := range Names() {
+		if i := slices.IndexFunc(vars, func(v Var) bool { return v.Name == name }); i >= 0 {
+			b.WriteString(sh.set(name, vars[i].Value) + "\n")
+		} else if name != "KUBECONFIG" {
+			b.WriteString(sh.unset(name, "") + "\n")
+		}
 	}
 	return b.String()
 }

@@ -92,7 +92,7 @@ func format(cmd *cobra.Command, args []string) string {
 	if flag == nil {
 		return output.Text
 	}
-	if f := flag.Value.String(); f == output.JSON || f == output.YAML {
+	if f := flag.Value.String(); flag.Changed && (f == output.JSON || f == output.YAML) {
 		return f
 	}
 	for i, a := range args {

@@ -27,7 +27,7 @@ func Load(command, source string, settings Settings) (*topology.Topology, error)
 	case errors.As(err, &bad):
 		return nil, &invalid{&report.Error{
 			Code: "topology-invalid", Message: fmt.Sprintf("topology %s cannot be used\n%v", source, err),
-			Try: "vsphere-sandbox up zones-us-eu --dry-run -o yaml   # a topology that works", Exit: report.Usage,
+			Try: "vsphere-sandbox topology render zones-us-eu   # a topology that works", Exit: report.Usage,
 		}, bad}
 	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(source, "./"+string(os.PathSeparator)):
 		try := "one of: " + strings.Join(scenarios.Names(), ", ") + "; or the path of a topology file"

@@ -52,7 +52,7 @@ func TestSource(t *testing.T) {
 		{source: "plain", name: "tiny"},
 		{source: "single", name: "single"},
 		{source: "./single", code: "topology-invalid", message: "./single:1:"},
-		{source: "bad.yaml", code: "topology-invalid", message: `bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)`, try: "vsphere-sandbox up zones-us-eu --dry-run -o yaml"},
+		{source: "bad.yaml", code: "topology-invalid", message: `bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key (did you mean "hosts"?)`, try: "vsphere-sandbox topology render zones-us-eu"},
 		{source: "singel", code: "usage", message: `scenario "singel": there is none of that name, and no such file`, try: "vsphere-sandbox up single"},
 		{source: "volcano", code: "usage", message: `scenario "volcano"`, try: "one of: single, zones-per-cluster, zones-us-eu; or the path of a topology file"},
 		{source: "missing.yaml", code: "topology-unreadable", message: "missing.yaml"},

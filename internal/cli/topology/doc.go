@@ -1,3 +1,3 @@
 // Package topology is the commands about topologies as they are written: whether they are right, what they come to, what
-// they look like. They need no sandbox.
+// they look like; those need no sandbox. Apply brings one that runs to a topology.
 package topology

@@ -58,7 +58,7 @@ func boot(ctx context.Context, o *options) (err error) {
 
 	progress := newProgress(o.Streams.Err, o.Streams.ErrTTY())
 	defer progress.close()
-	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.topology.Count(), o.speed)
+	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.holds(), o.speed)
 	if o.alone == nil && len(o.topology.Nodes()) == 0 {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
@@ -70,6 +70,8 @@ func boot(ctx context.Context, o *options) (err error) {
 		opts.VCentersOnly, opts.Addresses, opts.Login = true, o.alone.Addresses, o.alone.Login
 	}
 	s := sandbox.New(opts)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	told := make(chan struct{})
 	unheard := context.AfterFunc(ctx, func() {
 		defer close(told)
@@ -78,6 +80,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	})
 	begin := time.Now()
 	ready := false
+	var failed *untold
 	err = s.Run(ctx, func() {
 		ready = true
 		progress.close()
@@ -86,7 +89,9 @@ func boot(ctx context.Context, o *options) (err error) {
 			logger.Error("record", "err", err)
 		}
 		fmt.Fprintf(o.Streams.Err, "ready in %.1fs\n\n", time.Since(begin).Seconds())
-		if err := announce(o, s); err != nil {
+		if err := announce(ctx, o, s); errors.As(err, &failed) {
+			cancel()
+		} else if err != nil {
 			logger.Error("announce", "err", err)
 		}
 	})
@@ -94,6 +99,9 @@ func boot(ctx context.Context, o *options) (err error) {
 		<-told
 	}
 	progress.close() // what is said from here on begins on a line of its own
+	if failed != nil {
+		return errors.Join(failed.error, err)
+	}
 	if ready && err == nil {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopped\n", o.name)
 		return nil // it was told to end, and did
@@ -129,9 +137,12 @@ func leave(o *options, dir *instance.Dir, err error) error {
 }
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.
-func announce(o *options, s *sandbox.Sandbox) (err error) {
+func announce(ctx context.Context, o *options, s *sandbox.Sandbox) (err error) {
 	if o.alone != nil {
-		err = announceVCenters(o, s)
+		err = announceVCenters(ctx, o, s)
+		if failed := (*untold)(nil); errors.As(err, &failed) {
+			return err
+		}
 	} else if o.format == output.JSON || o.format == output.YAML {
 		err = output.Object(o.Streams.Out, o.format, "Status", s.Status())
 	} else {

@@ -21,7 +21,7 @@ func explainState(o *options, err error) error {
 	case errors.As(err, &running):
 		return &report.Error{
 			Code: "already-running", Message: running.Error(),
-			Try: fmt.Sprintf("vsphere-sandbox status --name %s\nvsphere-sandbox down --name %[1]s\nvsphere-sandbox up --name another", o.name),
+			Try: fmt.Sprintf("vsphere-sandbox status --name %s\nvsphere-sandbox down --name %[1]s\nvsphere-sandbox %[2]s --name another", o.name, o.verb()),
 		}
 	case full(err):
 		return diskFull(err)
@@ -43,12 +43,16 @@ func explainRun(o *options, err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return &report.Error{
 			Code: "port-in-use", Message: "a port is taken by another program", Err: err, Exit: report.Prerequisite,
-			Try: "vsphere-sandbox up --api-port 0   # any free one",
+			Try: o.freePort(),
+		}
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return &report.Error{
+			Code: "address-unavailable", Message: "this machine has no such address", Err: err, Exit: report.Prerequisite, Try: o.freePort(),
 		}
 	case errors.As(err, &network) && errors.Is(network, syscall.EACCES):
 		return &report.Error{
 			Code: "port-forbidden", Message: "a port may not be used: ports below 1024 are for root", Err: err, Exit: report.Prerequisite,
-			Try: "vsphere-sandbox up --api-port 0   # any free one",
+			Try: o.freePort(),
 		}
 	case full(err):
 		return diskFull(err)
@@ -56,6 +60,22 @@ func explainRun(o *options, err error) error {
 		return err
 	}
 	return fmt.Errorf("sandbox %q: %w", o.name, err)
+}
+
+// verb is the command that was typed.
+func (o *options) verb() string {
+	if o.alone != nil {
+		return "vcenter up"
+	}
+	return "up"
+}
+
+func (o *options) freePort() string {
+	flag := "--api-port 0"
+	if o.alone != nil {
+		flag = "--listen 127.0.0.1:0"
+	}
+	return "vsphere-sandbox " + o.verb() + " " + flag + "   # any free one"
 }
 
 // full tells whether the disk is. A child can only tell so in words.

@@ -2,7 +2,6 @@ package up
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -11,8 +10,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -30,8 +31,9 @@ type VCenters struct {
 	Args     []string
 	// Environ is added to the environment of the process in the background.
 	Environ []string
-	// Env, when not nil, gets the variables in place of standard output.
-	Env    io.Writer
+	// Env, when not nil, gets the commands that set the variables, in place of standard output. Without them nobody knows
+	// the password: its error ends the sandbox. It returns when ctx is done.
+	Env    func(ctx context.Context, lines string) error
 	Format string
 }
 
@@ -44,36 +46,61 @@ func RunVCenters(ctx context.Context, d *command.Deps, v VCenters) error {
 		return err
 	}
 	if err := pace.Speed(o.speed).Validate(); err != nil {
-		return err
+		return report.UsageError("", "--speed: %v", err)
 	}
 	return start(ctx, o)
 }
 
-// announceVCenters prints how to reach the vCenters: commands for a shell, or data.
-func announceVCenters(o *options, s *sandbox.Sandbox) error {
+// announceVCenters tells how to reach the vCenters: commands for a shell, and what else was asked for.
+func announceVCenters(ctx context.Context, o *options, s *sandbox.Sandbox) error {
 	access, err := s.Access()
 	if err != nil {
 		return err
 	}
-	if o.format == output.JSON || o.format == output.YAML {
-		return output.Object(o.Streams.Out, o.format, "Access", map[string]any{"vcenters": access})
+	lines := o.environment(access, s.Datacenters())
+	if o.alone.Env != nil {
+		if err := o.alone.Env(ctx, lines); err != nil {
+			return &untold{err}
+		}
 	}
-	var b strings.Builder
-	b.WriteString(env.Lines(o.Getenv("SHELL"), env.Govc(access[0], s.Datacenters())))
+	switch {
+	case o.format == output.JSON || o.format == output.YAML:
+		return output.Object(o.Streams.Out, o.format, "Access", map[string]any{"vcenters": access})
+	case o.format == output.Names:
+		lines = ""
+		for _, a := range access {
+			lines += "vcenter/" + a.VCenter + "\n"
+		}
+	case o.alone.Env != nil:
+		return nil
+	}
+	_, err = io.WriteString(o.Streams.Out, lines)
+	return err
+}
+
+// holds says how much there is of what. Without a cluster there are no nodes.
+func (o *options) holds() string {
+	if o.alone != nil {
+		return o.topology.Count().Inventory()
+	}
+	return o.topology.Count().String()
+}
+
+// untold is that nobody could be told what everybody needs to know.
+type untold struct{ error }
+
+func (e *untold) Unwrap() error { return e.error }
+
+// environment is the commands that point govc at the first vCenter.
+func (o *options) environment(access []api.Access, datacenters []api.Datacenter) string {
+	lines := env.Lines(o.Getenv("SHELL"), env.Govc(access[0], datacenters))
 	var others []string
 	for _, a := range access[1:] {
 		others = append(others, a.VCenter)
 	}
 	if len(others) > 0 {
-		fmt.Fprintf(&b, "# govc talks to vCenter %s; vsphere-sandbox env --vcenter chooses another: %s\n", access[0].VCenter, strings.Join(others, ", "))
+		lines += fmt.Sprintf("# govc talks to vCenter %s; %s%s env --vcenter chooses another: %s\n",
+			access[0].VCenter, command.Program, o.nameFlag(), strings.Join(others, ", "))
 	}
-	out := o.Streams.Out
-	if o.alone.Env != nil {
-		out = o.alone.Env
-	}
-	_, err = io.WriteString(out, b.String())
-	if c, ok := o.alone.Env.(io.Closer); ok {
-		err = errors.Join(err, c.Close()) // whoever reads a pipe waits for its end
-	}
-	return err
+	return lines
 }

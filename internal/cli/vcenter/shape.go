@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // shape is how much of what a vCenter has, in vcsim's terms and with vcsim's numbers where nothing else is said: its
@@ -53,10 +56,41 @@ func (s *shape) has(flag string) bool {
 func (s *shape) of(flag string) int {
 	for _, c := range s.flags {
 		if c.name == flag {
-			return max(0, *c.n)
+			return *c.n
 		}
 	}
 	return 0
+}
+
+// validate refuses what no vCenter can be, before it is written out.
+func (s *shape) validate() error {
+	for _, c := range s.flags {
+		if *c.n < 0 {
+			return report.UsageError("", "--%s %d: want 0 or more", c.name, *c.n)
+		}
+	}
+	if s.of("dc") == 0 {
+		return report.UsageError("--dc 1", "--dc 0: a vCenter needs a datacenter")
+	}
+	if s.of("cluster") > 0 && s.of("host") == 0 {
+		return report.UsageError("--cluster 0", "--host 0: a compute cluster needs a host")
+	}
+	n := func(flag string) float64 { return float64(s.of(flag)) } // which no product of four is too large for
+	pools := n("cluster") * (n("pool") + n("app"))
+	for _, all := range []struct {
+		noun string
+		each float64
+	}{
+		{"hosts", n("standalone-host") + n("cluster")*n("host")},
+		{"resource pools", pools},
+		{"datastores", n("ds")}, {"port groups", n("pg")},
+		{"VMs", n("vm") * (n("standalone-host") + n("cluster") + pools)},
+	} {
+		if sum := n("dc") * max(1, all.each); sum > topology.MaxVMs {
+			return report.UsageError("", "the flags ask for %.0f %s: there can be %d", sum, all.noun, topology.MaxVMs)
+		}
+	}
+	return nil
 }
 
 // topology writes the shape as a topology, with vcsim's names.

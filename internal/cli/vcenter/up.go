@@ -2,9 +2,9 @@ package vcenter
 
 import (
 	"context"
-	"io"
 	"net/url"
-	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // upOptions are those of "vcenter up", which brings up vCenters of its own, or lets those of a sandbox answer again.
@@ -71,13 +72,15 @@ With names, let these vCenters of a running sandbox answer again.`,
 	f.StringVarP(&o.file, "file", "f", "", "`SCENARIO | FILE` with the topology to run")
 	o.set.Bind(cmd)
 	o.shape.bind(f)
-	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` (127.0.0.1:8989) of the first vCenter; repeat it for others (default: one of their own)")
+	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` (127.0.0.1:8989) of the first vCenter; repeated, of the next; others get ports beside it (default: an address each)")
 	f.StringVar(&o.username, "username", "", "administrator of every vCenter (default: one for each)")
 	f.StringVar(&o.password, "password", "", "the administrator's password (better in $"+passwordVariable+")")
-	f.StringVarP(&o.env, "env", "E", "", "`FILE` or pipe that gets the variables, in place of standard output (\"-\")")
+	f.StringVarP(&o.env, "env", "E", "", "`FILE` or pipe that gets the variables, as $SHELL takes them, in place of standard output (\"-\")")
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the vCenters answer, and leave them running")
 	f.BoolVar(&o.detached, "detached", false, "")
-	_ = f.MarkHidden("detached") // its only error is an unknown flag
+	// Their only error is an unknown flag.
+	_ = f.MarkHidden("detached")
+	_ = cmd.RegisterFlagCompletionFunc("file", source.Names(0))
 	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than in real time guests boot")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
 	return cmd
@@ -90,14 +93,21 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 	o.shape.given = false
 	f.Visit(func(one *pflag.Flag) { o.shape.given = o.shape.given || o.shape.has(one.Name) })
 	switch {
-	case o.alone() && len(o.vcenters) > 0:
-		return report.UsageError("vsphere-sandbox vcenter up -f "+o.vcenters[0], "names of vCenters and a topology exclude each other")
+	case o.file != "" && len(o.vcenters) > 0:
+		return report.UsageError(upCommand+" -f "+o.file, "names of vCenters and a topology exclude each other")
+	case o.shape.given && len(o.vcenters) > 0:
+		return report.UsageError(upCommand+" "+o.vcenters[0], "names of vCenters do not go with --dc, --vm and the like")
 	case o.file != "" && o.shape.given:
 		return report.UsageError("", "-f says what there is: --dc, --vm and the like do not go with it")
 	case !o.alone() && len(o.vcenters) == 0:
-		return report.UsageError("vsphere-sandbox vcenter up -f zones-us-eu", "needs the topology of vCenters to run (-f), or the names of vCenters of a sandbox")
+		return report.UsageError(upCommand+" -f zones-us-eu", "needs the topology of vCenters to run (-f), or the names of vCenters of a sandbox")
 	case o.password != "" && o.username == "":
 		return report.UsageError("", "--password without --username")
+	case len(o.set) > 0 && o.file == "":
+		return report.UsageError("", "--set is for the parameters of a topology, which needs -f")
+	}
+	if err := o.onlyAlone(f); err != nil {
+		return err
 	}
 	if o.username != "" && o.password == "" {
 		if o.password = o.Getenv(passwordVariable); o.password == "" {
@@ -122,27 +132,46 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 	return nil
 }
 
+// onlyAlone refuses what says nothing to vCenters that run already.
+func (o *upOptions) onlyAlone(f *pflag.FlagSet) (err error) {
+	if o.alone() {
+		return nil
+	}
+	f.Visit(func(one *pflag.Flag) {
+		if one.Name != "output" && one.Name != "name" {
+			err = report.UsageError("", "--%s is for vCenters alone: it needs -f, or --dc, --vm and the like", one.Name)
+		}
+	})
+	return err
+}
+
+const upCommand = command.Program + " vcenter up"
+
 // passwordVariable holds the administrator's password where it is not to stand on a command line, which everybody on the
 // machine can read.
 const passwordVariable = "VSPHERE_SANDBOX_PASSWORD"
 
 func runUp(ctx context.Context, o *upOptions) error {
 	if !o.alone() {
-		return run(ctx, o.options)
+		return o.letAnswer(ctx)
 	}
 	t, err := o.topology()
 	if err != nil {
 		return err
 	}
+	addresses, err := addresses(o.listen, len(t.Spec.VCenters))
+	if err != nil {
+		return err
+	}
 	v := up.VCenters{
-		Topology: t, Addresses: o.listen, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format,
+		Topology: t, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format,
 	}
 	if o.username != "" {
 		v.Login = url.UserPassword(o.username, o.password)
 		v.Environ = []string{passwordVariable + "=" + o.password}
 	}
 	if o.env != "" && o.env != "-" {
-		v.Env = &file{path: o.env}
+		v.Env = func(ctx context.Context, lines string) error { return writeEnv(ctx, o.env, lines) }
 	}
 	return up.RunVCenters(ctx, o.Deps, v)
 }
@@ -151,6 +180,9 @@ func (o *upOptions) topology() (*topology.Topology, error) {
 	if o.file != "" {
 		return source.Load("vcenter up -f", o.file, o.set)
 	}
+	if err := o.shape.validate(); err != nil {
+		return nil, err
+	}
 	t, err := topology.Load("flags", []byte(o.shape.topology()))
 	if err != nil {
 		return nil, report.UsageError("", "there cannot be as much of everything as the flags ask for\n%v", err)
@@ -158,27 +190,11 @@ func (o *upOptions) topology() (*topology.Topology, error) {
 	return t, nil
 }
 
-// file is opened when it is written to: a pipe is not there for reading before its reader is.
-type file struct {
-	path string
-	f    *os.File
-}
-
-func (f *file) Write(p []byte) (n int, err error) {
-	if f.f == nil {
-		if f.f, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
-			return 0, err
-		}
+// letAnswer lets vCenters of a sandbox answer again. Where that fails, a topology may have been meant.
+func (o *upOptions) letAnswer(ctx context.Context) error {
+	err := run(ctx, o.options)
+	if name := o.vcenters[0]; err != nil && (slices.Contains(scenarios.Names(), name) || strings.ContainsAny(name, "./")) {
+		return report.UsageError(upCommand+" -f "+name, "%s is a topology, not the name of a vCenter", name)
 	}
-	return f.f.Write(p)
+	return err
 }
-
-// Close implements io.Closer.
-func (f *file) Close() error {
-	if f.f == nil {
-		return nil
-	}
-	return f.f.Close()
-}
-
-var _ io.WriteCloser = (*file)(nil)

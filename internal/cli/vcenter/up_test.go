@@ -2,8 +2,6 @@ package vcenter
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,9 +52,13 @@ func TestArgs(t *testing.T) {
 	for args, want := range map[string]string{
 		"vcenter up -dc 2 -vm=10 -l :8989":            "vcenter up --dc 2 --vm=10 -l :8989",
 		"--name x vc up --dc 2 -standalone-host 0 -d": "--name x vc up --dc 2 --standalone-host 0 -d",
+		"vcenter --name x up -detach -speed 3 -d":     "vcenter --name x up --detach --speed 3 -d",
+		"vcenter up -trace -load=x -l=:0 -o json":     "vcenter up --trace --load=x -l=:0 -o json",
 		"up -d":            "up -d",
+		"up -vm vcenter":   "up -vm vcenter",
 		"vm power-off -vm": "vm power-off -vm",
 		"vcenter up -username a -password b -E -": "vcenter up --username a --password b -E -",
+		"vcenter down -vm":                        "vcenter down -vm",
 	} {
 		if got := strings.Join(Args(strings.Fields(args)), " "); got != want {
 			t.Errorf("%s became %s, want %s", args, got, want)
@@ -75,15 +77,39 @@ func TestUpOptions(t *testing.T) {
 		{args: "--vm 3 --password x", want: "--password without --username", exit: report.Usage},
 		{args: "--vm 3 --username x", want: "needs --password", exit: report.Usage},
 		{args: "-f zones-us-e", want: "there is none of that name", exit: report.Usage},
-		{args: "--vm 1000000", want: "cannot be as much", exit: report.Usage},
+		{args: "--vm 1000000", want: "ask for 2000000 VMs: there can be 50000", exit: report.Usage},
+		{args: "--dc 1000000000000 --host 1000000000000", want: "there can be 50000", exit: report.Usage},
+		{args: "--vm 0 --host 20000", want: "cannot be as much", exit: report.Usage},
+		{args: "--dc -2", want: "--dc -2: want 0 or more", exit: report.Usage},
+		{args: "--dc 0", want: "needs a datacenter", exit: report.Usage},
+		{args: "--host 0", want: "needs a host", exit: report.Usage},
+		{args: "--vm 3 us", want: "do not go with", exit: report.Usage},
+		{args: "--vm 3 --set a=1", want: "needs -f", exit: report.Usage},
+		{args: "--vm 3 --speed 0", want: "--speed: speed 0", exit: report.Usage},
+		{args: "--vm 3 -l foo", want: "--listen foo", exit: report.Usage},
+		{args: "us --detach", want: "--detach is for vCenters alone", exit: report.Usage},
+		{args: "us"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
 			r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), strings.Fields(tc.args)...)
-			if r.Exit != tc.exit || !strings.Contains(e.Err.String(), tc.want) {
+			if r.Exit != tc.exit || !strings.Contains(r.Message+r.Try, tc.want) {
 				t.Errorf("ended with %+v, want %d and %q", r, tc.exit, tc.want)
 			}
 		})
+	}
+}
+
+func TestUpOfATopologyWithoutF(t *testing.T) {
+	for arg, try := range map[string]string{
+		"zones-us-eu": "vsphere-sandbox vcenter up -f zones-us-eu",
+		"lab.yaml":    "vsphere-sandbox vcenter up -f lab.yaml",
+		"us":          "",
+	} {
+		e := clitest.NewEnv(nil)
+		if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), arg); r.Exit == 0 || try != "" && r.Try != try {
+			t.Errorf("%s: ended with %+v, want %q", arg, r, try)
+		}
 	}
 }
 
@@ -97,19 +123,5 @@ func TestUpAgain(t *testing.T) {
 	want := "vcenter up --detached --file=top.yaml --listen=127.0.0.1:0 --set=a=1 --set=b=2 --username=u"
 	if line := strings.Join(got.args, " "); line != want {
 		t.Errorf("in the background: %s\nwant %s", line, want)
-	}
-}
-
-func TestEnvFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "env")
-	f := &file{path: path}
-	if _, err := f.Write([]byte("export A=1\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info, err)
 	}
 }

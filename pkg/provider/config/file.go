@@ -1,46 +1,53 @@
 package config
 
-// file is vsphere.conf as written. Pointers tell a value that is absent from one that is empty.
+// file is a configuration as written, whichever form it is written in: nothing inherited, nothing checked but types.
 type file struct {
-	Global  endpoint            `yaml:"global"`
-	VCenter map[string]endpoint `yaml:"vcenter"`
-	Labels  Labels              `yaml:"labels"`
-	Nodes   nodes               `yaml:"nodes"`
-
-	// Sections that upstream's provider uses for NSX-T, which this one does not.
-	NSXT              any `yaml:"nsxt"`
-	LoadBalancer      any `yaml:"loadBalancer"`
-	LoadBalancerClass any `yaml:"loadBalancerClass"`
-	Route             any `yaml:"route"`
+	format   Format
+	global   endpoint
+	vcenters map[string]*endpoint // by tenant
+	labels   labels
+	nodes    nodes
+	// skipNodeDeletion and alphaDualStack are what the environment switches on.
+	skipNodeDeletion, alphaDualStack bool
+	// lost is set when a section that may be a vCenter's could not be read.
+	lost bool
+	// name is that of the file itself, for what has no line.
+	name string
 }
 
 // endpoint is the global section or one vCenter; the second inherits from the first.
 type endpoint struct {
-	Server             string   `yaml:"server"`
-	Port               *int     `yaml:"port"`
-	User               string   `yaml:"user"`
-	Password           string   `yaml:"password"`
-	InsecureFlag       *bool    `yaml:"insecureFlag"`
-	CAFile             string   `yaml:"caFile"`
-	Thumbprint         string   `yaml:"thumbprint"`
-	Datacenters        []string `yaml:"datacenters"`
-	SOAPRoundtripCount *int     `yaml:"soapRoundtripCount"`
-	SecretName         string   `yaml:"secretName"`
-	SecretNamespace    string   `yaml:"secretNamespace"`
-	IPFamily           []string `yaml:"ipFamily"`
+	at position // of the section
 
-	// Known to upstream, without effect there or here.
-	APIDisable     any `yaml:"apiDisable"`
-	APIBinding     any `yaml:"apiBinding"`
-	ServiceAccount any `yaml:"serviceAccount"`
+	server, user, password        cell[string]
+	port, soapRoundtripCount      cell[int]
+	insecureFlag                  cell[bool]
+	caFile, thumbprint            cell[string]
+	datacenters, ipFamily         cell[[]string]
+	secretName, secretNamespace   cell[string]
+	secretsDirectory, datacenter1 cell[string] // the global section's; the second is the in-tree provider's, in its old form
 }
 
-// nodes holds comma-separated lists, as upstream has them.
+type labels struct {
+	region, zone cell[string]
+}
+
+// nodes holds lists with commas, as upstream has them.
 type nodes struct {
-	InternalNetworkSubnetCIDR        string `yaml:"internalNetworkSubnetCidr"`
-	ExternalNetworkSubnetCIDR        string `yaml:"externalNetworkSubnetCidr"`
-	InternalVMNetworkName            string `yaml:"internalVmNetworkName"`
-	ExternalVMNetworkName            string `yaml:"externalVmNetworkName"`
-	ExcludeInternalNetworkSubnetCIDR string `yaml:"excludeInternalNetworkSubnetCidr"`
-	ExcludeExternalNetworkSubnetCIDR string `yaml:"excludeExternalNetworkSubnetCidr"`
+	internalSubnets, externalSubnets               cell[string]
+	internalNetwork, externalNetwork               cell[string]
+	excludeInternalSubnets, excludeExternalSubnets cell[string]
+}
+
+// vcenter returns the endpoint of a tenant, made at the position when there was none.
+func (f *file) vcenter(tenant string, at position) *endpoint {
+	e := f.vcenters[tenant]
+	if e == nil {
+		if f.vcenters == nil {
+			f.vcenters = map[string]*endpoint{}
+		}
+		e = &endpoint{at: at}
+		f.vcenters[tenant] = e
+	}
+	return e
 }

@@ -2,119 +2,139 @@ package config
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"io"
 	"os"
-	"reflect"
-	"strings"
-
-	"gopkg.in/yaml.v3"
+	"regexp"
+	"slices"
+	"unicode/utf8"
 )
 
 // maxSize is far beyond any real file and keeps a wrong path from filling the memory.
 const maxSize = 1 << 20
 
-// Error is everything that is wrong with a file, one line each, in the order of the file where a line is known.
-type Error struct {
-	Name     string
-	Problems []string
+// DefaultSecretsDirectory is where upstream's provider finds credentials when nothing says where they are.
+const DefaultSecretsDirectory = "/etc/cloud/secrets"
+
+// Option adds to what a configuration is made of.
+type Option func(*options)
+
+type options struct {
+	environ        []string
+	defaultSecrets string
+	noFile         bool
 }
 
-// Error lists the problems, each after the file's name.
-func (e *Error) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = e.Name + ":" + p
-	}
-	return strings.Join(lines, "\n")
+// WithEnvironment lets environment variables, "NAME=VALUE" each as of [os.Environ], add to the file and come before it.
+func WithEnvironment(environ []string) Option {
+	return func(o *options) { o.environ = environ }
 }
 
-// LoadFile reads the named file.
-func LoadFile(name string) (*Config, error) {
-	data, err := os.ReadFile(name)
+// WithDefaultSecrets names the secrets directory of the vCenters that no credentials are configured for, if it is
+// there when the configuration is loaded: [DefaultSecretsDirectory] as upstream.
+func WithDefaultSecrets(dir string) Option {
+	return func(o *options) { o.defaultSecrets = dir }
+}
+
+// LoadFile reads the named file. The error is of type [*Error] when the file could be read.
+func LoadFile(name string, opts ...Option) (*Config, error) {
+	data, err := readFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("cloud config: %w", err)
 	}
-	return Load(name, data)
+	return Load(name, data, opts...)
+}
+
+// readFile reads no more of a file than it takes to see that it is too large.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }
 
 // Load reads data; name stands for it in errors, which are of type [*Error].
-func Load(name string, data []byte) (*Config, error) {
-	p := &problems{}
-	f := parse(data, p)
-	if f == nil {
-		return nil, &Error{Name: name, Problems: p.lines()}
-	}
-	cfg := f.resolve(p)
-	if len(p.list) > 0 {
-		return nil, &Error{Name: name, Problems: p.lines()}
+func Load(name string, data []byte, opts ...Option) (*Config, error) {
+	cfg, all := Check(name, data, opts...)
+	if cfg == nil {
+		e := &Error{}
+		for _, p := range all {
+			if !p.Warning {
+				e.Problems = append(e.Problems, p)
+			}
+		}
+		return nil, e
 	}
 	return cfg, nil
 }
 
-// parse decodes data, noting every problem. It returns nil when there is nothing worth checking further.
-func parse(data []byte, p *problems) *file {
-	if len(data) > maxSize {
-		p.add(0, "file is larger than %d bytes", maxSize)
-		return nil
-	}
-	if looksLikeINI(data) {
-		p.add(1, "this is an INI file; the YAML form is needed")
-		return nil
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		p.yaml(err)
-		return nil
-	}
-	if len(doc.Content) == 0 {
-		p.add(0, "file is empty")
-		return nil
-	}
-	checkKeys(doc.Content[0], reflect.TypeFor[file](), "", p)
-	f := &file{}
-	if err := doc.Decode(f); err != nil {
-		p.yaml(err)
-		return nil // what was not decoded would be called missing
-	}
-	f.lines(doc.Content[0], p)
-	return f
+// LoadEnvironment makes a configuration of environment variables alone, for where there is no file.
+func LoadEnvironment(environ []string, opts ...Option) (*Config, error) {
+	return Load("", nil, append(slices.Clone(opts), func(o *options) { o.environ, o.noFile = environ, true })...)
 }
 
-// looksLikeINI reports whether the first line that says anything is a section header.
+// Check reads data as [Load] does and returns everything there is to say about it, warnings too, in the order of the
+// file. The Config is nil when one of the problems is not a warning.
+func Check(name string, data []byte, opts ...Option) (*Config, []Problem) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	p := &problems{}
+	f := &file{name: environment}
+	if !o.noFile {
+		f = parse(name, data, p)
+	}
+	if f == nil {
+		return nil, p.sorted()
+	}
+	f.readEnvironment(o.environ, p)
+	cfg := f.resolve(o, p)
+	all := p.sorted()
+	for _, problem := range all {
+		if !problem.Warning {
+			return nil, all
+		}
+		cfg.Warnings = append(cfg.Warnings, problem.String())
+	}
+	return cfg, all
+}
+
+// parse reads data in its form. It returns nil when there is nothing worth checking further.
+func parse(name string, data []byte, p *problems) *file {
+	at := position{file: name}
+	switch {
+	case len(data) > maxSize:
+		p.at(at, "", "file is larger than %d bytes", maxSize)
+		return nil
+	case !utf8.Valid(data):
+		p.at(at, "", "file is not UTF-8 text")
+		return nil
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	if looksLikeINI(data) {
+		return readINI(name, data, p)
+	}
+	return readYAML(name, data, p)
+}
+
+// header is a section header of INI, alone on its line or with a comment after it.
+var header = regexp.MustCompile(`^\[\s*[\pL][\pL\pN-]*(\s*"[^"]*"?)?\s*\]?\s*([;#].*)?$`)
+
+// looksLikeINI reports whether the first line that says anything is a section header, or a comment as only INI has.
+// The first line decides alone, so that a mistake further down is told as one of the form that the file is written in.
 func looksLikeINI(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSpace(line)
-		if len(line) == 0 || line[0] == '#' || line[0] == ';' {
-			continue
+		switch {
+		case len(line) == 0 || line[0] == '#':
+		case line[0] == ';':
+			return true
+		default:
+			return header.Match(line)
 		}
-		return line[0] == '[' && bytes.HasSuffix(line, []byte("]"))
 	}
 	return false
-}
-
-// lines tells p where each key stands, for the problems that the checks find.
-func (f *file) lines(root *yaml.Node, p *problems) {
-	p.at = map[string]int{}
-	var walk func(n *yaml.Node, path string)
-	walk = func(n *yaml.Node, path string) {
-		if n.Kind != yaml.MappingNode {
-			return
-		}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := join(path, n.Content[i].Value)
-			p.at[key] = n.Content[i].Line
-			walk(n.Content[i+1], key)
-		}
-	}
-	walk(root, "")
-}
-
-// asTypeError returns the single messages of yaml's collected errors.
-func asTypeError(err error) []string {
-	var te *yaml.TypeError
-	if errors.As(err, &te) {
-		return te.Errors
-	}
-	return []string{err.Error()}
 }

@@ -1,119 +1,150 @@
 package config
 
 import (
-	"cmp"
 	"maps"
 	"net/netip"
-	"regexp"
+	"os"
 	"slices"
 	"strings"
 )
 
 // resolve makes the configuration that f means, noting what is wrong with it.
-func (f *file) resolve(p *problems) *Config {
-	cfg := &Config{Labels: f.Labels}
-	f.Global.check("global", p)
-	cfg.Nodes = f.Nodes.resolve(p)
-	vcenters := f.VCenter
-	if len(vcenters) == 0 && f.Global.Server != "" {
-		vcenters = map[string]endpoint{f.Global.Server: {}}
+func (f *file) resolve(o options, p *problems) *Config {
+	cfg := &Config{
+		Format:           f.format,
+		Labels:           f.labels.resolve(p),
+		Nodes:            f.nodes.resolve(p),
+		SkipNodeDeletion: f.skipNodeDeletion,
+		AlphaDualStack:   f.alphaDualStack,
 	}
-	if len(vcenters) == 0 {
-		p.key("vcenter", "no vcenter is configured")
+	f.global.check(p)
+	f.addGlobalServer()
+	if len(f.vcenters) == 0 && !f.lost {
+		p.at(position{file: f.name}, "", "no vCenter is configured")
 	}
-	for _, tenant := range slices.Sorted(maps.Keys(vcenters)) {
-		cfg.VCenters = append(cfg.VCenters, f.vcenter(tenant, vcenters[tenant], p))
+	fallback := ""
+	if info, err := os.Stat(o.defaultSecrets); o.defaultSecrets != "" && err == nil && info.IsDir() {
+		fallback = o.defaultSecrets
 	}
-	seen := map[string]string{}
-	for _, vc := range cfg.VCenters {
-		if other, ok := seen[strings.ToLower(vc.Server)]; ok && vc.Server != "" {
-			p.key(join("vcenter", vc.Tenant), "server %s is that of %s too", vc.Server, join("vcenter", other))
-		}
-		seen[strings.ToLower(vc.Server)] = vc.Tenant
+	for _, tenant := range slices.Sorted(maps.Keys(f.vcenters)) {
+		cfg.VCenters = append(cfg.VCenters, f.resolveVCenter(tenant, fallback, p))
 	}
-	cfg.Warnings = f.warnings()
+	f.distinct(p)
 	return cfg
 }
 
-// vcenter merges one entry with the global section and checks the outcome.
-func (f *file) vcenter(tenant string, e endpoint, p *problems) VCenter {
-	path, g := join("vcenter", tenant), f.Global
-	if _, ok := f.VCenter[tenant]; !ok {
-		path = "global"
-		e.Server = g.Server
+// addGlobalServer makes a vCenter of the global section's server, unless it has a section of its own.
+func (f *file) addGlobalServer() {
+	server := f.global.server
+	if !server.set {
+		return
 	}
+	for tenant, e := range f.vcenters {
+		if sameHost(tenant, server.value) || sameHost(e.server.value, server.value) {
+			return
+		}
+	}
+	f.vcenter(server.value, server.at).server = server
+}
+
+// resolveVCenter merges one vCenter with the global section and checks the outcome.
+func (f *file) resolveVCenter(tenant, fallback string, p *problems) VCenter {
+	e, g := f.vcenters[tenant], &f.global
 	vc := VCenter{
 		Tenant:             tenant,
-		Server:             e.Server,
-		Port:               value(e.Port, g.Port, 443),
-		User:               cmp.Or(e.User, g.User),
-		Password:           cmp.Or(e.Password, g.Password),
-		InsecureFlag:       value(e.InsecureFlag, g.InsecureFlag, false),
-		CAFile:             cmp.Or(e.CAFile, g.CAFile),
-		Thumbprint:         cmp.Or(e.Thumbprint, g.Thumbprint),
-		Datacenters:        first(e.Datacenters, g.Datacenters),
-		SOAPRoundtripCount: value(e.SOAPRoundtripCount, g.SOAPRoundtripCount, 3),
+		Server:             strings.TrimSuffix(strings.TrimPrefix(e.server.value, "["), "]"),
+		Port:               valueOr(e.port.or(g.port), 443),
+		InsecureFlag:       e.insecureFlag.or(g.insecureFlag).value,
+		CAFile:             e.caFile.or(g.caFile).value,
+		Thumbprint:         e.thumbprint.or(g.thumbprint).value,
+		Datacenters:        trimmed(e.datacenters.or(g.datacenters).value),
+		SOAPRoundtripCount: valueOr(e.soapRoundtripCount.or(g.soapRoundtripCount), 3),
+		IPFamilies:         families(e.ipFamily.or(g.ipFamily).value),
 	}
-	if vc.Server == "" {
-		p.key(path, "server is missing")
+	if !e.server.set {
+		p.at(e.at, "", "server is missing")
 	}
-	if path != "global" {
-		e.check(path, p)
+	if tenant == "" {
+		p.at(e.at, "", "the vCenter's name is empty")
 	}
-	vc.IPFamilies = families(first(e.IPFamily, g.IPFamily))
-	vc.credentials(path, e, g, p)
+	if !e.server.set || e.server.at != g.server.at { // else the global section has been checked
+		e.check(p)
+	}
+	vc.credentials(e, g, fallback, p)
 	return vc
 }
 
-var thumbprint = regexp.MustCompile(`^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){19}$|^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}$`)
-
-// check notes what is wrong with the values of one section, whoever uses them.
-func (e endpoint) check(path string, p *problems) {
-	if strings.Contains(e.Server, "/") {
-		p.key(join(path, "server"), "%q: a host name or address is needed, without scheme or path", e.Server)
+// credentials decides where they come from. A vCenter's own choice, of either kind, comes before the global one; a
+// Secret or a directory comes before user and password on the same level.
+func (vc *VCenter) credentials(e, g *endpoint, fallback string, p *problems) {
+	level := e
+	if !e.secretName.set && !e.secretNamespace.set && !e.user.set && !e.password.set {
+		level = g
 	}
-	if e.Port != nil && (*e.Port < 1 || *e.Port > 65535) {
-		p.key(join(path, "port"), "%d is out of range", *e.Port)
-	}
-	if n := e.SOAPRoundtripCount; n != nil && *n < 1 {
-		p.key(join(path, "soapRoundtripCount"), "%d is less than 1", *n)
-	}
-	if e.Thumbprint != "" && !thumbprint.MatchString(e.Thumbprint) {
-		p.key(join(path, "thumbprint"), "%q: a SHA-1 or SHA-256 fingerprint in colon form is needed", e.Thumbprint)
-	}
-	for _, dc := range e.Datacenters {
-		if strings.TrimSpace(dc) == "" {
-			p.key(join(path, "datacenters"), "an entry is empty")
-		}
-	}
-	var seen []IPFamily
-	for _, name := range e.IPFamily {
-		f := family(name)
-		if f != IPv4 && f != IPv6 {
-			p.key(join(path, "ipFamily"), "%q is neither ipv4 nor ipv6", name)
-		} else if slices.Contains(seen, f) {
-			p.key(join(path, "ipFamily"), "%q stands twice", name)
-		}
-		seen = append(seen, f)
+	user, password := e.user.or(g.user), e.password.or(g.password)
+	secret := level.secretName.set && level.secretNamespace.set
+	switch {
+	case level.secretName.set != level.secretNamespace.set, secret && level.secretsDirectory.set: // has been told
+	case secret:
+		vc.Secret = SecretRef{Namespace: level.secretNamespace.value, Name: level.secretName.value}
+	case level.secretsDirectory.set:
+		vc.SecretsDirectory = level.secretsDirectory.value
+	case user.set && password.set:
+		vc.User, vc.Password = user.value, password.value
+	case fallback != "" && !user.set && !password.set:
+		vc.SecretsDirectory = fallback
+	default:
+		p.at(e.at, "", "credentials are missing: a Secret (secretName, secretNamespace), a secretsDirectory, or user and password")
 	}
 }
 
-// credentials decides between a Secret and the file. A vCenter's own choice, of either kind, comes before the global
-// one; a Secret comes before user and password on the same level.
-func (vc *VCenter) credentials(path string, e, g endpoint, p *problems) {
-	level := e
-	if e.SecretName == "" && e.SecretNamespace == "" && e.User == "" && e.Password == "" {
-		level = g
+// distinct notes vCenters that are one.
+func (f *file) distinct(p *problems) {
+	seen := map[string]string{}
+	for _, tenant := range slices.Sorted(maps.Keys(f.vcenters)) {
+		e := f.vcenters[tenant]
+		if !e.server.good() {
+			continue
+		}
+		key := hostKey(e.server.value)
+		if other, ok := seen[key]; ok {
+			p.at(e.at, "", "server %s is that of %s too", e.server.value, f.vcenters[other].at.path)
+			continue
+		}
+		seen[key] = tenant
 	}
-	switch {
-	case level.SecretName != "" && level.SecretNamespace != "":
-		vc.Secret = SecretRef{Namespace: level.SecretNamespace, Name: level.SecretName}
-		vc.User, vc.Password = "", ""
-	case level.SecretName != "" || level.SecretNamespace != "":
-		p.key(path, "secretName and secretNamespace are needed together")
-	case vc.User == "" || vc.Password == "":
-		p.key(path, "credentials are missing: secretName and secretNamespace, or user and password")
+}
+
+// resolve returns the categories, and notes when they have no effect.
+func (l labels) resolve(p *problems) Labels {
+	if l.region.set != l.zone.set {
+		p.warn(l.region.or(l.zone).at, "has no effect: region and zone are needed together")
 	}
+	return Labels{Region: l.region.value, Zone: l.zone.value}
+}
+
+// resolve reads the lists of networks.
+func (n nodes) resolve(p *problems) Nodes {
+	return Nodes{
+		InternalSubnets:        prefixes(n.internalSubnets, p),
+		ExternalSubnets:        prefixes(n.externalSubnets, p),
+		ExcludeInternalSubnets: prefixes(n.excludeInternalSubnets, p),
+		ExcludeExternalSubnets: prefixes(n.excludeExternalSubnets, p),
+		InternalVMNetwork:      strings.TrimSpace(n.internalNetwork.value),
+		ExternalVMNetwork:      strings.TrimSpace(n.externalNetwork.value),
+	}
+}
+
+func prefixes(list cell[string], p *problems) (all []netip.Prefix) {
+	for _, s := range splitList(list.value) {
+		prefix, err := netip.ParsePrefix(s)
+		if err != nil {
+			p.at(list.at, "", "%q is not a network like 10.0.0.0/8", s)
+			continue
+		}
+		all = append(all, prefix.Masked())
+	}
+	return all
 }
 
 // families reads the address families, ipv4 when there are none.
@@ -130,72 +161,17 @@ func families(names []string) []IPFamily {
 
 func family(name string) IPFamily { return IPFamily(strings.ToLower(strings.TrimSpace(name))) }
 
-// resolve reads the lists of networks.
-func (n nodes) resolve(p *problems) Nodes {
-	prefixes := func(key, list string) (ps []netip.Prefix) {
-		for s := range strings.SplitSeq(list, ",") {
-			if s = strings.TrimSpace(s); s == "" {
-				continue
-			}
-			prefix, err := netip.ParsePrefix(s)
-			if err != nil {
-				p.key(join("nodes", key), "%q is not a network like 10.0.0.0/8", s)
-				continue
-			}
-			ps = append(ps, prefix.Masked())
-		}
-		return ps
-	}
-	return Nodes{
-		InternalSubnets:        prefixes("internalNetworkSubnetCidr", n.InternalNetworkSubnetCIDR),
-		ExternalSubnets:        prefixes("externalNetworkSubnetCidr", n.ExternalNetworkSubnetCIDR),
-		ExcludeInternalSubnets: prefixes("excludeInternalNetworkSubnetCidr", n.ExcludeInternalNetworkSubnetCIDR),
-		ExcludeExternalSubnets: prefixes("excludeExternalNetworkSubnetCidr", n.ExcludeExternalNetworkSubnetCIDR),
-		InternalVMNetwork:      strings.TrimSpace(n.InternalVMNetworkName),
-		ExternalVMNetwork:      strings.TrimSpace(n.ExternalVMNetworkName),
-	}
-}
-
-// warnings tells what the file says to no effect.
-func (f *file) warnings() []string {
-	var ws []string
-	for _, s := range []struct {
-		name string
-		set  bool
-	}{
-		{"nsxt", f.NSXT != nil},
-		{"loadBalancer", f.LoadBalancer != nil},
-		{"loadBalancerClass", f.LoadBalancerClass != nil},
-		{"route", f.Route != nil},
-		{"global.apiDisable", f.Global.APIDisable != nil},
-		{"global.apiBinding", f.Global.APIBinding != nil},
-		{"global.serviceAccount", f.Global.ServiceAccount != nil},
-	} {
-		if s.set {
-			ws = append(ws, s.name+" has no effect")
-		}
-	}
-	if (f.Labels.Region == "") != (f.Labels.Zone == "") {
-		ws = append(ws, "labels have no effect: region and zone are needed together")
-	}
-	return ws
-}
-
-// value returns the first that is set.
-func value[T any](own, global *T, otherwise T) T {
-	switch {
-	case own != nil:
-		return *own
-	case global != nil:
-		return *global
+func valueOr(c cell[int], otherwise int) int {
+	if c.set {
+		return c.value
 	}
 	return otherwise
 }
 
-// first returns the first list that has entries.
-func first(own, global []string) []string {
-	if len(own) > 0 {
-		return own
+func trimmed(list []string) []string {
+	var all []string
+	for _, s := range list {
+		all = append(all, strings.TrimSpace(s))
 	}
-	return global
+	return all
 }

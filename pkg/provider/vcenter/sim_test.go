@@ -62,7 +62,7 @@ func start(t *testing.T) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sim.Start(t.Context(), sim.Options{Topology: top, CA: ca, Dir: t.TempDir(), Addresses: []string{"127.0.0.1:0"}})
+	s, err := sim.New(t.Context(), sim.Options{Topology: top, CA: ca, Dir: t.TempDir(), Addresses: []string{"127.0.0.1:0"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -225,7 +225,8 @@ type Access struct {
 
 // Error is what the sandbox answers when it can't do what was asked.
 type Error struct {
-	// Code is a stable kebab-case id: not-found, ambiguous, conflict, unavailable, invalid, internal.
+	// Code is a stable kebab-case id: not-found, ambiguous, conflict, unavailable, invalid,
+	// unchangeable, internal.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	// Try tells what to do about it.

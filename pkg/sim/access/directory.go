@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,8 +26,11 @@ func (r *receiver) RetrieveUserGroups(_ *simulator.Context, req *types.RetrieveU
 		found = append(found, &types.UserSearchResult{Principal: n.user, FullName: n.full(), Group: group})
 	}
 	if req.FindUsers {
+		group := parseName(req.BelongsToGroup).in(cmp.Or(req.Domain, r.m.accounts.domain))
 		for _, a := range r.m.accounts.list {
-			add(a.name, false)
+			if req.BelongsToGroup == "" || a.member(group) {
+				add(a.name, false)
+			}
 		}
 	}
 	if req.FindGroups {

@@ -25,6 +25,8 @@ func (m *Manager) Handler(next http.Handler) http.Handler {
 		case r.Method == http.MethodPost && m.sessions.full() && isSDK(r.URL.Path):
 			http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 			return
+		default:
+			w = &loginWriter{w, m}
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -38,17 +40,25 @@ func (m *Manager) cookie(r *http.Request) *session {
 	if err != nil {
 		return nil
 	}
-	if s := m.sessions.get(c.Value); s != nil && !s.rest {
+	if s := m.sessions.byCookie(c.Value); s != nil && !s.rest {
 		return s
 	}
 	return nil
 }
 
-// Authenticated tells whether an HTTP request carries an open SOAP session or a user's name and password. Files of
-// datastores ask for one.
-func (m *Manager) Authenticated(r *http.Request) bool {
+// Authenticated tells whose open SOAP session, or name and password, an HTTP request carries. Files of datastores ask for
+// one.
+func (m *Manager) Authenticated(r *http.Request) (user string, ok bool) {
 	if user, password, ok := r.BasicAuth(); ok {
-		return m.accounts.check(user, password) != nil
+		a := m.accounts.check(user, password)
+		if a == nil {
+			return "", false
+		}
+		return a.given, true
 	}
-	return m.cookie(r) != nil
+	s := m.cookie(r)
+	if s == nil {
+		return "", false
+	}
+	return s.account.given, true
 }

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"sync"
@@ -50,7 +51,7 @@ func (m *Manager) open(ctx *simulator.Context, a *account, locale string) (types
 		locale = gosession.Locale
 	}
 	now := time.Now()
-	s := &session{key: uuid.NewString(), account: a, login: now}
+	s := &session{key: uuid.NewString(), cookie: rand.Text(), account: a, login: now}
 	if err := m.sessions.add(s); err != nil {
 		// Seldom seen: the HTTP handler says it before.
 		return types.UserSession{}, &types.SystemError{Reason: err.Error()}

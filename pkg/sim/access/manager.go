@@ -69,8 +69,8 @@ type Manager struct {
 var errNoContent = errors.New("access: registry has no service content")
 
 // New makes the access control of the vCenter of base, whose inventory may be empty. It puts an object of ours into the
-// registry and starts the clock that ends idle sessions; [Manager.Close] stops it. Calls reach it through
-// [Manager.Hook] and [Manager.Handler].
+// registry, has sessions found by our cookies and starts the clock that ends idle sessions; [Manager.Close] stops it.
+// Calls reach it through [Manager.Hook] and [Manager.Handler].
 func New(base *simulator.Context, options Options) (*Manager, error) {
 	instance, ok := base.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance)
 	if !ok {
@@ -108,6 +108,7 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	m.put(r)
 	m.receiver = newReceiver(m)
 	base.Map.Put(m.receiver)
+	m.Cookies(base.Map)
 	go m.watch()
 	return m, nil
 }

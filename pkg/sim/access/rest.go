@@ -29,11 +29,12 @@ func (m *Manager) OpenREST(user string) (id string, err error) {
 	if a == nil {
 		return "", fmt.Errorf("user %q: %w", user, ErrNoUser)
 	}
-	s := &session{key: uuid.NewString(), account: a, rest: true, login: time.Now()}
+	id = uuid.NewString()
+	s := &session{key: id, cookie: id, account: a, rest: true, login: time.Now()}
 	if err := m.sessions.add(s); err != nil {
 		return "", err
 	}
-	return s.key, nil
+	return id, nil
 }
 
 // CloseREST ends a REST session. One that is gone is left alone.

@@ -13,6 +13,7 @@ import (
 // session is one login, of SOAP or of REST.
 type session struct {
 	key     string
+	cookie  string // what the client has to show; of REST it is the key
 	account *account
 	rest    bool
 	login   time.Time
@@ -37,18 +38,27 @@ func (s *session) leave() {
 	s.calls.Add(-1)
 }
 
-// sessions are the sessions of one vCenter, by key. Finding one takes no lock.
+// sessions are the sessions of one vCenter, by key and by cookie. Finding one takes no lock.
 type sessions struct {
 	limit   int // 0 means none
 	changed func()
 
 	mu    sync.Mutex
-	all   sync.Map // string → *session
+	all   sync.Map // key → *session
+	open  sync.Map // cookie → *session
 	count atomic.Int32
 }
 
 func (t *sessions) get(key string) *session {
 	v, ok := t.all.Load(key)
+	if !ok {
+		return nil
+	}
+	return v.(*session)
+}
+
+func (t *sessions) byCookie(cookie string) *session {
+	v, ok := t.open.Load(cookie)
 	if !ok {
 		return nil
 	}
@@ -70,6 +80,7 @@ func (t *sessions) add(s *session) error {
 		t.count.Add(1)
 	}
 	t.all.Store(s.key, s)
+	t.open.Store(s.cookie, s)
 	t.mu.Unlock()
 	t.changed()
 	return nil
@@ -83,6 +94,7 @@ func (t *sessions) remove(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all.Delete(s.key)
+	t.open.Delete(s.cookie)
 	if !s.account.inside {
 		t.count.Add(-1)
 	}

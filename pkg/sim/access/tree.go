@@ -65,7 +65,7 @@ func (t *tree) above(ctx *simulator.Context, ref vc.Ref) []vc.Ref {
 		t.mu.RUnlock()
 		return nil
 	}
-	if ref.Type == "VirtualMachine" && n.pool == (vc.Ref{}) {
+	if ref.Type == "VirtualMachine" && n.pool == (vc.Ref{}) || ref.Type != "Folder" && n.parent == (vc.Ref{}) {
 		t.mu.RUnlock()
 		n = t.again(ctx, ref)
 		t.mu.RLock()
@@ -84,10 +84,11 @@ func (t *tree) above(ctx *simulator.Context, ref vc.Ref) []vc.Ref {
 	return []vc.Ref{n.parent}
 }
 
-// again looks at a VM that was created a moment ago: vcsim puts it into the registry before it has a pool.
+// again looks at an object that was created a moment ago: vcsim puts a VM into the registry before it has a pool, and the
+// resource pool of a compute resource before that has a reference.
 func (t *tree) again(ctx *simulator.Context, ref vc.Ref) node {
-	if vm, ok := t.base.Map.Get(ref).(*simulator.VirtualMachine); ok {
-		ctx.WithLock(vm, func() { t.put(vm) })
+	if obj := t.base.Map.Get(ref); obj != nil {
+		ctx.WithLock(obj, func() { t.put(obj) })
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()

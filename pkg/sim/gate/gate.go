@@ -39,7 +39,8 @@ type Options struct {
 	// Name returns the name of an object in the inventory, "" when there is no such object. It must not block.
 	Name func(types.ManagedObjectReference) string
 	// FailTask makes a Task of that method on that object that runs for a time and ends in the fault.
-	FailTask func(method string, this types.ManagedObjectReference, after time.Duration, fault types.BaseMethodFault) (types.ManagedObjectReference, error)
+	// Without a message in it, the fault's own words are to be told.
+	FailTask func(method string, this types.ManagedObjectReference, after time.Duration, fault types.LocalizedMethodFault) (types.ManagedObjectReference, error)
 	// DropSession ends a session, for SOAP and REST.
 	DropSession func(session string)
 }

@@ -91,7 +91,7 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	broken := open(t, func(o *gate.Options) {
-		o.FailTask = func(string, types.ManagedObjectReference, time.Duration, types.BaseMethodFault) (types.ManagedObjectReference, error) {
+		o.FailTask = func(string, types.ManagedObjectReference, time.Duration, types.LocalizedMethodFault) (types.ManagedObjectReference, error) {
 			return types.ManagedObjectReference{}, errors.New("no task manager")
 		}
 	})
@@ -130,7 +130,7 @@ func FuzzBodies(f *testing.F) {
 	}
 	ruled, err := gate.NewHandler(echo, gate.Options{
 		Name: func(types.ManagedObjectReference) string { return "x" },
-		FailTask: func(string, types.ManagedObjectReference, time.Duration, types.BaseMethodFault) (types.ManagedObjectReference, error) {
+		FailTask: func(string, types.ManagedObjectReference, time.Duration, types.LocalizedMethodFault) (types.ManagedObjectReference, error) {
 			return types.ManagedObjectReference{Type: "Task", Value: "task-1"}, nil
 		},
 	},

@@ -85,7 +85,7 @@ const (
 	SOAP Transport = "soap"
 	// REST is everything below /rest and /api.
 	REST Transport = "rest"
-	// HTTP is the rest: files of datastores, service versions, /about.
+	// HTTP is the rest: files of datastores, service versions.
 	HTTP Transport = "http"
 )
 

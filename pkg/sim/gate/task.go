@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vim25/xml"
 )
 
@@ -13,7 +14,9 @@ import (
 func (c *call) failTask(a FailTask) {
 	fault, err := a.Fault.build() // a fresh one: the Task keeps it
 	if err == nil {
-		ref, makeErr := c.gate.opts.FailTask(c.Method, c.Object, a.After, fault)
+		ref, makeErr := c.gate.opts.FailTask(c.Method, c.Object, a.After, types.LocalizedMethodFault{
+			Fault: fault, LocalizedMessage: a.Fault.Message,
+		})
 		if err = makeErr; err == nil {
 			var b bytes.Buffer
 			fmt.Fprintf(&b, `%s<%sResponse xmlns="%s"><returnval type="Task">`, envelopeStart, c.Method, c.namespace())

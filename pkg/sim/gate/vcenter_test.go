@@ -78,10 +78,10 @@ func (v *vcenter) name(ref types.ManagedObjectReference) string {
 	return vm.Name
 }
 
-func (v *vcenter) failTask(method string, this types.ManagedObjectReference, after time.Duration, fault types.BaseMethodFault) (types.ManagedObjectReference, error) {
+func (v *vcenter) failTask(method string, this types.ManagedObjectReference, after time.Duration, fault types.LocalizedMethodFault) (types.ManagedObjectReference, error) {
 	task := simulator.CreateTask(this, method, func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		time.Sleep(after)
-		return nil, fault
+		return nil, fault.Fault
 	})
 	return task.Run(v.fresh()), nil
 }

@@ -62,7 +62,8 @@ type machine struct {
 	boot  time.Time // when it was powered on; zero when it is off
 	host  vc.Ref
 	info  Info
-	up    bool // its tools run
+	next  *Info // what a customization makes of it at the next power-on
+	up    bool  // its tools run
 	// unseen is a guest that came up while its host could not be seen.
 	unseen bool
 	// cycle grows with every change of power, so that a boot that was due is known to be stale.
@@ -86,7 +87,7 @@ func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests
 	g.Self = vc.Ref{Type: "SandboxGuests", Value: "sandbox-guests"}
 	g.Methods = map[string][]string{"VirtualMachine": {"UnregisterVM"}}
 	if !g.stock() {
-		g.Methods["VirtualMachine"] = append(g.Methods["VirtualMachine"], "ShutdownGuest", "StandbyGuest")
+		g.Methods["VirtualMachine"] = append(g.Methods["VirtualMachine"], "ShutdownGuest", "StandbyGuest", "CustomizeVM_Task")
 	}
 	g.boots = startBoots(g.boot)
 	base.Map.Put(g)
@@ -191,6 +192,8 @@ func (g *Guests) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes 
 			g.powered(ctx, m, vm)
 		case "runtime.bootTime":
 			g.reset(ctx, m, vm)
+		case "config.hardware.device":
+			g.rewired(ctx, m, vm)
 		case "runtime.connectionState":
 			g.seen(m, vm)
 		case "guest.guestState":

@@ -30,6 +30,7 @@ func (g *Guests) powered(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 		cause := g.log(m, event.Info, "vm.powered-on", 0, message)
 		g.setBoot(ctx, m, vm)
 		g.goDown(ctx, m, vm, cause)
+		g.customized(m, vm)
 		g.schedule(m, vm.Self, delay, cause)
 	case types.VirtualMachinePowerStateSuspended:
 		cause := g.log(m, event.Warning, "vm.suspended", 0, "suspended")
@@ -142,7 +143,7 @@ func (g *Guests) boot(b boot) {
 	}
 	ctx := vc.Fresh(g.base)
 	ctx.WithLock(vm, func() {
-		if m.cycle != b.cycle || m.power != types.VirtualMachinePowerStatePoweredOn {
+		if g.find(b.ref) != m || m.cycle != b.cycle || m.power != types.VirtualMachinePowerStatePoweredOn {
 			return
 		}
 		if !visible(&vm.VirtualMachine) {

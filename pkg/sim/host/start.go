@@ -86,7 +86,8 @@ func (h *Hosts) PowerOnMultiVMTask(ctx *simulator.Context, req *types.PowerOnMul
 		}
 		return result, nil
 	})
-	return &methods.PowerOnMultiVM_TaskBody{Res: &types.PowerOnMultiVM_TaskResponse{Returnval: t.Run(ctx)}}
+	// Not with the datacenter locked: a VM that is moving locks it, too.
+	return &methods.PowerOnMultiVM_TaskBody{Res: &types.PowerOnMultiVM_TaskResponse{Returnval: vc.Run(ctx, t)}}
 }
 
 // relocateToStart moves a VM that is off from a host that cannot start it, where DRS would.

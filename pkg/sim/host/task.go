@@ -9,15 +9,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// task runs f as a task on the host. vcsim holds the lock of a task's object until it ends; this one lets go of it for the
-// time of f, because a host whose lock is held can neither be left by VMs nor be read.
+// task runs f as a task on the host, whose lock is not held: it could neither be left by VMs nor be read.
 func (h *Hosts) task(ctx *simulator.Context, ref vc.Ref, method, id string, f func(*simulator.HostSystem, *simulator.Task) types.BaseMethodFault) vc.Ref {
+	if host, ok := ctx.Map.Get(ref).(*simulator.HostSystem); ok {
+		ctx.WithLock(host, func() { h.adopt(host) })
+	}
 	t := simulator.CreateTask(ref, id, func(t *simulator.Task) (types.AnyType, types.BaseMethodFault) {
-		release := ctx.Map.AcquireLock(ctx, ref) // the second time: Run has done it before
-		h.adopt(ctx.Map.Get(ref))
-		release()
-		release()
-		defer h.lockAgain(ctx, ref)
 		host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 		if !ok {
 			return nil, &types.ManagedObjectNotFound{Obj: ref}
@@ -29,11 +26,12 @@ func (h *Hosts) task(ctx *simulator.Context, ref vc.Ref, method, id string, f fu
 		return nil, f(host, t)
 	})
 	t.Info.Name = strings.TrimSuffix(method, "_Task") + "_Task"
-	return t.Run(ctx)
+	t.Info.Cancelable = cancelable[id]
+	return vc.Run(ctx, t)
 }
 
-// lockAgain takes the lock that vcsim releases at the end of the task.
-func (h *Hosts) lockAgain(ctx *simulator.Context, ref vc.Ref) { _ = ctx.Map.AcquireLock(ctx, ref) }
+// cancelable are the tasks that wait for VMs to leave.
+var cancelable = map[string]bool{"enterMaintenanceMode": true, "powerDownToStandBy": true}
 
 // canceled tells whether a client canceled the task.
 func canceled(ctx *simulator.Context, t *simulator.Task) (yes bool) {

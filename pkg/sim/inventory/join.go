@@ -10,22 +10,35 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Joining lets clients add hosts to clusters. vcsim's AddHost_Task ends the process when the cluster has a host of a
+// Joining lets clients add hosts, and give them networks and datastores. vcsim's AddHost_Task ends the process when the cluster has a host of a
 // version that govmomi has no entry for (8.0.3 is one), and gives the new host the version 6.5.
 //
-// It receives calls on clusters: its Redirect belongs into the registry's call hook. Make one with [NewJoining] when the
+// The hosts are what stands in the rack ([Joining.Rack]), and so are the disks and exports that they make datastores of.
+//
+// It receives calls on clusters, folders and the parts of hosts: its Redirect belongs into the registry's call hook. Make one with [NewJoining] when the
 // vCenter is built.
 type Joining struct {
 	redirect.Receiver
 	release release
+	rack    rack
 }
 
 // NewJoining makes one for a vCenter of that version and puts it into its registry.
 func NewJoining(base *simulator.Context, version string) *Joining {
 	j := &Joining{
 		Receiver: redirect.Receiver{
-			Self:    vc.Ref{Type: "SandboxJoining", Value: "sandbox-joining"},
-			Methods: map[string][]string{"ClusterComputeResource": {"AddHost_Task"}},
+			Self: vc.Ref{Type: "SandboxJoining", Value: "sandbox-joining"},
+			Methods: map[string][]string{
+				"ClusterComputeResource": {"AddHost_Task"},
+				"Folder":                 {"AddStandaloneHost_Task"},
+				"HostNetworkSystem":      {"AddPortGroup", "RemovePortGroup"},
+				"HostDatastoreSystem": {
+					"QueryAvailableDisksForVmfs", "QueryVmfsDatastoreCreateOptions", "CreateVmfsDatastore", "CreateNasDatastore",
+				},
+				"HostStorageSystem":              {"RescanVmfs"},
+				"DistributedVirtualSwitch":       {"ReconfigureDvs_Task", "AddDVPortgroup_Task"},
+				"VmwareDistributedVirtualSwitch": {"ReconfigureDvs_Task", "AddDVPortgroup_Task"},
+			},
 		},
 		release: newRelease(version),
 	}
@@ -41,6 +54,10 @@ func (j *Joining) AddHostTask(ctx *simulator.Context, req *types.AddHost_Task) s
 		body.Fault_ = simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})
 		return body
 	}
+	// vcsim makes a copy of the host that has the user's name, if there is one, whatever its version.
+	own := *req
+	own.Spec.UserName = ""
+	req = &own
 	task := simulator.CreateTask(cluster, "addHost", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		forgetDescriptors(ctx, &cluster.ComputeResource)
 		defer describe(ctx, &cluster.ComputeResource, j.release)
@@ -50,8 +67,8 @@ func (j *Joining) AddHostTask(ctx *simulator.Context, req *types.AddHost_Task) s
 		if t.Info.Error != nil {
 			return nil, t.Info.Error.Fault
 		}
-		if h, ok := ctx.Map.Get(t.Info.Result.(vc.Ref)).(*simulator.HostSystem); ok {
-			brand(&h.HostSystem, j.release)
+		if ref, ok := t.Info.Result.(vc.Ref); ok {
+			j.welcome(ctx, ref)
 		}
 		return t.Info.Result, nil
 	})

@@ -63,6 +63,10 @@ func (t *tree) hang(obj mo.Reference, known bool) (was links, out moved) {
 		return was, nil
 	}
 	n := t.node(obj.Reference())
+	if e, ok := obj.(mo.Entity); ok && e.Entity().Parent != nil && e.Entity().Parent.Value == "" {
+		// Its parent has no name yet: vcsim makes the root resource pool before its cluster.
+		t.doubts[n.ref] = struct{}{}
+	}
 	if n.there && slices.Equal(n.up, l.up) {
 		n.near = l.near
 		return was, nil

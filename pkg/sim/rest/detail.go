@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxDetails bounds what is remembered of sessions, whose end we are not told of.
+// maxDetails bounds what is remembered of sessions whose end we are not told of.
 const maxDetails = 8192
 
 // detail is what a session tells of itself.

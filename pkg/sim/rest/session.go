@@ -32,7 +32,7 @@ func (h *Handler) session(w http.ResponseWriter, r *http.Request, api bool) {
 			return
 		}
 		h.opts.Sessions.CloseREST(id)
-		h.details.drop(id)
+		h.EndSession(id)
 		write(w, api, http.StatusNoContent, nil)
 	default:
 		noOperation().write(w, api)
@@ -78,6 +78,9 @@ func (h *Handler) authenticate(r *http.Request) (id, user string, ok bool) {
 	h.details.touch(id, user, time.Now())
 	return id, user, true
 }
+
+// EndSession forgets what is known of a session that is over.
+func (h *Handler) EndSession(id string) { h.details.drop(id) }
 
 func actionKey(api bool) string {
 	if api {

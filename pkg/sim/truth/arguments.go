@@ -21,19 +21,53 @@ var expected = map[string][]string{
 	"Folder":       {"Folder"},
 	"Vm":           {"VirtualMachine"},
 	"Template":     {"VirtualMachine"},
+	"Pod":          {"StoragePod"},
+
+	"SourceDatacenter":      {"Datacenter"},
+	"DestDatacenter":        {"Datacenter"},
+	"DestinationDatacenter": {"Datacenter"},
 }
 
 // required are arguments that vcsim follows without looking whether they are there.
 var required = map[string][]string{
-	"CreateVM_Task": {"Pool"},
-	"CloneVM_Task":  {"Folder"},
+	"CreateVM_Task":                    {"Pool"},
+	"CloneVM_Task":                     {"Folder"},
+	"CreateDVS_Task":                   {"Spec.ConfigSpec"},
+	"CreateDisk_Task":                  {"Spec.BackingSpec"},
+	"ReconcileDatastoreInventory_Task": {"Datastore"},
+	"ConfigureStorageDrsForPod_Task":   {"Pod"},
+	"MakeDirectory":                    {"Datacenter"},
+	"QueryVirtualDiskUuid":             {"Datacenter"},
+	"SetVirtualDiskUuid":               {"Datacenter"},
+	"MoveVirtualDisk_Task":             {"SourceDatacenter"},
+	"CopyVirtualDisk_Task":             {"SourceDatacenter"},
+	"PostEvent":                        {"EventToPost"},
+	"CreateAlarm":                      {"Spec"},
+}
+
+// named are the methods that give an object a name, with where they have it from. vcsim takes an empty one, and from then
+// on panics whenever it looks for something by name in the same folder.
+var named = map[string]string{
+	"Rename_Task":        "NewName",
+	"RenameDatastore":    "NewName",
+	"CreateFolder":       "Name",
+	"CreateDatacenter":   "Name",
+	"CreateCluster":      "Name",
+	"CreateClusterEx":    "Name",
+	"CreateStoragePod":   "Name",
+	"CreateResourcePool": "Name",
+	"CreateVApp":         "Name",
+	"CloneVM_Task":       "Name",
+	"CreateVM_Task":      "Config.Name",
+	"CreateChildVM_Task": "Config.Name",
+	"CreateDVS_Task":     "Spec.ConfigSpec.Name",
 }
 
 var refType = reflect.TypeFor[vc.Ref]()
 
-// checkArguments looks at every reference in a call that changes something.
+// checkArguments looks at every reference in a call, and at what vcsim needs.
 func checkArguments(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
-	if !strings.HasSuffix(method.Name, "_Task") && !slices.Contains(refersTo, method.Name) {
+	if slices.Contains(readers, method.This.Type) {
 		return nil
 	}
 	body := reflect.ValueOf(method.Body)
@@ -43,9 +77,14 @@ func checkArguments(ctx *simulator.Context, method *simulator.Method) types.Base
 	if body.Kind() != reflect.Struct {
 		return nil
 	}
-	for _, name := range required[method.Name] {
-		if f := body.FieldByName(name); f.IsValid() && f.IsZero() {
-			return &types.InvalidArgument{InvalidProperty: strings.ToLower(name[:1]) + name[1:]}
+	for _, path := range required[method.Name] {
+		if f := field(body, path); !f.IsValid() || f.IsZero() {
+			return &types.InvalidArgument{InvalidProperty: spelled(path)}
+		}
+	}
+	if path, ok := named[method.Name]; ok {
+		if f := field(body, path); !f.IsValid() || f.IsZero() {
+			return new(types.InvalidName)
 		}
 	}
 	fault := checkFolder(ctx, method, body)
@@ -76,11 +115,30 @@ func checkFolder(ctx *simulator.Context, method *simulator.Method, body reflect.
 	return new(types.NotSupported)
 }
 
-// refersTo are methods that take references and are no tasks.
-var refersTo = []string{
-	"CreateFolder", "CreateCluster", "CreateClusterEx", "CreateResourcePool", "CreateVApp", "UpdateConfig",
-	"DestroyChildren", "MoveIntoResourcePool", "MarkAsVirtualMachine", "CreateLocalDatastore", "CreateNasDatastore",
-	"CreateVmfsDatastore", "PlaceVm", "RecommendDatastores", "CheckVmConfig_Task",
+// readers are objects that say themselves what they make of a reference to nothing: most of the calls go to them.
+var readers = []string{"PropertyCollector", "PropertyFilter", "ViewManager", "ListView", "ContainerView", "SearchIndex"}
+
+// field follows a path of fields; it is invalid when there is nothing on the way.
+func field(v reflect.Value, path string) reflect.Value {
+	for _, name := range strings.Split(path, ".") {
+		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct {
+			return reflect.Value{}
+		}
+		v = v.FieldByName(name)
+	}
+	return v
+}
+
+// spelled is the path of fields as the API spells it.
+func spelled(path string) string {
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		names[i] = strings.ToLower(name[:1]) + name[1:]
+	}
+	return strings.Join(names, ".")
 }
 
 func checkReference(ctx *simulator.Context, field string, ref vc.Ref) types.BaseMethodFault {
@@ -88,7 +146,7 @@ func checkReference(ctx *simulator.Context, field string, ref vc.Ref) types.Base
 		return nil // not given
 	}
 	if kinds, ok := expected[field]; ok && !slices.Contains(kinds, ref.Type) {
-		return &types.InvalidArgument{InvalidProperty: strings.ToLower(field[:1]) + field[1:]}
+		return &types.InvalidArgument{InvalidProperty: spelled(field)}
 	}
 	if ctx.Map.Get(ref) == nil && ctx.Session.Get(ref) == nil {
 		return &types.ManagedObjectNotFound{Obj: ref}

@@ -18,10 +18,12 @@ func (c *Corrections) DestroyTask(ctx *simulator.Context, req *types.Destroy_Tas
 	if vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine); ok {
 		return c.destroyVM(ctx, vm, req)
 	}
-	ref := unlocked(ctx, req.This, func(ctx *simulator.Context) types.BaseMethodFault {
-		return c.demolish(ctx, req.This)
+	own := vc.Fresh(ctx)
+	t := simulator.CreateTask(req.This, "Destroy_Task", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		return nil, c.demolish(vc.Fresh(own), req.This)
 	})
-	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: ref}}
+	t.Info.DescriptionId = removalID
+	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: vc.Run(own, t)}}
 }
 
 // DestroyNetwork removes a network that nobody uses.
@@ -54,23 +56,6 @@ func nameOf(ctx *simulator.Context, ref vc.Ref) string {
 	return ref.Value
 }
 
-// unlocked runs f as a task on an object without holding that object's lock meanwhile: f locks one object after the
-// other, and others hold a VM's lock when they ask for its folder's.
-func unlocked(ctx *simulator.Context, ref vc.Ref, f func(*simulator.Context) types.BaseMethodFault) vc.Ref {
-	ctx = vc.Fresh(ctx)
-	nobody := vc.Ref{Type: ref.Type, Value: ref.Value + "-destroyed"}
-	started := make(chan struct{})
-	t := simulator.CreateTask(nobody, "Destroy_Task", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
-		<-started
-		return nil, f(vc.Fresh(ctx))
-	})
-	t.Info.DescriptionId = removalID
-	task := t.Run(ctx)
-	ctx.Map.AtomicUpdate(ctx, t, []types.PropertyChange{vc.P("info.entity", ref), vc.P("info.entityName", nameOf(ctx, ref))})
-	close(started)
-	return task
-}
-
 // remover removes objects, for one call.
 type remover struct{ ctx *simulator.Context }
 
@@ -101,7 +86,7 @@ func (r remover) check(ref vc.Ref) types.BaseMethodFault {
 			return new(types.NotSupported) // the root pool
 		}
 	case *simulator.VirtualApp:
-		return r.checkAll(r.list(o, func() []vc.Ref { return o.Vm }))
+		return r.checkPool(o)
 	case *simulator.Datastore:
 		if len(r.list(o, func() []vc.Ref { return o.Vm })) > 0 {
 			return r.inUse(o.Self, o.Name)
@@ -137,6 +122,18 @@ func (r remover) checkAll(refs []vc.Ref) types.BaseMethodFault {
 		}
 	}
 	return nil
+}
+
+// checkPool: a vApp goes with all that is in it, the VMs in the pools below it among them.
+func (r remover) checkPool(pool mo.Reference) types.BaseMethodFault {
+	for _, below := range r.list(pool, func() []vc.Ref { return pools(pool) }) {
+		if p := r.ctx.Map.Get(below); p != nil {
+			if fault := r.checkPool(p); fault != nil {
+				return fault
+			}
+		}
+	}
+	return r.checkAll(r.list(pool, func() []vc.Ref { return vms(pool) }))
 }
 
 // checkHost: a member of a cluster has to be in maintenance, or out of reach; what it runs must be off, or out of reach

@@ -20,7 +20,7 @@ const (
 	maxTasks = 2000
 )
 
-// janitor removes finished tasks, which vcsim keeps for ever.
+// janitor removes what vcsim keeps for ever: finished tasks, and snapshots of VMs that are gone.
 type janitor struct {
 	ref  vc.Ref
 	base *simulator.Context
@@ -47,8 +47,21 @@ func (j *janitor) Reference() vc.Ref { return j.ref }
 // PutObject implements simulator.RegisterObject.
 func (j *janitor) PutObject(*simulator.Context, mo.Reference) {}
 
-// RemoveObject implements simulator.RegisterObject.
-func (j *janitor) RemoveObject(*simulator.Context, vc.Ref) {}
+// RemoveObject implements simulator.RegisterObject: the snapshots of a VM go with it. Whoever removes the VM holds its lock.
+func (j *janitor) RemoveObject(ctx *simulator.Context, ref vc.Ref) {
+	vm, ok := j.base.Map.Get(ref).(*simulator.VirtualMachine)
+	if !ok || vm.Snapshot == nil {
+		return
+	}
+	var remove func([]types.VirtualMachineSnapshotTree)
+	remove = func(trees []types.VirtualMachineSnapshotTree) {
+		for _, tree := range trees {
+			remove(tree.ChildSnapshotList)
+			ctx.Map.Remove(ctx, tree.Snapshot)
+		}
+	}
+	remove(vm.Snapshot.RootSnapshotList)
+}
 
 // UpdateObject implements simulator.RegisterObject: it notes tasks that end, and sees to those that ended long ago. No
 // timer: a vCenter in which nothing ends does not grow either.

@@ -122,3 +122,25 @@ func TestEventsHaveMessages(t *testing.T) {
 		}
 	}
 }
+
+func TestSnapshotsGoWithTheirVM(t *testing.T) {
+	v := start(t)
+	vm := v.vms()[0]
+	for _, f := range []func() (*object.Task, error){
+		func() (*object.Task, error) { return vm.CreateSnapshot(t.Context(), "a", "", false, false) },
+		func() (*object.Task, error) { return vm.CreateSnapshot(t.Context(), "b", "", false, false) },
+	} {
+		if err := finish(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(v.base.Map.AllReference("VirtualMachineSnapshot")); n != 2 {
+		t.Fatalf("%d snapshots", n)
+	}
+	if err := v.destroy(vm.Reference()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(v.base.Map.AllReference("VirtualMachineSnapshot")); n != 0 {
+		t.Errorf("%d snapshots are left", n)
+	}
+}

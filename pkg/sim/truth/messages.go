@@ -183,5 +183,9 @@ var descriptions = []struct{ kind, description, category, format string }{
 	{"HostDisconnectedEvent", "Host disconnected", "info", ownMessage},
 	{"HostReconnectionFailedEvent", "Cannot reconnect host", "error", ownMessage},
 	{"NoMaintenanceModeDrsRecommendationForVM", "No maintenance mode DRS recommendation for the VM", "info", ownMessage},
+	{"VmBeingHotMigratedEvent", "VM is hot migrating", "info", ownMessage},
+	{"VmBeingMigratedEvent", "VM is migrating", "info", ownMessage},
+	{"VmBeingRelocatedEvent", "VM is relocating", "info", ownMessage},
 	{"VmMigratedEvent", "VM migrated", "info", ownMessage},
+	{"VmRelocatedEvent", "VM relocated", "info", ownMessage},
 }

@@ -70,6 +70,9 @@ func (n *names) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes [
 	}
 	var tell []types.PropertyChange
 	if was.name != is.name {
+		if whole, ok := ctx.Map.Get(vm.Self).(*simulator.VirtualMachine); ok && was.name != "" {
+			vc.Post(ctx, &types.VmRenamedEvent{VmEvent: vmEvent(ctx, whole, ""), OldName: was.name, NewName: is.name})
+		}
 		tell = append(tell, vc.P("name", is.name), vc.P("config.name", is.name), vc.P("summary.config.name", is.name))
 	}
 	if was.uuid != is.uuid {

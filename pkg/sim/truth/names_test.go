@@ -52,3 +52,17 @@ func TestReconfiguredIdentityIsAnnounced(t *testing.T) {
 		t.Errorf("announced a name that did not change: %v", got)
 	}
 }
+
+func TestRenameToATakenName(t *testing.T) {
+	v := start(t)
+	vms := v.vms()
+	rename := func(name string) error {
+		return finish(t.Context(), func() (*object.Task, error) { return vms[0].Rename(t.Context(), name) })
+	}
+	if f, ok := faultOf(rename(vms[1].Name())).(*types.DuplicateName); !ok || f.Object != vms[1].Reference() {
+		t.Errorf("fault %+v, want DuplicateName", f)
+	}
+	if err := rename("free"); err != nil {
+		t.Error(err)
+	}
+}

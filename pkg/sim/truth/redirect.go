@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"log/slog"
 	"strings"
 
 	"github.com/vmware/govmomi/simulator"
@@ -17,6 +18,8 @@ type Options struct {
 	Stock stock.Set
 	// Visible tells whether the session of a call may see an object; searches pass over what it may not. Default: all.
 	Visible func(ctx *simulator.Context, ref vc.Ref) bool
+	// Logger is told of tasks that panic. Default: nobody.
+	Logger *slog.Logger
 }
 
 // Corrections answers the corrected calls of one vCenter. Make one with [Install].
@@ -47,7 +50,7 @@ func corrected(s stock.Set) map[string][]string {
 			"FindByUuid", "FindAllByUuid", "FindByDnsName", "FindAllByDnsName", "FindByIp", "FindAllByIp",
 		}
 	}
-	add(stock.Relocate, "VirtualMachine", "RelocateVM_Task", "MigrateVM_Task")
+	add(stock.Relocate, "VirtualMachine", "RelocateVM_Task", "MigrateVM_Task", "MarkAsTemplate", "MarkAsVirtualMachine")
 	add(stock.Power, "VirtualMachine", "ResetVM_Task", "RebootGuest")
 	add(stock.Destroy, "VirtualMachine", "Destroy_Task")
 	for _, kind := range []string{
@@ -59,6 +62,13 @@ func corrected(s stock.Set) map[string][]string {
 	for _, kind := range []string{"Network", "DistributedVirtualPortgroup"} {
 		add(stock.Dangling, kind, "DestroyNetwork")
 	}
+	for _, kind := range []string{"VirtualMachine", "Datacenter", "ClusterComputeResource", "Folder"} {
+		add(stock.Rename, kind, "Rename_Task")
+	}
+	for _, kind := range []string{"ResourcePool", "VirtualApp"} {
+		m[kind] = append(m[kind], "CreateResourcePool")
+	}
+	add(stock.Tasks, "Task", "CancelTask")
 	m["Datastore"] = append(m["Datastore"], "RefreshDatastore")
 	return m
 }
@@ -77,6 +87,7 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 		labels:  newLabels(base),
 	}
 	base.Map.Put(c)
+	base.Map.AddHandler(newPanics(opts.Logger)) // stays: tasks may go on after Close
 	base.Map.AddHandler(c.traffic)
 	base.Map.AddHandler(c.labels)
 	base.Map.AddHandler(c.index)
@@ -86,7 +97,7 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 		base.Map.AddHandler(c.names)
 	}
 	if !opts.Stock.Has(stock.Tasks) {
-		c.janitor, c.notes = newJanitor(base), newTaskNotes()
+		c.janitor, c.notes = newJanitor(base), newTaskNotes(c.Name)
 		base.Map.AddHandler(c.janitor)
 		base.Map.AddHandler(c.notes)
 	}
@@ -118,6 +129,7 @@ func (c *Corrections) Check(ctx *simulator.Context, method *simulator.Method) ty
 		return nil
 	}
 	c.collectors.note(ctx, method)
+	noteCall(ctx, method.This)
 	if c.opts.Stock.Has(stock.Dangling) {
 		return nil
 	}

@@ -55,6 +55,7 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 		}
 	}
 
+	vc.Post(ctx, begun(ctx, vm, d, event))
 	if len(spec.DeviceChange) > 0 {
 		if fault := reconfigure(ctx, vm, spec.DeviceChange); fault != nil {
 			return fault
@@ -83,8 +84,36 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 	event.VmEvent = vmEvent(ctx, vm, "")
 	event.FullFormattedMessage = fmt.Sprintf("Migration of virtual machine %s from %s to %s completed", vm.Name,
 		whereabouts(event.SourceHost.Name, event.SourceDatastore), whereabouts(d.host.Name, event.Ds))
+	if from == d.host.Self && d.datastore != nil {
+		vc.Post(ctx, &types.VmRelocatedEvent{VmRelocateSpecEvent: types.VmRelocateSpecEvent{VmEvent: event.VmEvent},
+			SourceHost: event.SourceHost, SourceDatacenter: event.SourceDatacenter, SourceDatastore: event.SourceDatastore})
+		return nil
+	}
 	vc.Post(ctx, event)
 	return nil
+}
+
+// begun is the event that says that a VM, whose lock is held, is about to move: to another host while it is on or off, or
+// with its files alone.
+func begun(ctx *simulator.Context, vm *simulator.VirtualMachine, d destination, end *types.VmMigratedEvent) types.BaseEvent {
+	e := vmEvent(ctx, vm, "Migrating %s from %s to %s", vm.Name, end.SourceHost.Name, d.host.Name)
+	var ds *types.DatastoreEventArgument
+	if d.datastore != nil {
+		ds = datastoreArgument(d.datastore)
+	} else if e.Ds != nil {
+		ds = e.Ds
+	}
+	dc, _ := datacenter(ctx, d.host.Self)
+	switch {
+	case end.SourceHost.Host == d.host.Self && d.datastore != nil:
+		e.FullFormattedMessage = fmt.Sprintf("Relocating %s from %s to %s", vm.Name,
+			whereabouts(end.SourceHost.Name, end.SourceDatastore), whereabouts(d.host.Name, ds))
+		return &types.VmBeingRelocatedEvent{VmRelocateSpecEvent: types.VmRelocateSpecEvent{VmEvent: e},
+			DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
+	case vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn:
+		return &types.VmBeingHotMigratedEvent{VmEvent: e, DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
+	}
+	return &types.VmBeingMigratedEvent{VmEvent: e, DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
 }
 
 // whereabouts is how an event says where a VM is.

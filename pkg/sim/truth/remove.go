@@ -38,8 +38,11 @@ func (r remover) remove(ref vc.Ref) types.BaseMethodFault {
 	case *simulator.ResourcePool:
 		r.pool(o)
 	case *simulator.VirtualApp:
-		if fault := r.removeAll(r.list(o, func() []vc.Ref { return o.Vm })); fault != nil {
-			return fault
+		// Pools first: what is in them comes up.
+		for _, below := range []func() []vc.Ref{func() []vc.Ref { return pools(o) }, func() []vc.Ref { return o.Vm }} {
+			if fault := r.removeAll(r.list(o, below)); fault != nil {
+				return fault
+			}
 		}
 		r.unpool(o.Parent, ref)
 	case *simulator.Datastore:
@@ -256,7 +259,9 @@ func (r remover) network(ref vc.Ref, parent *vc.Ref) {
 
 // child takes the object out of its folder and out of the inventory.
 func (r remover) child(folder *vc.Ref, ref vc.Ref) {
-	r.ctx.Map.Remove(r.ctx, ref)
+	if r.ctx.Map.Get(ref) != nil {
+		r.ctx.Map.Remove(r.ctx, ref)
+	}
 	if folder != nil {
 		r.edit(*folder, "childEntity", children, ref)
 	}
@@ -276,7 +281,9 @@ func (r remover) unregister(vm *simulator.VirtualMachine) {
 	for _, ref := range lists {
 		r.edit(ref, "vm", vms, vm.Self)
 	}
-	r.child(vm.Parent, vm.Self)
+	parent := vm.Parent
+	r.ctx.WithLock(vm, func() { r.ctx.Map.Remove(r.ctx, vm.Self) }) // its guest may be about to report
+	r.child(parent, vm.Self)
 	vc.Post(r.ctx, &types.VmRemovedEvent{VmEvent: event})
 }
 
@@ -288,7 +295,8 @@ func (r remover) shrink(ref vc.Ref) {
 		return
 	}
 	var cpu, memory, threads int64
-	var cores int32
+	var cores, effective int32
+	var effectiveCPU, effectiveMemory int64
 	hosts := r.list(obj, func() []vc.Ref { return compute.Host })
 	for _, host := range hosts {
 		if h, ok := r.ctx.Map.Get(host).(*simulator.HostSystem); ok {
@@ -298,18 +306,24 @@ func (r remover) shrink(ref vc.Ref) {
 					threads += int64(hw.NumCpuThreads)
 					cpu += int64(hw.NumCpuCores) * int64(hw.CpuMhz)
 					memory += hw.MemorySize
+					if h.Runtime.ConnectionState == types.HostSystemConnectionStateConnected && !h.Runtime.InMaintenanceMode {
+						effective++
+						effectiveCPU += int64(hw.NumCpuCores) * int64(hw.CpuMhz)
+						effectiveMemory += hw.MemorySize
+					}
 				}
 			})
 		}
 	}
 	r.ctx.WithLock(obj, func() {
-		if s := compute.Summary.GetComputeResourceSummary(); s != nil {
-			s.NumHosts, s.NumEffectiveHosts = int32(len(hosts)), int32(len(hosts))
-			s.NumCpuCores, s.NumCpuThreads = int16(cores), int16(threads)
-			s.TotalCpu, s.TotalMemory = int32(cpu), memory
-			s.EffectiveCpu, s.EffectiveMemory = int32(cpu), memory>>20
-			r.ctx.Update(obj, []types.PropertyChange{vc.P("summary", compute.Summary)})
-		}
+		// A copy: answers that hold the old one may be on their way.
+		next := shallow(compute.Summary)
+		s := next.GetComputeResourceSummary()
+		s.NumHosts, s.NumEffectiveHosts = int32(len(hosts)), effective
+		s.NumCpuCores, s.NumCpuThreads = int16(cores), int16(threads)
+		s.TotalCpu, s.TotalMemory = int32(cpu), memory
+		s.EffectiveCpu, s.EffectiveMemory = int32(effectiveCPU), effectiveMemory>>20
+		r.ctx.Update(obj, []types.PropertyChange{vc.P("summary", next)})
 	})
 }
 

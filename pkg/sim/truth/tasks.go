@@ -1,6 +1,8 @@
 package truth
 
 import (
+	"fmt"
+
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -10,10 +12,13 @@ import (
 
 // taskNotes completes what tasks say of themselves: vcsim has every task started by a user named "vcsim" on an entity
 // named by its reference, and the Go type of a fault for its message.
-type taskNotes struct{ ref vc.Ref }
+type taskNotes struct {
+	ref  vc.Ref
+	name func(vc.Ref) string
+}
 
-func newTaskNotes() *taskNotes {
-	return &taskNotes{vc.Ref{Type: "SandboxTaskNotes", Value: "sandbox-task-notes"}}
+func newTaskNotes(name func(vc.Ref) string) *taskNotes {
+	return &taskNotes{vc.Ref{Type: "SandboxTaskNotes", Value: "sandbox-task-notes"}, name}
 }
 
 // Reference implements simulator.RegisterObject.
@@ -43,7 +48,7 @@ func (n *taskNotes) UpdateObject(ctx *simulator.Context, obj mo.Reference, chang
 	}
 }
 
-// begin says who started the task, and on what. vcsim is about to lock the entity with the same context anyway.
+// begin says who started the task, and on what.
 func (n *taskNotes) begin(ctx *simulator.Context, info *types.TaskInfo) {
 	if r, ok := info.Reason.(*types.TaskReasonUser); ok && ctx.Session != nil && ctx.Session.UserName != "" {
 		r.UserName = ctx.Session.UserName
@@ -51,14 +56,17 @@ func (n *taskNotes) begin(ctx *simulator.Context, info *types.TaskInfo) {
 	if info.Entity == nil {
 		return
 	}
-	if e, ok := ctx.Map.Get(*info.Entity).(mo.Entity); ok {
-		ctx.WithLock(e, func() { info.EntityName = e.Entity().Name })
+	if name := n.name(*info.Entity); name != "" {
+		info.EntityName = name
 	}
 }
 
 func describeFault(f *types.LocalizedMethodFault) {
 	if f == nil || f.Fault == nil {
 		return
+	}
+	if f.LocalizedMessage != "" && f.LocalizedMessage != fmt.Sprintf("%T", f.Fault) {
+		return // somebody's own words
 	}
 	if message := faultMessage(f.Fault); message != "" {
 		f.LocalizedMessage = message

@@ -12,17 +12,21 @@ import (
 )
 
 // traffic keeps removals apart from everything else that goes on: vcsim's tasks look up hosts, datastores and networks
-// as they go, without holding on to them, and end the process when one has gone meanwhile. So a removal waits until no
-// task runs, and calls that would start one wait until it is over, which takes a moment.
+// as they go, without holding on to them, and panic when one has gone meanwhile. So a removal waits until no task runs, and
+// calls that would start one wait until it is over, which takes a moment: those that come while it waits, too, or it would
+// never begin in a busy vCenter.
+//
+// Tasks on hosts are ours, look where they go, and may wait for hours for VMs to leave; they do not count, and neither do
+// tasks of extensions and those that rules of the gate let fail.
 type traffic struct {
 	ref vc.Ref
 
 	removal sync.Mutex // held by the one removal at a time
 
 	mu      sync.Mutex
-	running map[vc.Ref]bool // tasks, removals left out
+	running map[vc.Ref]bool // tasks, but removals and those that may take long
 	changed chan struct{}   // closed and replaced when nothing runs any more or a removal ends
-	open    bool            // no removal goes on
+	open    bool            // no removal goes on, nor waits to
 }
 
 // patience is how long a removal waits for tasks to end.
@@ -54,17 +58,24 @@ func (t *traffic) enter() {
 func (t *traffic) alone(f func()) bool {
 	t.removal.Lock()
 	defer t.removal.Unlock()
+	t.mu.Lock()
+	t.open = false
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.open = true
+		t.tell()
+	}()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
 		t.mu.Lock()
 		quiet, changed := len(t.running) == 0, t.changed
-		if quiet {
-			t.open = false
-		}
 		t.mu.Unlock()
 		if quiet {
-			break
+			f()
+			return true
 		}
 		select {
 		case <-changed:
@@ -72,14 +83,6 @@ func (t *traffic) alone(f func()) bool {
 			return false
 		}
 	}
-	defer func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.open = true
-		t.tell()
-	}()
-	f()
-	return true
 }
 
 // tell wakes everybody; t.mu is held.
@@ -92,10 +95,11 @@ func (t *traffic) tell() {
 func (t *traffic) Reference() vc.Ref { return t.ref }
 
 // PutObject implements simulator.RegisterObject: a task begins.
-func (t *traffic) PutObject(_ *simulator.Context, obj mo.Reference) {
+func (t *traffic) PutObject(ctx *simulator.Context, obj mo.Reference) {
 	task, ok := obj.(*simulator.Task)
-	if !ok || task.Execute == nil || task.Info.DescriptionId == removalID {
-		return // one without Execute is an extension's own, which may go on for hours
+	if !ok || task.Execute == nil || task.Info.DescriptionId == removalID || task.Info.Entity == nil ||
+		task.Info.Entity.Type == "HostSystem" || ctx.Map.Get(*task.Info.Entity) == nil {
+		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,0 +1,37 @@
+package config
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// check reads a file, "-" being standard input, and tells what there is to say about it. The error is one of reading.
+func check(streams *iostreams.Streams, file string) (*provider.Config, []provider.Problem, error) {
+	name, read := file, func() ([]byte, error) { return os.ReadFile(file) }
+	if file == "-" {
+		name, read = "standard input", func() ([]byte, error) { return io.ReadAll(streams.In) }
+	}
+	data, err := read()
+	if err != nil {
+		return nil, nil, &report.Error{Code: "cloud-config-unreadable", Message: err.Error(), Exit: report.Usage}
+	}
+	cfg, problems := provider.Check(name, data)
+	return cfg, problems, nil
+}
+
+// invalid is the error of a configuration that cannot be used.
+func invalid(file string, problems []provider.Problem) error {
+	message := "cloud config " + file + " cannot be used"
+	var lines []string
+	for _, p := range problems {
+		if !p.Warning {
+			lines = append(lines, p.String())
+		}
+	}
+	return &report.Error{Code: "cloud-config-invalid", Message: message + "\n" + strings.Join(lines, "\n"), Exit: report.Usage}
+}

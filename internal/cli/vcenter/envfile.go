@@ -1,0 +1,72 @@
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+)
+
+// writeEnv puts lines with a password in them where whoever waits for them reads them: in a file that only its owner may
+// read, and that is there whole or not at all; or in a pipe, once it has a reader or ctx ends.
+func writeEnv(ctx context.Context, path, lines string) error {
+	write := replace
+	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
+		write = feed
+	}
+	if err := write(ctx, path, lines); err != nil && ctx.Err() == nil {
+		return &report.Error{Code: "env-unwritable", Message: fmt.Sprintf("--env: %v", err), Exit: report.Prerequisite}
+	}
+	return nil
+}
+
+func replace(_ context.Context, path, lines string) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // its mode is 0600
+	if err != nil {
+		return plain(path, err)
+	}
+	_, err = temp.WriteString(lines)
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return plain(path, errors.Join(err, os.Remove(temp.Name())))
+	}
+	return nil
+}
+
+// plain is err with the path that was asked for, not that of a file on the way there.
+func plain(path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// feed writes to a pipe or a device. Opening a pipe that nobody reads fails at once where it would block for good
+// otherwise, and nothing tells when its reader comes.
+func feed(ctx context.Context, path, lines string) error {
+	for {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if err == nil {
+			_, err = f.WriteString(lines)
+			return errors.Join(err, f.Close())
+		}
+		if !errors.Is(err, syscall.ENXIO) {
+			return plain(path, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

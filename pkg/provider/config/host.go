@@ -1,0 +1,39 @@
+package config
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// hostKey makes the ways to write a host one: case, brackets around an IPv6 address and its zeros count for nothing.
+func hostKey(host string) string {
+	host = strings.ToLower(strings.TrimSpace(host))
+	if bare, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(bare, "]")
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().String()
+	}
+	return strings.TrimSuffix(host, ".")
+}
+
+func sameHost(a, b string) bool { return hostKey(a) == hostKey(b) }
+
+// hostProblem says what keeps text from being a host.
+func hostProblem(text string) (message, hint string) {
+	const needed = "%q: a host name or address is needed, without scheme, port or path"
+	if strings.ContainsAny(text, "/ \t") {
+		return needed, ""
+	}
+	bare := strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+	if _, err := netip.ParseAddr(bare); err == nil {
+		return "", ""
+	}
+	if host, port, ok := strings.Cut(text, ":"); ok {
+		if strings.Trim(port, "0123456789") == "" && port != "" {
+			return needed, "write " + host + " and port " + port
+		}
+		return needed, ""
+	}
+	return "", ""
+}

@@ -1,0 +1,75 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+
+// syntax tells what the decoder says; root is nil before there are nodes.
+func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
+	messages := []string{err.Error()}
+	var te *yaml.TypeError
+	if errors.As(err, &te) {
+		messages = te.Errors
+	}
+	for _, text := range messages {
+		at := position{file: r.name}
+		text = strings.TrimPrefix(text, "yaml: ")
+		if m := yamlLine.FindStringSubmatch(text); m != nil {
+			at.line, _ = strconv.Atoi(m[1]) // a number too large for a line is none
+			text = m[2]
+		}
+		if countsFromZero(text) {
+			at.line = min(at.line+1, 1+bytes.Count(bytes.TrimSpace(data), []byte("\n")))
+		}
+		if key := complexKey(root); key != nil && strings.HasPrefix(text, "invalid map key") {
+			at.line, at.column = key.Line, key.Column
+			text = "a key must be text, not " + describe(resolveAlias(key))
+		}
+		r.p.at(at, tabHint(text, at.line, data), "%s", text)
+	}
+}
+
+// complexKey returns the first key below n that is no text, which the decoder refuses without a line.
+func complexKey(n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && resolveAlias(child).Kind != yaml.ScalarNode {
+			return child
+		}
+		if key := complexKey(child); key != nil {
+			return key
+		}
+	}
+	return nil
+}
+
+// countsFromZero is whether the message is one of those for which yaml.v3 counts lines from 0, and tells none for the
+// first: the ones of its parser, not those of its scanner.
+func countsFromZero(text string) bool {
+	what, ok := strings.CutPrefix(text, "did not find expected ")
+	return ok && (what == "key" || strings.HasPrefix(what, "node content") || strings.ContainsAny(what[:1], "',<-"))
+}
+
+// tabHint explains the message for a tab, which names none.
+func tabHint(text string, line int, data []byte) string {
+	if !strings.Contains(text, "cannot start any token") {
+		return ""
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	for i := max(line-1, 0); i < min(line+1, len(lines)); i++ {
+		if bytes.HasPrefix(bytes.TrimLeft(lines[i], " "), []byte("\t")) {
+			return "indent with spaces, not with tabs"
+		}
+	}
+	return ""
+}

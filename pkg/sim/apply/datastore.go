@@ -1,0 +1,156 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// nasType is how the vSphere API calls a kind of NFS; empty for what is none.
+func nasType(t topology.DatastoreType) types.HostFileSystemVolumeFileSystemType {
+	switch t {
+	case topology.NFS:
+		return types.HostFileSystemVolumeFileSystemTypeNFS
+	case topology.NFS41:
+		return types.HostFileSystemVolumeFileSystemTypeNFS41
+	}
+	return ""
+}
+
+func (p *planner) missingDatastore(n *named) {
+	switch n.datastore.Type {
+	case topology.VSAN, topology.VVOL:
+		p.cannot(n.path, "is to be of type %s, which comes with the hosts and not through the API", n.datastore.Type)
+		return
+	}
+	if len(p.members(n)) == 0 {
+		return // no host mounts it, so no vCenter shows it
+	}
+	p.create(n, fmt.Sprintf("%s, %s, on %d hosts", n.datastore.Type, n.datastore.Capacity, len(p.members(n))),
+		func(ctx context.Context, c *vim25.Client) (ref, error) {
+			for _, key := range p.members(n) {
+				host, err := p.find(key)
+				if err != nil {
+					return ref{}, err
+				}
+				if err := p.mount(ctx, c, n, host); err != nil {
+					return ref{}, fmt.Errorf("host %s: %w", base(key), err)
+				}
+			}
+			return p.child(ctx, c, dcKey(n.dc)+"/datastore", n.datastore.Name)
+		})
+}
+
+// mount makes a host mount a datastore. An export is mounted by each host; a VMFS volume is made by the first on the LUN
+// that has its name, and found by all others that see the LUN.
+func (p *planner) mount(ctx context.Context, c *vim25.Client, n *named, host ref) error {
+	system, err := reload[ref](ctx, c, host, "configManager.datastoreSystem")
+	if err != nil {
+		return err
+	}
+	dss := object.NewHostDatastoreSystem(c, system)
+	if kind := nasType(n.datastore.Type); kind != "" {
+		_, err = dss.CreateNasDatastore(ctx, types.HostNasVolumeSpec{
+			RemoteHost: "nfs.sandbox.test", RemotePath: "/export/" + n.datastore.Name, LocalPath: n.datastore.Name,
+			AccessMode: string(types.HostMountModeReadWrite), Type: string(kind),
+		})
+		if fault.Is(err, new(types.DuplicateName)) || fault.Is(err, new(types.AlreadyExists)) {
+			return nil
+		}
+		return err
+	}
+	if there, err := p.child(ctx, c, dcKey(n.dc)+"/datastore", n.datastore.Name); err == nil {
+		return rescan(ctx, c, host, there)
+	}
+	disks, err := dss.QueryAvailableDisksForVmfs(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range disks {
+		if !strings.HasSuffix(d.DisplayName, " "+n.datastore.Name) && d.DisplayName != n.datastore.Name {
+			continue
+		}
+		options, err := dss.QueryVmfsDatastoreCreateOptions(ctx, d.DevicePath)
+		if err != nil {
+			return err
+		}
+		if len(options) == 0 {
+			return fmt.Errorf("disk %s: cannot be formatted", d.CanonicalName)
+		}
+		spec := *options[0].Spec.(*types.VmfsDatastoreCreateSpec)
+		spec.Vmfs.VolumeName = n.datastore.Name
+		_, err = dss.CreateVmfsDatastore(ctx, spec)
+		return err
+	}
+	return fmt.Errorf("sees no disk %s", n.datastore.Name)
+}
+
+// rescan has a host look for a datastore that others have.
+func rescan(ctx context.Context, c *vim25.Client, host, datastore ref) error {
+	mounted := func() (bool, error) {
+		list, err := reload[types.ArrayOfManagedObjectReference](ctx, c, host, "datastore")
+		return slices.Contains(list.ManagedObjectReference, datastore), err
+	}
+	if has, err := mounted(); has || err != nil {
+		return err
+	}
+	system, err := reload[ref](ctx, c, host, "configManager.storageSystem")
+	if err != nil {
+		return err
+	}
+	if err := object.NewHostStorageSystem(c, system).RescanVmfs(ctx); err != nil {
+		return err
+	}
+	if has, err := mounted(); has || err != nil {
+		return err
+	}
+	return errors.New("does not see the disk under it")
+}
+
+func (p *planner) datastoreDiffers(n *named, live *entity) {
+	capacity := topology.Bytes(get[int64](live, "summary.capacity"))
+	if capacity != n.datastore.Capacity {
+		p.cannot(n.path, "has a capacity of %s, and disks are not changed: %s is wanted", capacity, n.datastore.Capacity)
+	}
+	if before := p.before[n.key]; before != nil && before.datastore != nil {
+		if before.datastore.Type != n.datastore.Type {
+			p.cannot(n.path, "is %s, and stays so: %s is wanted", before.datastore.Type, n.datastore.Type)
+		}
+		if before.datastore.Used != n.datastore.Used {
+			p.cannot(n.path, "used: is what it was at the start (%s), and %s is wanted", before.datastore.Used, n.datastore.Used)
+		}
+	}
+	var now, add, keep []ref
+	for _, m := range get[types.ArrayOfDatastoreHostMount](live, "host").DatastoreHostMount {
+		now = append(now, m.Key)
+	}
+	for _, key := range p.members(n) {
+		if o := p.byKey[key]; o == nil {
+			continue
+		} else if keep = append(keep, o.ref); !slices.Contains(now, o.ref) {
+			add = append(add, o.ref)
+		}
+	}
+	if len(add) > 0 {
+		p.step(Change, n.kind, n.path, "mount on "+p.names(add), func(ctx context.Context, c *vim25.Client) error {
+			for _, host := range add {
+				if err := p.mount(ctx, c, n, host); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if off := less(p.stay(now), keep); len(off) > 0 {
+		p.cannot(n.path, "is mounted on %s, and is not taken from hosts", p.names(off))
+	}
+}

@@ -1,0 +1,107 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Op is what a step does to its object.
+type Op string
+
+// The operations.
+const (
+	Create Op = "create"
+	Change Op = "change"
+	Remove Op = "remove"
+)
+
+// Kind is a kind of object.
+type Kind string
+
+// The kinds of objects, in the order in which they are made.
+const (
+	KindCategory   Kind = "TagCategory"
+	KindTag        Kind = "Tag"
+	KindRole       Kind = "Role"
+	KindFolder     Kind = "Folder"
+	KindDatacenter Kind = "Datacenter"
+	KindCluster    Kind = "Cluster"
+	KindHost       Kind = "Host"
+	KindNetwork    Kind = "Network"
+	KindSwitch     Kind = "Switch"
+	KindPortGroup  Kind = "PortGroup"
+	KindDatastore  Kind = "Datastore"
+	KindPool       Kind = "Pool"
+	KindVApp       Kind = "VApp"
+	KindVM         Kind = "VM"
+	KindRoot       Kind = "RootFolder"
+)
+
+// Step is one thing to do. Each is a few calls; between two steps one may stop.
+type Step struct {
+	VCenter string `json:"vcenter"`
+	Op      Op     `json:"op"`
+	Kind    Kind   `json:"kind"`
+	// Path is the object's inventory path, or its name where it has none (tags: category/name).
+	Path string `json:"path"`
+	// What says what about it, where the operation does not say all: "2 → 4 CPUs".
+	What string `json:"what,omitempty"`
+	// PowerOff says that the step takes a VM down that runs.
+	PowerOff bool `json:"powerOff,omitempty"`
+
+	run func(context.Context) error
+}
+
+// String is the step on one line.
+func (s Step) String() string {
+	text := fmt.Sprintf("%s %s %s%s", s.Op, s.Kind, s.VCenter, "/"+strings.TrimPrefix(s.Path, "/"))
+	if s.What != "" {
+		text += ": " + s.What
+	}
+	return text
+}
+
+// Run does the step. It must be one that a [Plan] made, and done once, after those before it.
+func (s Step) Run(ctx context.Context) error {
+	if err := s.run(ctx); err != nil {
+		return &StepError{Step: s, Err: err}
+	}
+	return nil
+}
+
+// StepError is a step that could not be done.
+type StepError struct {
+	Step Step
+	Err  error
+}
+
+func (e *StepError) Error() string {
+	return fmt.Sprintf("vcenter %q: %s %s %s: %v", e.Step.VCenter, e.Step.Op, e.Step.Kind, e.Step.Path, e.Err)
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Reason is something that cannot be changed while the vCenter runs.
+type Reason struct {
+	VCenter string `json:"vcenter,omitempty"`
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}
+
+// String is the reason on one line.
+func (r Reason) String() string {
+	where := strings.TrimSuffix(r.VCenter+"/"+strings.TrimPrefix(r.Path, "/"), "/")
+	return strings.TrimPrefix(where, "/") + ": " + r.Message
+}
+
+// Unchangeable is the error of a plan that cannot be made, with everything that is in its way.
+type Unchangeable struct{ Reasons []Reason }
+
+func (e *Unchangeable) Error() string {
+	lines := make([]string, len(e.Reasons))
+	for i, r := range e.Reasons {
+		lines[i] = r.String()
+	}
+	return "cannot be changed live:\n" + strings.Join(lines, "\n")
+}

@@ -1,0 +1,159 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// systemKiB is the size of the disk that every VM of a topology has.
+const systemKiB = 20 << 20
+
+// createVM plans the making of a VM.
+func (p *planner) createVM(m *machine) {
+	what := fmt.Sprintf("%d CPUs, %s, on host %s", m.CPUs, m.Memory, m.Host)
+	switch {
+	case m.Template == topology.Yes:
+		what += ", template"
+	case m.Power == topology.PowerOff:
+		what += ", off"
+	}
+	p.step(Create, KindVM, m.path, what, func(ctx context.Context, c *vim25.Client) error {
+		vm, err := p.makeVM(ctx, c, m)
+		if err != nil {
+			return err
+		}
+		m.ref = vm.Reference()
+		if m.guest() {
+			if err := customize(ctx, vm, m.placedVM); err != nil {
+				return err
+			}
+		}
+		for _, s := range m.Snapshots {
+			t, err := vm.CreateSnapshot(ctx, s.Name, s.Description, false, false)
+			if err := wait(ctx, t, err); err != nil {
+				return fmt.Errorf("snapshot %q: %w", s.Name, err)
+			}
+		}
+		switch {
+		case m.Template == topology.Yes:
+			return vm.MarkAsTemplate(ctx)
+		case m.Power == topology.PowerOff:
+			return nil
+		}
+		t, err := vm.PowerOn(ctx)
+		return wait(ctx, t, err)
+	})
+}
+
+// guest tells whether the VM's guest reports anything.
+func (vm *placedVM) guest() bool { return vm.Tools != topology.No && vm.Template != topology.Yes }
+
+// site is where a VM is to be.
+type site struct{ folder, pool, host, datastore ref }
+
+// keys of what a VM needs.
+func (vm *placedVM) folderKey() string    { return parent(vm.key) }
+func (vm *placedVM) datastoreKey() string { return dcKey(vm.dc) + "/datastore/" + vm.Datastore }
+func (vm *placedVM) hostKey() string {
+	cluster, host := vm.dc.Host(vm.Host)
+	return hostKey(vm.dc, cluster, host)
+}
+
+func (vm *placedVM) poolKey() string {
+	key := parent(vm.hostKey()) + "/Resources"
+	if vm.Pool != "" {
+		key += "/" + vm.Pool
+	}
+	return key
+}
+
+func (p *planner) site(vm *placedVM) (s site, err error) {
+	for key, r := range map[string]*ref{
+		vm.folderKey(): &s.folder, vm.poolKey(): &s.pool, vm.hostKey(): &s.host, vm.datastoreKey(): &s.datastore,
+	} {
+		if *r, err = p.find(key); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (p *planner) makeVM(ctx context.Context, c *vim25.Client, m *machine) (*object.VirtualMachine, error) {
+	at, err := p.site(m.placedVM)
+	if err != nil {
+		return nil, err
+	}
+	extra, err := settings(m.placedVM)
+	if err != nil {
+		return nil, err
+	}
+	var devices object.VirtualDeviceList
+	scsi, err := devices.CreateSCSIController("pvscsi")
+	if err != nil {
+		return nil, err
+	}
+	devices = append(devices, scsi)
+	disk := devices.CreateDisk(scsi.(types.BaseVirtualController), at.datastore, "")
+	disk.CapacityInKB, disk.CapacityInBytes = systemKiB, systemKiB<<10
+	devices = append(devices, disk)
+	for _, nic := range m.NICs {
+		card, err := p.card(ctx, c, m.placedVM, nic)
+		if err != nil {
+			return nil, err
+		}
+		devices = append(devices, card)
+	}
+	change, err := devices.ConfigSpec(types.VirtualDeviceConfigSpecOperationAdd)
+	if err != nil {
+		return nil, err
+	}
+	spec := types.VirtualMachineConfigSpec{
+		Name: m.Name, Uuid: m.UUID, InstanceUuid: m.InstanceUUID, GuestId: m.GuestID, Version: m.HardwareVersion,
+		NumCPUs: m.CPUs, NumCoresPerSocket: types.NewInt32(1), MemoryMB: int64(m.Memory.MiB()),
+		Files:        &types.VirtualMachineFileInfo{VmPathName: "[" + m.Datastore + "]"},
+		DeviceChange: change, ExtraConfig: extra,
+	}
+	t, err := object.NewFolder(c, at.folder).CreateVM(ctx, spec, object.NewResourcePool(c, at.pool), object.NewHostSystem(c, at.host))
+	if err != nil {
+		return nil, err
+	}
+	info, err := t.WaitForResult(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	r, _ := info.Result.(ref)
+	return object.NewVirtualMachine(c, r), nil
+}
+
+// card is a network card of a VM.
+func (p *planner) card(ctx context.Context, c *vim25.Client, vm *placedVM, nic topology.NIC) (types.BaseVirtualDevice, error) {
+	backing, err := p.backing(ctx, c, vm, nic.Network)
+	if err != nil {
+		return nil, err
+	}
+	device, err := object.EthernetCardTypes().CreateEthernetCard("vmxnet3", backing)
+	if err != nil {
+		return nil, err
+	}
+	card := device.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
+	card.AddressType, card.MacAddress = string(types.VirtualEthernetCardMacTypeManual), nic.MAC
+	return device, nil
+}
+
+// backing is what connects a card to a network.
+func (p *planner) backing(ctx context.Context, c *vim25.Client, vm *placedVM, network string) (types.BaseVirtualDeviceBackingInfo, error) {
+	r, err := p.find(dcKey(vm.dc) + "/network/" + network)
+	if err != nil {
+		return nil, err
+	}
+	if r.Type == "DistributedVirtualPortgroup" {
+		return object.NewDistributedVirtualPortgroup(c, r).EthernetCardBackingInfo(ctx)
+	}
+	return object.NewNetwork(c, r).EthernetCardBackingInfo(ctx)
+}

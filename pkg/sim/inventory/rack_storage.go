@@ -1,0 +1,196 @@
+package inventory
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// shelf is a host with what it sees.
+type shelf struct {
+	system *simulator.HostDatastoreSystem
+	host   *mo.HostSystem
+	dc     *simulator.Datacenter
+	sees   []*topology.Datastore
+}
+
+func (j *Joining) shelf(ctx *simulator.Context, system vc.Ref) (s shelf, _ types.BaseMethodFault) {
+	var ok bool
+	if s.system, ok = ctx.Map.Get(system).(*simulator.HostDatastoreSystem); !ok || s.system.Host == nil {
+		return s, &types.ManagedObjectNotFound{Obj: system}
+	}
+	s.host = s.system.Host
+	if s.dc = datacenterOf(ctx, s.host.Self); s.dc == nil {
+		return s, &types.ManagedObjectNotFound{Obj: s.host.Self}
+	}
+	s.sees = j.rack.sees(s.dc.Name, s.host.Name)
+	return s, nil
+}
+
+// find returns the datastore of that name in the host's datacenter, if there is one.
+func (s shelf) find(ctx *simulator.Context, name string) *simulator.Datastore {
+	folder, ok := ctx.Map.Get(s.dc.DatastoreFolder).(*simulator.Folder)
+	if !ok {
+		return nil
+	}
+	ds, _ := ctx.Map.FindByName(name, folder.ChildEntity).(*simulator.Datastore)
+	return ds
+}
+
+// CreateVmfsDatastore makes a datastore of a disk, on every host that sees the disk: vCenter has them look. vcsim has no
+// such call.
+func (j *Joining) CreateVmfsDatastore(ctx *simulator.Context, req *types.CreateVmfsDatastore) soap.HasFault {
+	j.rack.serial.Lock()
+	defer j.rack.serial.Unlock()
+	body := new(methods.CreateVmfsDatastoreBody)
+	s, fault := j.shelf(ctx, req.This)
+	if fault != nil {
+		body.Fault_ = simulator.Fault("", fault)
+		return body
+	}
+	disks, specs := j.blank(ctx, s)
+	i := slices.IndexFunc(disks, func(d types.HostScsiDisk) bool { return d.CanonicalName == req.Spec.Vmfs.Extent.DiskName })
+	if i < 0 {
+		body.Fault_ = simulator.Fault("", &types.InvalidArgument{InvalidProperty: "spec.vmfs.extent"})
+		return body
+	}
+	if name := req.Spec.Vmfs.VolumeName; name != specs[i].Name {
+		body.Fault_ = simulator.Fault("", &types.InvalidName{Name: name})
+		return body
+	}
+	ref, fault := j.mountOn(ctx, s, specs[i])
+	if fault != nil {
+		body.Fault_ = simulator.Fault("", fault)
+		return body
+	}
+	for _, e := range ctx.Map.All("HostSystem") {
+		h, ok := e.(*simulator.HostSystem)
+		if !ok || h.Self == s.host.Self || h.ConfigManager.DatastoreSystem == nil {
+			continue
+		}
+		if other, fault := j.shelf(ctx, *h.ConfigManager.DatastoreSystem); fault == nil && other.dc == s.dc && slices.Contains(other.sees, specs[i]) {
+			_, _ = j.mountOn(ctx, other, specs[i]) // one that cannot looks again when it is told to
+		}
+	}
+	body.Res = &types.CreateVmfsDatastoreResponse{Returnval: ref}
+	return body
+}
+
+// RescanVmfs has a host look for datastores on disks that it sees; vcsim's host finds none.
+func (j *Joining) RescanVmfs(ctx *simulator.Context, req *types.RescanVmfs) soap.HasFault {
+	j.rack.serial.Lock()
+	defer j.rack.serial.Unlock()
+	body := &methods.RescanVmfsBody{Res: new(types.RescanVmfsResponse)}
+	for _, e := range ctx.Map.All("HostSystem") {
+		h, ok := e.(*simulator.HostSystem)
+		if !ok || h.ConfigManager.StorageSystem == nil || *h.ConfigManager.StorageSystem != req.This || h.ConfigManager.DatastoreSystem == nil {
+			continue
+		}
+		s, fault := j.shelf(ctx, *h.ConfigManager.DatastoreSystem)
+		if fault != nil {
+			continue
+		}
+		for _, d := range s.sees {
+			if d.Type != topology.NFS && d.Type != topology.NFS41 && s.find(ctx, d.Name) != nil {
+				_, _ = j.mountOn(ctx, s, d) // it has it already
+			}
+		}
+	}
+	return body
+}
+
+// CreateNasDatastore mounts an export that stands in the rack. Others are vcsim's affair, for which the export is a
+// directory of this machine.
+func (j *Joining) CreateNasDatastore(ctx *simulator.Context, req *types.CreateNasDatastore) soap.HasFault {
+	j.rack.serial.Lock()
+	defer j.rack.serial.Unlock()
+	body := new(methods.CreateNasDatastoreBody)
+	s, fault := j.shelf(ctx, req.This)
+	if fault != nil {
+		body.Fault_ = simulator.Fault("", fault)
+		return body
+	}
+	name := path.Base(req.Spec.LocalPath)
+	for _, d := range s.sees {
+		if d.Name != name || fileSystem(d.Type) != req.Spec.Type || req.Spec.RemotePath != "/export/"+name {
+			continue
+		}
+		ref, fault := j.mountOn(ctx, s, d)
+		if fault != nil {
+			body.Fault_ = simulator.Fault("", fault)
+			return body
+		}
+		body.Res = &types.CreateNasDatastoreResponse{Returnval: ref}
+		return body
+	}
+	var other soap.HasFault
+	ctx.WithLock(s.system, func() { other = s.system.CreateNasDatastore(ctx, req) })
+	return other
+}
+
+// mountOn mounts a datastore on a host, making it with the first one.
+func (j *Joining) mountOn(ctx *simulator.Context, s shelf, d *topology.Datastore) (vc.Ref, types.BaseMethodFault) {
+	ds := s.find(ctx, d.Name)
+	var dir string
+	var info types.BaseDatastoreInfo
+	var summary types.DatastoreSummary
+	if ds == nil {
+		dir = filepath.Join(homeOf(ctx.Map.OptionManager().Setting), "live-"+j.rack.derive("live", s.dc.Name, d.Name))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return vc.Ref{}, new(types.HostConfigFault)
+		}
+	} else {
+		if slices.Contains(s.host.Datastore, ds.Self) {
+			return vc.Ref{}, &types.DuplicateName{Name: d.Name, Object: ds.Self}
+		}
+		// What it says of itself: vcsim would find other things in the directory.
+		ctx.WithLock(ds, func() { info, summary = ds.Info, ds.Summary })
+		dir = summary.Url
+	}
+	var body *methods.CreateLocalDatastoreBody
+	ctx.WithLock(s.system, func() {
+		body = s.system.CreateLocalDatastore(ctx, &types.CreateLocalDatastore{This: s.system.Self, Name: d.Name, Path: dir}).(*methods.CreateLocalDatastoreBody)
+	})
+	if body.Fault_ != nil {
+		fault, _ := body.Fault_.VimFault().(types.BaseMethodFault)
+		if fault == nil {
+			fault = new(types.HostConfigFault)
+		}
+		return vc.Ref{}, fault
+	}
+	if made := s.find(ctx, d.Name); ds == nil && made != nil {
+		ds = made
+		ctx.WithLock(ds, func() { format(&ds.Datastore, d, j.rack.derive("datastore", s.dc.Name, d.Name)) })
+	} else if ds != nil {
+		ctx.WithLock(ds, func() {
+			ds.Info, ds.Summary = info, summary
+			ds.Summary.MultipleHostAccess = types.NewBool(len(ds.Host) > 1)
+			ctx.Update(ds, []types.PropertyChange{vc.P("host", slices.Clone(ds.Host))})
+		})
+	}
+	hostObj := ctx.Map.Get(s.host.Self)
+	relink(ctx, hostObj, "datastore", func() []vc.Ref { return slices.Clone(s.host.Datastore) })
+	return ds.Self, nil
+}
+
+// homeOf is the directory of the vCenter's files.
+func homeOf(settings []types.BaseOptionValue) string {
+	for _, o := range settings {
+		if kv := o.GetOptionValue(); kv.Key == "vcsim.home" {
+			if dir, ok := kv.Value.(string); ok {
+				return dir
+			}
+		}
+	}
+	return os.TempDir()
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// check checks that the objects hold together, where vcsim takes it for granted.
+func (l *Loaded) check(f *folder) {
+	if root, ok := l.entity(l.content.RootFolder); ok {
+		l.rootName = root.Name
+	}
+	for _, o := range l.order {
+		c := checker{l, f, o}
+		if e, ok := o.obj.(mo.Entity); ok && isEntity(o.ref.Type) && o.ref != l.content.RootFolder {
+			c.place(e.Entity())
+		}
+		c.needs()
+	}
+}
+
+// checker checks one object.
+type checker struct {
+	l *Loaded
+	f *folder
+	o *item
+}
+
+func (c checker) problem(at vc.Ref, try, format string, args ...any) {
+	c.f.add(Problem{
+		File: c.o.file, Line: max(lineOf(c.o.data, ">"+at.Value+"<"), 1), Try: try,
+		What: fmt.Sprintf("%s %s: ", c.o.ref.Type, c.o.ref.Value) + fmt.Sprintf(format, args...),
+	})
+}
+
+// containers are the types of object that objects of a type may be in.
+func containers(kind string) []string {
+	switch kind {
+	case "Folder":
+		return []string{"Folder", "Datacenter", "StoragePod"}
+	case "Datastore":
+		return []string{"Folder", "StoragePod"}
+	case "HostSystem":
+		return []string{"ComputeResource", "ClusterComputeResource"}
+	case "ResourcePool", "VirtualApp":
+		return []string{"ComputeResource", "ClusterComputeResource", "ResourcePool", "VirtualApp"}
+	case "VirtualMachine":
+		return []string{"Folder", "VirtualApp"}
+	}
+	return []string{"Folder"}
+}
+
+// place checks the way up to the root folder.
+func (c checker) place(e *mo.ManagedEntity) {
+	if e.Parent == nil {
+		if vm, ok := c.o.obj.(*simulator.VirtualMachine); ok && vm.ParentVApp != nil {
+			c.require("parent", vm.ParentVApp, "VirtualApp")
+			return
+		}
+		c.problem(c.o.ref, tryAgain, "has no parent")
+		return
+	}
+	if !c.require("parent", e.Parent, containers(c.o.ref.Type)...) {
+		return
+	}
+	seen := map[vc.Ref]bool{c.o.ref: true}
+	for at := *e.Parent; at != c.l.content.RootFolder; {
+		if seen[at] {
+			c.problem(*e.Parent, tryAgain, "parent %s is below it", e.Parent.Value)
+			return
+		}
+		seen[at] = true
+		up, ok := c.l.entity(at)
+		if !ok || up.Parent == nil {
+			return // told of that object
+		}
+		at = *up.Parent
+	}
+}
+
+func (l *Loaded) entity(ref vc.Ref) (*mo.ManagedEntity, bool) {
+	o := l.objects[ref]
+	if o == nil {
+		return nil, false
+	}
+	e, ok := o.obj.(mo.Entity)
+	if !ok {
+		return nil, false
+	}
+	return e.Entity(), true
+}
+
+// require checks a reference that must lead to an object of one of the types.
+func (c checker) require(name string, ref *vc.Ref, kinds ...string) bool {
+	switch {
+	case ref == nil || ref.Value == "":
+		c.problem(c.o.ref, tryAgain, "has no %s", name)
+	case !slices.Contains(kinds, ref.Type):
+		c.problem(*ref, tryAgain, "%s is a %s, %s", name, ref.Type, ref.Value)
+	case c.l.objects[*ref] == nil:
+		c.problem(*ref, tryAgain+"\n"+tryDelete, "%s %s %s is not in the folder", name, ref.Type, ref.Value)
+	default:
+		return true
+	}
+	return false
+}
+
+// needs checks what objects of a type cannot be without.
+func (c checker) needs() {
+	compute := []string{"ComputeResource", "ClusterComputeResource"}
+	switch obj := c.o.obj.(type) {
+	case *simulator.Datacenter:
+		for name, ref := range map[string]*vc.Ref{
+			"vmFolder": &obj.VmFolder, "hostFolder": &obj.HostFolder,
+			"datastoreFolder": &obj.DatastoreFolder, "networkFolder": &obj.NetworkFolder,
+		} {
+			c.require(name, ref, "Folder", "StoragePod")
+		}
+	case *simulator.ClusterComputeResource:
+		c.require("resourcePool", obj.ResourcePool, "ResourcePool")
+	case *mo.ComputeResource:
+		c.require("resourcePool", obj.ResourcePool, "ResourcePool")
+	case *simulator.ResourcePool:
+		c.require("owner", &obj.Owner, compute...)
+	case *simulator.VirtualApp:
+		c.require("owner", &obj.Owner, compute...)
+	case *simulator.DistributedVirtualPortgroup:
+		c.require("config.distributedVirtualSwitch", obj.Config.DistributedVirtualSwitch,
+			"VmwareDistributedVirtualSwitch", "DistributedVirtualSwitch")
+	case *simulator.Datastore:
+		if obj.Info == nil {
+			c.problem(c.o.ref, tryDelete, "has no info")
+		}
+	case *simulator.VirtualMachine:
+		c.machine(obj)
+	}
+}
+
+func (c checker) machine(vm *simulator.VirtualMachine) {
+	c.require("runtime.host", vm.Runtime.Host, "HostSystem")
+	if vm.Config == nil {
+		vm.Config = unknownConfig(&vm.VirtualMachine)
+		c.l.note("VM %s was inaccessible: its configuration was not saved", vm.Name)
+	}
+	if !vm.Config.Template {
+		c.require("resourcePool", vm.ResourcePool, "ResourcePool", "VirtualApp")
+	}
+	for i, d := range vm.Config.Hardware.Device {
+		if d == nil {
+			c.problem(c.o.ref, tryAgain, "device %d has no type", i)
+			return
+		}
+	}
+	if _, err := home(&vm.VirtualMachine); err != nil {
+		c.problem(c.o.ref, tryAgain, "%v", err)
+	}
+	for _, d := range disks(&vm.VirtualMachine) {
+		if _, err := localPath(d.file); err != nil {
+			c.problem(c.o.ref, tryAgain, "disk %d: %v", d.key, err)
+		}
+	}
+}
+
+// unknownConfig is the configuration of a VM that nothing but the summary is known of.
+func unknownConfig(vm *mo.VirtualMachine) *types.VirtualMachineConfigInfo {
+	s := vm.Summary.Config
+	return &types.VirtualMachineConfigInfo{
+		Name: vm.Name, Uuid: s.Uuid, InstanceUuid: s.InstanceUuid, GuestId: s.GuestId, GuestFullName: s.GuestFullName,
+		Annotation: s.Annotation, Template: s.Template, Version: "vmx-13",
+		Files:    types.VirtualMachineFileInfo{VmPathName: s.VmPathName},
+		Hardware: types.VirtualHardware{NumCPU: s.NumCpu, MemoryMB: s.MemorySizeMB},
+		Tools:    new(types.ToolsConfigInfo),
+	}
+}

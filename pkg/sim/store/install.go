@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
+)
+
+// Target is an empty vCenter that does not serve yet, made with [Loaded.Content] and [Loaded.RootFolder].
+type Target struct {
+	// Context is the vCenter's own.
+	Context *simulator.Context
+	// Dir is to hold the files of its datastores. It is made when it is not there.
+	Dir string
+}
+
+// Errors of [Loaded.Install].
+var (
+	errOther     = errors.New("vCenter was not made with the saved service content")
+	errInstalled = errors.New("saved inventory is in a vCenter already")
+)
+
+// Install puts the inventory into an empty vCenter. What it returns is what inventory.Make returns of a topology: the
+// guests to start, and the permissions to grant. Tags and policies follow by [Loaded.Tags] and [Loaded.RestorePolicies].
+//
+// Once it has begun the inventory cannot be installed again, since the vCenter works on its objects. It stops with ctx's
+// error between two objects; after an error there are files left in Dir.
+func (l *Loaded) Install(ctx context.Context, t Target) (*inventory.Built, error) {
+	instance, ok := t.Context.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance)
+	if !ok || instance.Content.RootFolder != l.content.RootFolder {
+		return nil, errOther
+	}
+	if l.order == nil {
+		return nil, errInstalled
+	}
+	if err := os.MkdirAll(t.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	in := &installer{Loaded: l, ctx: ctx, base: t.Context, dir: t.Dir, stores: make(map[vc.Ref]string)}
+	defer func() { l.order, l.objects = nil, nil }()
+	if err := in.install(); err != nil {
+		return nil, err
+	}
+	return &inventory.Built{Guests: in.guests(), Grants: in.grants(), Objects: in.paths()}, nil
+}
+
+// installer fills one vCenter. Nothing of it is served yet, so that nothing is locked.
+type installer struct {
+	*Loaded
+	ctx    context.Context
+	base   *simulator.Context
+	dir    string
+	stores map[vc.Ref]string // directories of datastores
+}
+
+func (in *installer) install() error {
+	in.customFields()
+	in.forget()
+	for _, o := range in.order {
+		if installed(o.ref.Type) {
+			in.put(o.obj)
+		}
+	}
+	if err := in.base.Map.AlignCounter(); err != nil { // new objects get numbers of their own
+		return err
+	}
+	in.managers()
+	for _, o := range in.order {
+		if err := in.ctx.Err(); err != nil {
+			return err
+		}
+		if err := in.finish(o); err != nil {
+			return fmt.Errorf("%s %s: %w", o.ref.Type, o.ref.Value, err)
+		}
+	}
+	return in.machineFiles()
+}
+
+// installed tells whether objects of the type are put into the vCenter. The others are vcsim's own managers, and what
+// nothing in vcsim knows of.
+func installed(kind string) bool {
+	return isEntity(kind) || slices.Contains([]string{
+		"EnvironmentBrowser", "HostDatastoreBrowser", "HostDatastoreSystem", "HostNetworkSystem", "HostVirtualNicManager",
+		"HostCertificateManager", "VirtualMachineSnapshot", "Alarm",
+	}, kind)
+}
+
+// put puts an object into the registry, which would set the state of any entity to what is usual.
+func (in *installer) put(obj mo.Reference) {
+	if f, ok := obj.(*simulator.Folder); ok && f.Self == in.content.RootFolder {
+		if root, ok := in.base.Map.Get(f.Self).(*simulator.Folder); ok {
+			root.Folder = f.Folder
+			return
+		}
+	}
+	e, ok := obj.(mo.Entity)
+	if !ok {
+		in.base.Map.Put(obj)
+		return
+	}
+	config, overall := e.Entity().ConfigStatus, e.Entity().OverallStatus
+	in.base.Map.Put(obj)
+	for at, was := range map[*types.ManagedEntityStatus]types.ManagedEntityStatus{
+		&e.Entity().ConfigStatus: config, &e.Entity().OverallStatus: overall,
+	} {
+		if was != "" {
+			*at = was
+		}
+	}
+}
+
+// finish makes of an object what vcsim expects of it beyond what was saved.
+func (in *installer) finish(o *item) error {
+	switch obj := o.obj.(type) {
+	case *simulator.Datastore:
+		return in.datastore(obj)
+	case *simulator.HostSystem:
+		in.host(obj, o.answers)
+	case *simulator.ClusterComputeResource:
+		in.compute(&obj.ComputeResource)
+	case *mo.ComputeResource:
+		in.compute(obj)
+	case *simulator.DistributedVirtualSwitch:
+		if r, ok := o.answers["FetchDVPorts"].(types.FetchDVPortsResponse); ok {
+			obj.FetchDVPortsResponse = r
+		}
+	case *simulator.EnvironmentBrowser:
+		in.environment(obj, o.answers)
+	case *simulator.VirtualMachine:
+		return in.machine(obj)
+	}
+	return nil
+}
+
+// guests are what the guests of VMs report when they are up.
+func (in *installer) guests() map[vc.Ref]guest.Info {
+	all := make(map[vc.Ref]guest.Info)
+	for _, o := range in.order {
+		if vm, ok := o.obj.(*simulator.VirtualMachine); ok {
+			if info, ok := guestOf(&vm.VirtualMachine); ok {
+				all[o.ref] = info
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	pbmtypes "github.com/vmware/govmomi/pbm/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
+)
+
+// Loaded is a saved inventory, read and checked. Make one with [Load]; it is for one vCenter: [Loaded.Install] hands its
+// objects over.
+type Loaded struct {
+	dir      string
+	manifest manifest
+	content  types.ServiceContent
+	rootName string
+	objects  map[vc.Ref]*item
+	order    []*item
+	tags     rest.Snapshot
+	access   access
+	policies []pbmtypes.BasePbmProfile
+	notes    []string
+}
+
+// item is one saved object.
+type item struct {
+	ref     vc.Ref
+	file    string
+	data    []byte // until it has been checked
+	raw     types.ObjectContent
+	obj     mo.Reference   // of vcsim's type where it has one
+	answers map[string]any // of methods
+}
+
+// Load reads a folder that [Save] or govc's object.save made. It makes nothing. An error that tells of the folder is an
+// [*Error] with everything that is wrong with it.
+func Load(dir string) (*Loaded, error) {
+	f, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	l := &Loaded{dir: dir, objects: make(map[vc.Ref]*item)}
+	// Each step needs the ones before it whole.
+	for _, step := range []func(*folder){l.readManifest, l.readObjects, l.index, l.build, l.readOwn, l.check, l.checkTags} {
+		step(f)
+		if err := f.failed(); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range l.order {
+		o.data = nil
+	}
+	return l, nil
+}
+
+// readManifest reads sandbox.json, where there is one, and compares the sums of the files that it lists.
+func (l *Loaded) readManifest(f *folder) {
+	data, ok := f.optional(manifestName)
+	if !ok {
+		l.manifest.Files = nil
+		return
+	}
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		f.add(Problem{File: manifestName, Line: jsonLine(data, err), What: "is no JSON: " + err.Error(), Try: tryAgain})
+		return
+	}
+	if version.Format > formatVersion {
+		f.add(Problem{
+			File: manifestName, Line: lineOf(data, `"format"`), Try: tryNewer,
+			What: fmt.Sprintf("is of format %d; this release reads up to %d", version.Format, formatVersion),
+		})
+		return
+	}
+	if err := json.Unmarshal(data, &l.manifest); err != nil || version.Format < 1 || len(l.manifest.Files) == 0 {
+		what := "has no format and files"
+		if err != nil {
+			what = err.Error()
+		}
+		f.add(Problem{File: manifestName, Line: jsonLine(data, err), What: what, Try: tryAgain})
+		return
+	}
+	f.verify(data, l.manifest.Files)
+}
+
+// jsonLine is the line that an error of package json is about.
+func jsonLine(data []byte, err error) int {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return lineAt(data, syntax.Offset)
+	}
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return lineAt(data, kind.Offset)
+	}
+	return 0
+}
+
+// index files the objects by their references, and finds the service content.
+func (l *Loaded) index(f *folder) {
+	for _, o := range l.order {
+		if other, ok := l.objects[o.ref]; ok {
+			f.add(Problem{
+				File: o.file, Line: lineOf(o.data, o.ref.Value), Try: tryAgain,
+				What: fmt.Sprintf("%s %s is in %s, too", o.ref.Type, o.ref.Value, other.file),
+			})
+			continue
+		}
+		l.objects[o.ref] = o
+	}
+	instance := l.objects[serviceInstance()]
+	if instance == nil {
+		f.add(Problem{What: "has no ServiceInstance: it is no saved inventory, or of a part of one", Try: tryWhole})
+		return
+	}
+	for _, p := range instance.raw.PropSet {
+		if c, ok := p.Val.(types.ServiceContent); ok {
+			l.content = c
+		}
+	}
+	about := l.content.About
+	switch {
+	case l.content.RootFolder.Value == "":
+		f.add(Problem{File: instance.file, Line: 1, What: "has no service content", Try: tryAgain})
+	case about.ApiType != apiType:
+		f.add(Problem{
+			File: instance.file, Line: lineOf(instance.data, "<apiType>"), Try: "save a vCenter",
+			What: fmt.Sprintf("is of a %q; only vCenters can be loaded", about.ApiType),
+		})
+	case l.objects[l.content.RootFolder] == nil:
+		f.add(Problem{
+			File: instance.file, Line: lineOf(instance.data, "<rootFolder"), Try: tryWhole,
+			What: fmt.Sprintf("root folder %s is not in the folder", l.content.RootFolder.Value),
+		})
+	}
+}
+
+func serviceInstance() vc.Ref { return vc.Ref{Type: "ServiceInstance", Value: "ServiceInstance"} }
+
+// build makes vcsim's objects of what was read.
+func (l *Loaded) build(f *folder) {
+	l.order = slices.DeleteFunc(l.order, func(o *item) bool { return o.ref == serviceInstance() || o.ref.Type == "Task" })
+	for _, o := range l.order {
+		if err := o.build(); err != nil {
+			f.add(Problem{File: o.file, Line: lineOf(o.data, o.ref.Value), What: err.Error(), Try: tryAgain})
+			continue
+		}
+		l.readAnswers(f, o)
+	}
+}
+
+// readOwn reads what is beside stock's files.
+func (l *Loaded) readOwn(f *folder) {
+	if l.manifest.Format == 0 {
+		return
+	}
+	read := func(name string, v any) {
+		data, ok := f.optional(name)
+		if !ok {
+			return
+		}
+		if err := json.Unmarshal(data, v); err != nil {
+			f.add(Problem{File: name, Line: jsonLine(data, err), What: err.Error(), Try: tryAgain})
+		}
+	}
+	read(tagsName, &l.tags)
+	read(accessName, &l.access)
+	data, ok := f.optional(policiesName)
+	if !ok {
+		return
+	}
+	var set policySet
+	if line, err := decodePolicies(data, &set); err != nil {
+		f.add(Problem{File: policiesName, Line: line, What: err.Error(), Try: tryAgain})
+	}
+	l.policies = slices.DeleteFunc(set.Profile, func(p pbmtypes.BasePbmProfile) bool { return p == nil })
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Options of [Save].
+type Options struct {
+	// Name is the vCenter's name in the folder. Default: the host that the client speaks to.
+	Name string
+	// Scrub replaces what tells whose vCenter it is: names of hosts and guests, IP addresses and users get made-up ones,
+	// the same for the same in the whole folder, and the same in each save of the same inventory; annotations, guestinfo
+	// variables, certificates and keys of licenses are left out. Names of objects stay, but for what is in them of those of
+	// hosts; so do UUIDs and MAC addresses. A host called by a plain word ("green") is renamed where a name of a host stands.
+	Scrub bool
+	// Replace has a folder that was saved before replaced when the new one is complete. Without it, the folder must not
+	// exist, or be empty.
+	Replace bool
+	// Progress, if not nil, is called with the number of objects saved, and of all.
+	Progress func(saved, all int)
+}
+
+// Summary is what has been saved.
+type Summary struct {
+	Objects, Tags, Policies, Permissions int
+}
+
+// Save saves the inventory of the vCenter that c is logged in to in the folder dir, which it makes; what is above it
+// exists. r, a session of REST at the same vCenter, may be nil: then there are no tags. Nothing of a save that fails is
+// left.
+//
+// It takes an inventory that changes meanwhile as it comes: an object that is gone is left out.
+func Save(ctx context.Context, c *vim25.Client, r *rest.Client, dir string, o Options) (_ *Summary, err error) {
+	w, err := newWriter(dir, o.Replace)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.discard())
+		}
+	}()
+	if o.Name == "" {
+		o.Name = c.URL().Hostname()
+	}
+	if o.Progress == nil {
+		o.Progress = func(int, int) {}
+	}
+	s := &saver{ctx: ctx, client: c, rest: r, writer: w, options: o, summary: new(Summary)}
+	if err := s.save(); err != nil {
+		return nil, err
+	}
+	return s.summary, w.commit(s.manifest)
+}
+
+// saver is one save.
+type saver struct {
+	ctx      context.Context
+	client   *vim25.Client
+	rest     *rest.Client
+	writer   *writer
+	options  Options
+	scrubber *scrubber
+	manifest manifest
+	summary  *Summary
+	digits   int // of the numbers of files
+}
+
+var errNoVCenter = errors.New("is an ESXi host; only vCenters can be saved")
+
+func (s *saver) save() error {
+	var instance mo.ServiceInstance
+	err := property.DefaultCollector(s.client).RetrieveOne(s.ctx, vim25.ServiceInstance, []string{"content"}, &instance)
+	if err != nil {
+		return fmt.Errorf("service content: %w", err)
+	}
+	about := instance.Content.About
+	if about.ApiType != apiType {
+		return fmt.Errorf("%s: %w", s.client.URL().Host, errNoVCenter)
+	}
+	list, err := s.list(&instance.Content)
+	if err != nil {
+		return err
+	}
+	rules, err := s.access()
+	if err != nil {
+		return err
+	}
+	if s.options.Scrub {
+		if s.scrubber, err = s.newScrubber(rules); err != nil {
+			return err
+		}
+		s.options.Name = s.scrubber.text("name", s.options.Name)
+	}
+	s.manifest = manifest{
+		Format: formatVersion, VCenter: s.options.Name, InstanceUUID: about.InstanceUuid, Version: about.Version,
+		Scrubbed: s.options.Scrub,
+	}
+	first := types.ObjectContent{
+		Obj: vim25.ServiceInstance, PropSet: []types.DynamicProperty{{Name: "content", Val: instance.Content}},
+	}
+	s.digits = max(4, len(fmt.Sprint(len(list))))
+	if err := s.object(first); err != nil {
+		return err
+	}
+	if err := s.objects(list); err != nil {
+		return err
+	}
+	if err := s.tags(); err != nil {
+		return fmt.Errorf("tags: %w", err)
+	}
+	if err := s.policies(); err != nil {
+		return fmt.Errorf("storage policies: %w", err)
+	}
+	return s.writeAccess(rules)
+}
+
+// apiType is what a vCenter calls itself.
+const apiType = "VirtualCenter"

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const livePair = `apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: live}
+parameters: [{name: workers, default: 1}, {name: cpus, default: 2}]
+spec:
+  vcenters:
+    - name: vc
+      datacenters:
+        - name: dc
+          clusters: [{name: c, hosts: [{name: esx-1}]}]
+          vms:
+            - name: w-{n}
+              replicas: ${workers}
+              cpus: ${cpus}
+              role: worker
+`
+
+// A topology that is applied makes nodes, changes them and takes them away.
+func TestTopologyApply(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	file := h.write("live.yaml", []byte(livePair))
+	s := h.up("live", file)
+	apply := func(args ...string) string {
+		t.Helper()
+		r := s.try(append([]string{"--name", s.name, "topology", "apply", file}, args...)...)
+		if r.code != 0 {
+			t.Fatalf("topology apply %v: %s", args, r.both())
+		}
+		return r.both()
+	}
+	nodes := func() string {
+		r := s.try("--name", s.name, "get", "nodes", "-o", "name")
+		return r.out
+	}
+	await := func(what string, done func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(90 * time.Second); !done(); time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %s", what, nodes())
+			}
+		}
+	}
+	if got := apply(); !strings.Contains(got, "nothing differs") {
+		t.Errorf("the same: %s", got)
+	}
+	if got := apply("--set", "workers=3", "--dry-run"); !strings.Contains(got, "2 changes to do") {
+		t.Errorf("dry run: %s", got)
+	}
+	apply("--set", "workers=3")
+	await("three nodes", func() bool {
+		n := s.status().Nodes
+		return n.Wanted == 3 && n.Ready == 3 && n.Initialized == 3
+	})
+	apply("--set", "workers=2", "--set", "cpus=4")
+	await("two nodes", func() bool {
+		n := s.status().Nodes
+		return n.Wanted == 2 && n.Ready == 2 && strings.Count(nodes(), "\n") == 2
+	})
+
+	// A datacenter of its own, which the cloud config must name before its nodes are found.
+	wider := h.write("wider.yaml", []byte(strings.NewReplacer("${workers}", "2", "${cpus}", "4").Replace(livePair)+`        - name: dc2
+          hosts: [{name: esx-9, cpus: 4, memory: 32Gi}]
+          datastores: [{name: far, capacity: 200Gi}]
+          vms: [{name: far-1, role: worker, nics: [{addresses: [10.9.0.1/20]}]}]
+`))
+	s.must("--name", s.name, "topology", "apply", wider)
+	await("a node in the new datacenter", func() bool {
+		n := s.status().Nodes
+		return n.Wanted == 3 && n.Ready == 3 && n.Initialized == 3
+	})
+	if got := s.must("--name", s.name, "kubectl", "get", "configmap", "-n", "kube-system", "vsphere-cloud-config", "-o", "yaml"); !strings.Contains(got, "/dc2") {
+		t.Errorf("cloud config: %s", got)
+	}
+	if got := s.must("--name", s.name, "get", "nodes", "-o", "json"); !strings.Contains(got, "10.9.0.1") {
+		t.Errorf("nodes: %s", got)
+	}
+}

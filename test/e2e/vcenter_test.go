@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// vCenters alone are there within seconds, answer govc, and say nothing of Kubernetes.
+func TestVCentersAlone(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	begin := time.Now()
+	r := h.try("vcenter", "up", "-f", "zones-us-eu", "--detach")
+	if r.code != 0 {
+		t.Fatalf("exit status %d\n%s", r.code, r.both())
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	for _, want := range []string{"export GOVC_URL='https://127.", "export GOVC_PASSWORD='", "unset GOVC_DATACENTER\n", "# govc talks to vCenter us; "} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, r.out)
+		}
+	}
+	if strings.Contains(r.err, "node") || strings.Contains(r.err, "GOVC_URL=") {
+		t.Errorf("stderr:\n%s", r.err)
+	}
+	if out := h.must("status"); !strings.Contains(out, "vCenters only") {
+		t.Errorf("status:\n%s", out)
+	}
+	h.must("wait", "--for=ready", "--timeout", "10s")
+	if out := h.must("govc", "--vcenter", "eu", "find", "/", "-type", "m"); !strings.Contains(out, "/dceu/vm/worker-eu-1") {
+		t.Errorf("govc find:\n%s", out)
+	}
+	if nodes := h.must("get", "nodes", "-o", "name"); nodes != "" {
+		t.Errorf("nodes: %s", nodes)
+	}
+	if r := h.try("kubectl", "get", "nodes"); r.code != 1 || !strings.Contains(r.err, "vCenters only") {
+		t.Errorf("kubectl: exit status %d\n%s", r.code, r.both())
+	}
+	h.must("vcenter", "down", "eu")
+	if r := h.try("status"); r.code != 3 {
+		t.Errorf("with a vCenter down, status ends with %d\n%s", r.code, r.both())
+	}
+	h.must("vcenter", "up", "eu")
+	h.must("down")
+	h.checkNothingLeft()
+}
+
+// Flags of vcsim, with one dash as its scripts have them; the variables go to a file that is the owner's alone.
+func TestVCentersAloneLikeVcsim(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	file := filepath.Join(h.tmp, "env")
+	t.Cleanup(func() { _ = os.Remove(file) })
+	c := h.cmd("vcenter", "up", "-dc", "2", "-vm=3", "-l", "127.0.0.1:0", "-username", "joe", "-E", file)
+	c.Env = append(c.Env, "VSPHERE_SANDBOX_PASSWORD=it's", "SHELL=/bin/sh")
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitReady()
+	// What is there is there whole, at the latest a moment after the sandbox is ready.
+	deadline := time.Now().Add(5 * time.Second)
+	lines, err := os.ReadFile(file)
+	for ; err != nil && time.Now().Before(deadline); lines, err = os.ReadFile(file) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, want := range []string{"GOVC_URL='https://127.0.0.1:", "GOVC_USERNAME='joe'\n", `GOVC_PASSWORD='it'\''s'`} {
+		if !strings.Contains(string(lines), want) {
+			t.Errorf("the file lacks %q:\n%s", want, lines)
+		}
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if vms := strings.Fields(h.must("govc", "find", "/", "-type", "m")); len(vms) != 12 || !strings.Contains(strings.Join(vms, " "), "/DC1/vm/DC1_C0_RP0_VM2") {
+		t.Errorf("VMs: %v", vms)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("after Ctrl-C: %v", err)
+	}
+	if out.Len() > 0 || !strings.Contains(errs.String(), ": stopped\n") {
+		t.Errorf("stdout: %s\nstderr: %s", out.String(), errs.String())
+	}
+	if err := os.Remove(file); err != nil {
+		t.Error(err)
+	}
+	h.checkNothingLeft()
+}
+
+// What cannot be is refused before anything is there, in words of what was typed.
+func TestVCentersAloneBadFlags(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", 2, "-f zones-us-eu"},
+		{"zones-us-eu", 2, "vcenter up -f zones-us-eu"},
+		{"-f zones-us-ue", 2, "zones-us-eu"},
+		{"-dc 1 -trace", 2, "--trace"},
+		{"-dc -1", 2, "--dc -1"},
+		{"-dc two", 2, "two"},
+		{"-vm 1000000", 2, "there can be 50000"},
+		{"-dc 1 -l nowhere", 2, "--listen nowhere"},
+		{"-dc 1 -l 127.0.0.1:1 -l 127.0.0.1:2", 2, "--listen"},
+		{"-dc 1 -l 192.0.2.1:8989", 4, "no such address"},
+		{"-dc 1 -username joe", 2, "VSPHERE_SANDBOX_PASSWORD"},
+		{"-dc 1 -E /nonexistent/env", 4, "/nonexistent/env: no such file"},
+		{"-dc 1 -d -E /nonexistent/env", 4, "/nonexistent/env: no such file"},
+	} {
+		r := h.try(append([]string{"vcenter", "up"}, strings.Fields(tc.args)...)...)
+		if r.code != tc.code || !strings.Contains(r.err, tc.want) || !strings.Contains(r.err, "error: ") || r.out != "" {
+			t.Errorf("%s: exit status %d, want %d, and %q in:\n%s", tc.args, r.code, tc.code, tc.want, r.both())
+		}
+	}
+	h.checkNothingLeft()
+}
+
+// A pipe that nobody reads keeps nobody from ending it.
+func TestVCentersAlonePipe(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	pipe := filepath.Join(h.tmp, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(pipe)
+	if as != nil {
+		if err := os.Chown(pipe, int(as.Uid), int(as.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := h.cmd("vcenter", "up", "-dc", "1", "-E", pipe)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.awaitReady()
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Errorf("after SIGTERM: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		_ = c.Process.Kill()
+		<-done
+		t.Error("it does not end")
+	}
+}
+
+// awaitReady waits for a sandbox that another process boots. As long as there is none, there is nothing to wait at.
+func (h *home) awaitReady() {
+	h.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		r := h.try("wait", "--for=ready", "--timeout", "10s")
+		if r.code == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("it is not ready\n%s", r.both())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
