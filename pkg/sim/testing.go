@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/session"
@@ -56,7 +57,9 @@ func Start(t TB, source string) *Lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // a call that hangs is told, not waited for
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})

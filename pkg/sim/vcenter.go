@@ -225,7 +225,7 @@ func (v *VCenter) URL() *url.URL { return &url.URL{Scheme: "https", Host: v.Addr
 // Causing names the event that is the cause of what happens to the VM of that name until release is called.
 func (v *VCenter) Causing(vm string, seq uint64) (release func()) { return v.guests.Causing(vm, seq) }
 
-// Certificate is the vCenter's certificate, PEM.
+// Certificate is the certificate that the vCenter began with, PEM; its gate may show another one since.
 func (v *VCenter) Certificate() []byte { return v.pair.Cert }
 
 // Gate is the front of its API: call counts, outages.
