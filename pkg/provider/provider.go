@@ -49,6 +49,7 @@ type Provider struct {
 	clients map[string]*vcenter.Client // by tenant
 
 	secrets *secrets
+	dirs    map[string]*config.Directory // secrets directories, by path
 	events  *notifier
 	running sync.WaitGroup
 }
@@ -62,7 +63,7 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Provider{cfg: cfg, opts: opts, log: opts.Logger, clients: map[string]*vcenter.Client{}}
+	p := &Provider{cfg: cfg, opts: opts, log: opts.Logger, clients: map[string]*vcenter.Client{}, dirs: map[string]*config.Directory{}}
 	p.events = newNotifier()
 	p.secrets = newSecrets(p.log, p.wake)
 	var vcs []inventory.VCenterConfig
@@ -113,6 +114,9 @@ func (p *Provider) start(ctx context.Context, client kubernetes.Interface) {
 	}
 	p.running.Go(func() { p.events.run(ctx, client) })
 	p.secrets.follow(ctx, client, &p.running)
+	for _, dir := range p.dirs {
+		p.running.Go(func() { dir.Run(ctx) })
+	}
 	p.running.Go(func() {
 		if err := p.inv.Run(ctx); err != nil {
 			p.log.Error("inventory ended", "err", err)
@@ -130,6 +134,10 @@ func (p *Provider) Wait() { p.running.Wait() }
 
 // credentials returns where a vCenter's user and password come from.
 func (p *Provider) credentials(vc config.VCenter) vcenter.CredentialsFunc {
+	if vc.SecretsDirectory != "" {
+		dir := p.directory(vc.SecretsDirectory)
+		return func(context.Context) (vcenter.Credentials, error) { return plain(dir.Credentials(vc.Server)) }
+	}
 	if vc.Secret == (config.SecretRef{}) {
 		return func(context.Context) (vcenter.Credentials, error) {
 			return vcenter.Credentials{User: vc.User, Password: vc.Password}, nil
@@ -139,6 +147,21 @@ func (p *Provider) credentials(vc config.VCenter) vcenter.CredentialsFunc {
 	return func(ctx context.Context) (vcenter.Credentials, error) {
 		return p.secrets.credentials(ctx, vc.Secret, vc.Server)
 	}
+}
+
+// directory returns the one of that path, which is followed from start on.
+func (p *Provider) directory(path string) *config.Directory {
+	if p.dirs[path] == nil {
+		p.dirs[path] = config.NewDirectory(path, 0, func(err error) {
+			p.log.Info("secrets directory changed", "directory", path, "err", err)
+			for _, vc := range p.cfg.VCenters {
+				if vc.SecretsDirectory == path {
+					p.clients[vc.Tenant].CredentialsChanged()
+				}
+			}
+		})
+	}
+	return p.dirs[path]
 }
 
 // wake tells the vCenters whose credentials are in the Secret that it has changed.

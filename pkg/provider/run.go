@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -37,7 +38,8 @@ func Run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cloudConfig, err := config.LoadFile(cmd.ccm.KubeCloudShared.CloudProvider.CloudConfigFile)
+	cloudConfig, err := config.LoadFile(cmd.ccm.KubeCloudShared.CloudProvider.CloudConfigFile,
+		config.WithEnvironment(os.Environ()), config.WithDefaultSecrets(config.DefaultSecretsDirectory))
 	if err != nil {
 		return err
 	}

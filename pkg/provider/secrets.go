@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -149,21 +148,16 @@ func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
 			return vcenter.Credentials{}, errors.New("not read yet")
 		}
 	}
-	user, okUser := lookup(h.data, server+".username")
-	password, okPassword := lookup(h.data, server+".password")
-	if !okUser || !okPassword {
-		return vcenter.Credentials{}, fmt.Errorf("keys %s.username and %s.password are needed", server, server)
-	}
-	return vcenter.Credentials{User: user, Password: password}, nil
+	return plain(config.ParseSecret("secret", h.data).For(server))
 }
 
-// lookup finds a key whatever its case: host names have none, and people write them as they like
-// (kubernetes/kubernetes#90795). One newline at the end is an editor's, not the password's.
-func lookup(data map[string][]byte, key string) (string, bool) {
-	for k, v := range data {
-		if strings.EqualFold(k, key) {
-			return strings.TrimSuffix(strings.TrimSuffix(string(v), "\n"), "\r"), true
-		}
+// plain are credentials for a login. Sessions shared by a session manager are not supported.
+func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
+	switch {
+	case err != nil:
+		return vcenter.Credentials{}, err
+	case c.User == "" || c.Password == "":
+		return vcenter.Credentials{}, errors.New("a session manager is named, but no user and password")
 	}
-	return "", false
+	return vcenter.Credentials{User: c.User, Password: c.Password}, nil
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -39,6 +42,7 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 	}
 	ccm := child.Start(s.components.spec(child.Spec{
 		Name: ccmComponent,
+		Env:  withoutProviderVariables(os.Environ()),
 		Args: []string{
 			"ccm",
 			"--cloud-provider=vsphere",
@@ -58,6 +62,14 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 	s.ccm = ccm
 	s.mu.Unlock()
 	return nil
+}
+
+// withoutProviderVariables leaves out what the provider would read its configuration from: VSPHERE_USER and the like, which
+// a user of other vSphere tools may have set for a vCenter of flesh and blood.
+func withoutProviderVariables(environ []string) []string {
+	return slices.DeleteFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, "VSPHERE_") && !strings.HasPrefix(v, "VSPHERE_SANDBOX_")
+	})
 }
 
 func (s *Sandbox) stopCCM(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -20,6 +21,8 @@ type Options struct {
 	Dir *instance.Dir
 	// VCentersOnly leaves Kubernetes out: no cluster, no kubelets, no cloud controller manager.
 	VCentersOnly bool
+	// Saved are inventories to load, as sim.Options has them. Optional.
+	Saved []*sim.Saved
 	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
 	Addresses []string
 	// Login is the administrator of every vCenter, as sim.Options has it. Optional.

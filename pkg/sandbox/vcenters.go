@@ -54,6 +54,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Logger:    s.opts.Logger,
 		BootDelay: s.opts.Speed.Of(pace.GuestBoot),
 		Addresses: s.opts.Addresses,
+		Saved:     s.opts.Saved,
 		Login:     s.opts.Login,
 	})
 	if err != nil {

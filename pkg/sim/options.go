@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
@@ -16,6 +17,8 @@ import (
 type Options struct {
 	// Topology is what to build, as topology.Load returns it.
 	Topology *topology.Topology
+	// Saved are inventories to load, one for each vCenter of Topology, which [TopologyOf] makes of them. Optional.
+	Saved []*Saved
 	// CA signs the certificates of the vCenters. Default: one of their own, see [Simulation.CA].
 	CA *cert.CA
 	// Dir holds the files of the datastores: an existing directory that nobody else can read, empty, removed by the
@@ -44,6 +47,8 @@ func (o Options) check() error {
 		return errors.New("simulation: no topology")
 	case len(o.Topology.Spec.VCenters) == 0:
 		return errors.New("simulation: topology has no vCenter")
+	case len(o.Saved) > 0 && len(o.Saved) != len(o.Topology.Spec.VCenters):
+		return fmt.Errorf("simulation: %d saved inventories for %d vCenters", len(o.Saved), len(o.Topology.Spec.VCenters))
 	case o.BootDelay < 0:
 		return errors.New("simulation: negative boot delay")
 	}
@@ -67,4 +72,12 @@ func (o *Options) setDefaults() (temp string, err error) {
 		temp = o.Dir
 	}
 	return temp, nil
+}
+
+// saved is the inventory that the vCenter of that place is loaded from; nil for one that is built.
+func (o *Options) saved(i int) *Saved {
+	if len(o.Saved) == 0 {
+		return nil
+	}
+	return o.Saved[i]
 }

@@ -46,19 +46,23 @@ type parts struct {
 	certificate tls.Certificate
 	login       *url.Userinfo // of the administrator; nil: a name and password of its own
 	events      *event.Log
+	saved       *Saved // nil for a vCenter that is built
 	onEnd       func(session string)
 	onChange    func()
 }
 
 // newService makes an empty vCenter.
 func newService(p parts) (_ *service, err error) {
-	content := simulator.VPX().ServiceContent // a copy
-	content.About = inventory.About(content.About, p.spec.Version, p.spec.Name)
-	content.About.InstanceUuid = p.spec.InstanceUUID
-
+	content, root := simulator.VPX().ServiceContent, simulator.VPX().RootFolder // copies
+	if p.saved != nil {
+		content, root = p.saved.loaded.Content(), p.saved.loaded.RootFolder()
+	} else {
+		content.About = inventory.About(content.About, p.spec.Version, p.spec.Name)
+		content.About.InstanceUuid = p.spec.InstanceUUID
+	}
 	ctx := simulator.NewContext()
 	s := &service{
-		vcsim: simulator.New(simulator.NewServiceInstance(ctx, content, simulator.VPX().RootFolder)),
+		vcsim: simulator.New(simulator.NewServiceInstance(ctx, content, root)),
 		ctx:   ctx,
 	}
 	administrator := p.spec.Administrator()

@@ -42,17 +42,36 @@ type Lab struct {
 }
 
 // Start runs the vCenters of a topology until the test is over: the path of a topology file, or its text, which has more
-// than one line. They listen on free ports of loopback addresses.
-func Start(t TB, source string) *Lab {
+// than one line, with values of its parameters. They listen on free ports of loopback addresses.
+func Start(t TB, source string, settings ...topology.Setting) *Lab {
 	t.Helper()
-	top, err := load(source)
+	top, err := load(source, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	events := event.NewLog(0)
-	s, err := New(t.Context(), Options{
-		Topology: top, Dir: t.TempDir(), Events: events, Addresses: freeAddresses(len(top.Spec.VCenters)),
-	})
+	return StartWith(t, Options{Topology: top})
+}
+
+func load(source string, settings []topology.Setting) (*topology.Topology, error) {
+	if strings.Contains(source, "\n") {
+		return topology.Load("topology", []byte(source), settings...)
+	}
+	return topology.LoadFile(source, settings...)
+}
+
+// StartWith is [Start] for whoever has wishes. What the options leave open is as Start has it.
+func StartWith(t TB, opts Options) *Lab {
+	t.Helper()
+	if opts.Dir == "" {
+		opts.Dir = t.TempDir()
+	}
+	if opts.Events == nil {
+		opts.Events = event.NewLog(0)
+	}
+	if len(opts.Addresses) == 0 && opts.Topology != nil {
+		opts.Addresses = freeAddresses(len(opts.Topology.Spec.VCenters))
+	}
+	s, err := New(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,18 +82,11 @@ func Start(t TB, source string) *Lab {
 			t.Error(err)
 		}
 	})
-	lab := &Lab{Simulation: s, CAFile: filepath.Join(t.TempDir(), "ca.crt"), Events: events, t: t}
+	lab := &Lab{Simulation: s, CAFile: filepath.Join(t.TempDir(), "ca.crt"), Events: opts.Events, t: t}
 	if err := os.WriteFile(lab.CAFile, s.CA(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return lab
-}
-
-func load(source string) (*topology.Topology, error) {
-	if strings.Contains(source, "\n") {
-		return topology.Load("topology", []byte(source))
-	}
-	return topology.LoadFile(source)
 }
 
 // freeAddresses asks for any port: tests run side by side. Several vCenters get an IP address each where the system has

@@ -50,7 +50,7 @@ type VCenter struct {
 }
 
 // newVCenter makes an empty vCenter that will be reached at addr.
-func newVCenter(spec topology.VCenter, addr net.Addr, opts Options) (*VCenter, error) {
+func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options) (*VCenter, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
 		return nil, fmt.Errorf("listens on a %s address", addr.Network())
@@ -65,7 +65,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, opts Options) (*VCenter, e
 	}
 	v.service, err = newService(parts{
 		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
-		login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
+		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
 	})
 	return v, err
 }
@@ -81,12 +81,17 @@ func (v *VCenter) build(ctx context.Context, dir string, spec *topology.Spec) (*
 	if err != nil {
 		return nil, err
 	}
+	return built, v.grant(built)
+}
+
+// grant puts the permissions in force that the inventory comes with.
+func (v *VCenter) grant(built *inventory.Built) error {
 	for _, g := range built.Grants {
 		if err := v.service.access.Grant(g.On, g.Permissions); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return built, nil
+	return nil
 }
 
 // correct puts our parts in the places of vcsim's, and sets the guests going.

@@ -67,7 +67,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		Progress: progress.show,
 	}
 	if o.alone != nil {
-		opts.VCentersOnly, opts.Addresses, opts.Login = true, o.alone.Addresses, o.alone.Login
+		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
 	}
 	s := sandbox.New(opts)
 	ctx, cancel := context.WithCancel(ctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
@@ -26,6 +27,8 @@ type upOptions struct {
 	*command.Deps
 
 	file     string
+	load     []string // folders
+	saved    []*sim.Saved
 	set      source.Settings
 	shape    shape
 	listen   []string
@@ -45,9 +48,10 @@ func NewCmdUp(d *command.Deps, runF func(context.Context, *upOptions) error) *co
 	cmd := &cobra.Command{
 		Use:   "up [VCENTER...]",
 		Short: "Run vCenters alone, or let a sandbox's vCenters answer again",
-		Long: `With -f, or with flags that say how many of what there is to be, run simulated
-vCenters without Kubernetes until Ctrl-C, and print the variables that point
-govc at them. It is a sandbox like any other: list, get, govc, env, events, vm
+		Long: `With -f, with flags that say how many of what there is to be, or with an
+inventory that "vcenter save" or govc's object.save has written (--load), run
+simulated vCenters without Kubernetes until Ctrl-C, and print the variables that
+point govc at them. It is a sandbox like any other: list, get, govc, env, events, vm
 and down work with it. The flags are those of vcsim, with two dashes or one, and
 so are the names that things get (DC0_C0_RP0_VM0).
 
@@ -55,6 +59,7 @@ With names, let these vCenters of a running sandbox answer again.`,
 		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
   vsphere-sandbox vcenter up -f topology.yaml --set hosts=8 --detach
   vsphere-sandbox vcenter up --dc 2 --cluster 3 --vm 50 -l 127.0.0.1:8989
+  vsphere-sandbox vcenter up --load saved/us
   vsphere-sandbox vcenter up us eu`,
 		ValidArgsFunction: complete.VCenters(d),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,6 +75,8 @@ With names, let these vCenters of a running sandbox answer again.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "`SCENARIO | FILE` with the topology to run")
+	f.StringArrayVar(&o.load, "load", nil, "`FOLDER` of an inventory to load; repeat it for further vCenters")
+	_ = cmd.MarkFlagDirname("load") // its only error is an unknown flag
 	o.set.Bind(cmd)
 	o.shape.bind(f)
 	f.StringArrayVarP(&o.listen, "listen", "l", nil, "`ADDRESS` (127.0.0.1:8989) of the first vCenter; repeated, of the next; others get ports beside it (default: an address each)")
@@ -87,12 +94,14 @@ With names, let these vCenters of a running sandbox answer again.`,
 }
 
 // alone tells whether vCenters are to be run, not those of a sandbox to be let answer.
-func (o *upOptions) alone() bool { return o.file != "" || o.shape.given }
+func (o *upOptions) alone() bool { return o.file != "" || len(o.load) > 0 || o.shape.given }
 
 func (o *upOptions) complete(f *pflag.FlagSet) error {
 	o.shape.given = false
 	f.Visit(func(one *pflag.Flag) { o.shape.given = o.shape.given || o.shape.has(one.Name) })
 	switch {
+	case len(o.load) > 0 && (o.file != "" || o.shape.given || len(o.vcenters) > 0):
+		return report.UsageError(upCommand+" --load "+o.load[0], "--load says what there is: -f, --dc, --vm and the like and names of vCenters do not go with it")
 	case o.file != "" && len(o.vcenters) > 0:
 		return report.UsageError(upCommand+" -f "+o.file, "names of vCenters and a topology exclude each other")
 	case o.shape.given && len(o.vcenters) > 0:
@@ -139,7 +148,7 @@ func (o *upOptions) onlyAlone(f *pflag.FlagSet) (err error) {
 	}
 	f.Visit(func(one *pflag.Flag) {
 		if one.Name != "output" && one.Name != "name" {
-			err = report.UsageError("", "--%s is for vCenters alone: it needs -f, or --dc, --vm and the like", one.Name)
+			err = report.UsageError("", "--%s is for vCenters alone: it needs -f, --load, or --dc, --vm and the like", one.Name)
 		}
 	})
 	return err
@@ -164,7 +173,7 @@ func runUp(ctx context.Context, o *upOptions) error {
 		return err
 	}
 	v := up.VCenters{
-		Topology: t, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format,
+		Topology: t, Saved: o.saved, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format,
 	}
 	if o.username != "" {
 		v.Login = url.UserPassword(o.username, o.password)
@@ -177,6 +186,9 @@ func runUp(ctx context.Context, o *upOptions) error {
 }
 
 func (o *upOptions) topology() (*topology.Topology, error) {
+	if len(o.load) > 0 {
+		return o.open()
+	}
 	if o.file != "" {
 		return source.Load("vcenter up -f", o.file, o.set)
 	}

@@ -60,6 +60,7 @@ func TestLikeVCSim(t *testing.T) {
 			"Config.GuestFullName", "Summary.Config.GuestFullName", // vcsim has the identifier
 			"Runtime.MaxCpuUsage", "Runtime.MaxMemoryUsage", "Summary.Runtime.MaxCpuUsage", "Summary.Runtime.MaxMemoryUsage", // vcsim has none
 			"GuestHeartbeatStatus", "Guest.GuestState", "Guest.GuestId", "Summary.Guest.ToolsRunningStatus", // vcsim has none
+			"Guest.ToolsStatus", "Summary.Guest.ToolsStatus", "Guest.GuestOperationsReady", // our guests have tools
 			"Guest.Net",                                      // vcsim lists cards of a VM that is off
 			"LayoutEx.File.Size", "LayoutEx.File.UniqueSize", // its log has a line, its names another length
 			"Layout.Disk", "LayoutEx.Disk", "LayoutEx.File.Key", "LayoutEx.File", // in another order

@@ -1,0 +1,29 @@
+package vcenter
+
+import (
+	"errors"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// open reads the saved inventories.
+func (o *upOptions) open() (*topology.Topology, error) {
+	for _, dir := range o.load {
+		saved, err := sim.OpenSaved(dir)
+		var damaged *sim.DamagedError
+		switch {
+		case errors.As(err, &damaged):
+			return nil, &report.Error{Code: "damaged-folder", Message: err.Error(), Try: damaged.Try(), Exit: report.Usage}
+		case err != nil:
+			return nil, &report.Error{Code: "unreadable-folder", Message: err.Error(), Exit: report.Usage}
+		}
+		o.saved = append(o.saved, saved)
+	}
+	t, err := sim.TopologyOf(o.saved...)
+	if err != nil {
+		return nil, report.UsageError("", "--load: %v", err)
+	}
+	return t, nil
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Saved is the inventory of one vCenter, read from a folder. It is good for one simulation.
+type Saved struct{ loaded *store.Loaded }
+
+// DamagedError says what is wrong with a folder, file by file; its Try says what to do about it.
+type DamagedError = store.Error
+
+// OpenSaved reads and checks an inventory that "vcenter save" or govc's object.save has written. Its errors are of type
+// *[DamagedError] where the folder's contents are the reason.
+func OpenSaved(dir string) (*Saved, error) {
+	loaded, err := store.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Saved{loaded}, nil
+}
+
+// Notes say what of the inventory was left out, because the folder does not have it.
+func (s *Saved) Notes() []string { return s.loaded.Notes() }
+
+// TopologyOf is what [Options] needs for saved inventories: a topology of their vCenters with users and roles, and with
+// nothing in them. Two of them cannot have one name or be the same vCenter.
+func TopologyOf(saved ...*Saved) (*topology.Topology, error) {
+	t := &topology.Topology{
+		APIVersion: topology.APIVersion, Kind: topology.Kind, Metadata: topology.Metadata{Name: "loaded"},
+		Spec: topology.Spec{Seed: "loaded", Categories: topology.Categories{Region: "k8s-region", Zone: "k8s-zone"}},
+	}
+	seen := map[string]bool{}
+	for _, s := range saved {
+		v := s.loaded.Spec()
+		for _, is := range []string{"name " + v.Name, "instance UUID " + v.InstanceUUID} {
+			if seen[is] {
+				return nil, fmt.Errorf("two of the saved vCenters have the %s", is)
+			}
+			seen[is] = true
+		}
+		t.Spec.VCenters = append(t.Spec.VCenters, v)
+	}
+	return t, nil
+}
+
+// restore fills in a saved inventory.
+func (v *VCenter) restore(ctx context.Context, dir string, saved *Saved) (*inventory.Built, error) {
+	built, err := saved.loaded.Install(ctx, store.Target{Context: v.service.ctx, Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	if err := v.service.rest.Restore(saved.loaded.Tags()); err != nil {
+		return nil, err
+	}
+	if err := saved.loaded.RestorePolicies(v.service.ctx, v.service.policies); err != nil {
+		return nil, err
+	}
+	for _, note := range saved.loaded.Notes() {
+		v.logger.Info("loaded inventory", "note", note)
+	}
+	return built, v.grant(built)
+}
