@@ -52,8 +52,6 @@ func searches(ctx context.Context, v *vcenter, note func(string, float64)) error
 	}
 	cmd := exec.CommandContext(ctx, self, "-child", "clients")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), os.Stderr
-	// One CPU is enough for sixteen clients, and leaves the vCenter the others.
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("clients: %w", err)

@@ -51,9 +51,9 @@ func NewCmdUp(d *command.Deps, runF func(context.Context, *upOptions) error) *co
 		Long: `With -f, with flags that say how many of what there is to be, or with an
 inventory that "vcenter save" or govc's object.save has written (--load), run
 simulated vCenters without Kubernetes until Ctrl-C, and print the variables that
-point govc at them. It is a sandbox like any other: list, get, govc, env, events, vm
-and down work with it. The flags are those of vcsim, with two dashes or one, and
-so are the names that things get (DC0_C0_RP0_VM0).
+point govc at them. It is a sandbox like any other: list, get, govc, env,
+events, vm and down work with it. The flags are those of vcsim, with two dashes
+or one, and so are the names that things get (DC0_C0_RP0_VM0).
 
 With names, let these vCenters of a running sandbox answer again.`,
 		Example: `  vsphere-sandbox vcenter up -f zones-us-eu
