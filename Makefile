@@ -38,6 +38,8 @@ vet: ## go vet
 
 race: ## unit tests with the race detector, of every package that does not link Kubernetes
 	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '$(HEAVY)')
+	@# What vcsim itself does without locks, so not under the race detector.
+	$(GO) test -run 'TestStormOfOperations|TestOddCalls' ./pkg/sim/truth
 
 heavy: ## unit tests of the packages that link Kubernetes
 	$(GO) test $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
@@ -60,7 +62,7 @@ bench-sim: ## measure the simulator, beside stock vcsim
 
 CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth
-	$(GO) test -count=1 -v -timeout 120m ./test/soak -calls $(CALLS)
+	$(GO) test -count=1 -v -timeout 120m ./test/soak -calls $(CALLS) -least 60s
 
 lint: ## golangci-lint, where it is installed
 	golangci-lint run

@@ -53,6 +53,8 @@ type parts struct {
 
 // newService makes an empty vCenter.
 func newService(p parts) (_ *service, err error) {
+	globals.Lock()
+	defer globals.Unlock()
 	content, root := simulator.VPX().ServiceContent, simulator.VPX().RootFolder // copies
 	if p.saved != nil {
 		content, root = p.saved.loaded.Content(), p.saved.loaded.RootFolder()

@@ -80,6 +80,8 @@ func (s *Simulation) build(ctx context.Context, opts Options) ([]*inventory.Buil
 		g.Go(func() error {
 			var err error
 			dir := filepath.Join(opts.Dir, fmt.Sprintf("vcenter-%d", i+1))
+			globals.RLock()
+			defer globals.RUnlock()
 			if saved := opts.saved(i); saved != nil {
 				built[i], err = v.restore(ctx, dir, saved)
 			} else {

@@ -48,6 +48,7 @@ func TestSession(t *testing.T) {
 		asGovc + "=yes", "HOME=" + home, "GOVMOMI_HOME=" + home, "PATH=" + os.Getenv("PATH"), "TZ=UTC",
 		"GOVC_URL=" + v.URL().String(), "GOVC_USERNAME=" + v.User(), "GOVC_PASSWORD=" + v.Password(),
 		"GOVC_TLS_CA_CERTS=" + lab.CAFile,
+		"GORACE=atexit_sleep_ms=0", // with the race detector, every process would sleep for a second before it ends
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -36,7 +36,7 @@ func (c *Corrections) DestroyNetwork(ctx *simulator.Context, req *types.DestroyN
 
 // demolish removes the object if nothing forbids it.
 func (c *Corrections) demolish(ctx *simulator.Context, ref vc.Ref) (fault types.BaseMethodFault) {
-	r := remover{ctx}
+	r := remover{ctx, c.traffic}
 	alone := c.traffic.alone(func() {
 		if fault = r.check(ref); fault == nil {
 			fault = r.remove(ref)
@@ -57,7 +57,10 @@ func nameOf(ctx *simulator.Context, ref vc.Ref) string {
 }
 
 // remover removes objects, for one call.
-type remover struct{ ctx *simulator.Context }
+type remover struct {
+	ctx     *simulator.Context
+	traffic *traffic
+}
 
 // check finds what forbids to remove the object, before anything is removed.
 func (r remover) check(ref vc.Ref) types.BaseMethodFault {

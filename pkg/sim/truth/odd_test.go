@@ -170,6 +170,7 @@ var typeNames = []string{
 // TestOddCalls calls every method of vcsim with nothing, and with what comes to mind: each call has an answer, soon, and the
 // process lives. The choice is the same in each run.
 func TestOddCalls(t *testing.T) {
+	skipUnderRace(t)
 	top := everything
 	ctx := t.Context()
 	loaded, err := topology.Load("t", []byte(top))

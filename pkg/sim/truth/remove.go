@@ -112,6 +112,7 @@ func (r remover) destroy(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		detachFirstClass(r.ctx, vm)
 		task = vm.DestroyTask(r.ctx, &types.Destroy_Task{This: vm.Self}).(*methods.Destroy_TaskBody).Res.Returnval
 	})
+	defer r.traffic.settle()
 	return outcome(r.ctx, task)
 }
 

@@ -39,6 +39,7 @@ spec:
 // TestStormOfOperations changes everything at once, and sees to it that nothing stalls, that what a watcher has been told
 // adds up to what is there, and that lists agree in both directions.
 func TestStormOfOperations(t *testing.T) {
+	skipUnderRace(t)
 	lab := sim.Start(t, stormy)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

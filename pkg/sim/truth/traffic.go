@@ -23,10 +23,11 @@ type traffic struct {
 
 	removal sync.Mutex // held by the one removal at a time
 
-	mu      sync.Mutex
-	running map[vc.Ref]bool // tasks, but removals and those that may take long
-	changed chan struct{}   // closed and replaced when nothing runs any more or a removal ends
-	open    bool            // no removal goes on, nor waits to
+	mu       sync.Mutex
+	deleting map[vc.Ref]bool // tasks that delete files: a VM's go on for a moment after its own
+	running  map[vc.Ref]bool // tasks, but removals and those that may take long
+	changed  chan struct{}   // closed and replaced when nothing runs any more or a removal ends
+	open     bool            // no removal goes on, nor waits to
 }
 
 // patience is how long a removal waits for tasks to end.
@@ -34,23 +35,44 @@ const patience = 10 * time.Second
 
 func newTraffic() *traffic {
 	return &traffic{
-		ref:     vc.Ref{Type: "SandboxTraffic", Value: "sandbox-traffic"},
-		running: make(map[vc.Ref]bool),
-		changed: make(chan struct{}),
-		open:    true,
+		ref:      vc.Ref{Type: "SandboxTraffic", Value: "sandbox-traffic"},
+		deleting: make(map[vc.Ref]bool),
+		running:  make(map[vc.Ref]bool),
+		changed:  make(chan struct{}),
+		open:     true,
 	}
 }
 
-// enter waits while a removal goes on. It must not be called with an object locked.
+// enter waits while a removal goes on, and until files that are being deleted are gone: a VM that has been destroyed has
+// none any more. It must not be called with an object locked.
 func (t *traffic) enter() {
+	t.await(func() bool { return t.open && len(t.deleting) == 0 }, func() bool { return t.open })
+}
+
+// settle waits until files that are being deleted are gone.
+func (t *traffic) settle() {
+	t.await(func() bool { return len(t.deleting) == 0 }, func() bool { return true })
+}
+
+// await waits until done, from the moment that bounded says so only for so long: a disk that does not answer is not to
+// hold everything up. Both are called with t.mu held.
+func (t *traffic) await(done, bounded func() bool) {
+	var late <-chan time.Time
 	for {
 		t.mu.Lock()
-		open, changed := t.open, t.changed
+		is, soon, changed := done(), bounded(), t.changed
 		t.mu.Unlock()
-		if open {
+		if is {
 			return
 		}
-		<-changed
+		if soon && late == nil {
+			late = time.After(patience)
+		}
+		select {
+		case <-changed:
+		case <-late:
+			return
+		}
 	}
 }
 
@@ -104,6 +126,9 @@ func (t *traffic) PutObject(ctx *simulator.Context, obj mo.Reference) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.running[task.Self] = true
+	if task.Info.DescriptionId == "FileManager.deleteDatastoreFile" {
+		t.deleting[task.Self] = true
+	}
 }
 
 // UpdateObject implements simulator.RegisterObject: a task ends.
@@ -117,7 +142,8 @@ func (t *traffic) UpdateObject(_ *simulator.Context, obj mo.Reference, changes [
 	if !t.running[task.Self] {
 		return
 	}
-	if delete(t.running, task.Self); len(t.running) == 0 {
+	delete(t.running, task.Self)
+	if delete(t.deleting, task.Self); len(t.deleting) == 0 || len(t.running) == 0 {
 		t.tell()
 	}
 }

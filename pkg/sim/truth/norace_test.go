@@ -1,0 +1,7 @@
+//go:build !race
+
+package truth_test
+
+import "testing"
+
+func skipUnderRace(*testing.T) {}
