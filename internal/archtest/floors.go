@@ -15,7 +15,7 @@ func floors() []floor {
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios",
 			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/instance",
-			"internal/iostreams", "internal/pace", "internal/trim", "internal/nearest",
+			"internal/iostreams", "internal/pace", "internal/trim", "internal/nearest", "internal/race",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{

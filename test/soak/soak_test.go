@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -48,6 +49,9 @@ spec:
 // TestSoak fails when a call or a task takes longer than the limit, when an answer is none that a vCenter gives, and when
 // goroutines or memory are left after a round.
 func TestSoak(t *testing.T) {
+	if race.Enabled {
+		t.Skip("vcsim itself races when VMs are created and destroyed at once: run it without -race, as make test does, too")
+	}
 	stall := *limit
 	if stall == 0 {
 		stall = time.Second

@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -39,7 +40,9 @@ spec:
 // TestStormOfOperations changes everything at once, and sees to it that nothing stalls, that what a watcher has been told
 // adds up to what is there, and that lists agree in both directions.
 func TestStormOfOperations(t *testing.T) {
-	skipUnderRace(t)
+	if race.Enabled {
+		t.Skip("vcsim itself races when VMs are created and destroyed at once: run it without -race, as make test does, too")
+	}
 	lab := sim.Start(t, stormy)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -1,7 +1,0 @@
-//go:build !race
-
-package truth_test
-
-import "testing"
-
-func skipUnderRace(*testing.T) {}
