@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -77,6 +79,9 @@ func beClients() error {
 		return err
 	}
 	ctx := context.Background()
+	// Neither its garbage nor its threads are to be measured: it shares the cores with the vCenter.
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(max(1, runtime.NumCPU()/2))
 	v := &vcenter{url: u, ca: o.CA}
 	all := make([]*vim25.Client, clients)
 	for i := range all { // before anything is measured: a login costs more than many searches

@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -58,6 +59,7 @@ spec:
 	if err != nil {
 		return nil, err
 	}
+	trim.Inventory(vms) // as the program does
 	v := s.VCenters()[0]
 	ca := filepath.Join(dir, "ca.crt")
 	if err := os.WriteFile(ca, s.CA(), 0o600); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -64,6 +65,11 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	if note := simulation.Note(); note != "" {
 		s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenters.note", Message: note})
 	}
+	vms := 0
+	for _, vc := range simulation.VCenters() {
+		vms += vc.VMs()
+	}
+	trim.Inventory(vms)
 	for _, vc := range simulation.VCenters() {
 		client, err := vcenter.New(vcenter.Config{
 			Name:      vc.Name(),
