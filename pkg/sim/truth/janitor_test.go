@@ -7,6 +7,8 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
 func TestFinishedTasksGo(t *testing.T) {
@@ -53,6 +55,9 @@ func TestFinishedTasksGo(t *testing.T) {
 }
 
 func TestTooManyTasksGo(t *testing.T) {
+	if race.Enabled {
+		t.Skip("vcsim writes an entity's recentTask without its lock: run it without -race, as make test does, too")
+	}
 	v := start(t)
 	j := v.truth.janitor
 	vm := v.vms()[0]
