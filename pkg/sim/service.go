@@ -97,7 +97,7 @@ func newService(p parts) (_ *service, err error) {
 		return nil, err
 	}
 	s.endpoints(p)
-	s.handler = s.files(truth.FaultStrings(truth.Unlock(s.access.Handler(s.vcsim.ServeMux))))
+	s.handler = truth.Unlock(s.files(truth.FaultStrings(s.access.Handler(s.vcsim.ServeMux))))
 	return s, nil
 }
 

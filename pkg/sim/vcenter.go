@@ -144,9 +144,8 @@ func (v *VCenter) permissionsChanged() {
 // serve opens the gate.
 func (v *VCenter) serve(l net.Listener) {
 	config := &tls.Config{Certificates: []tls.Certificate{v.pair.TLS()}, MinVersion: tls.VersionTLS12}
-	handler := truth.Unlock(v.service.handler)
-	v.console = openConsole(handler, config, v.logger)
-	v.gate = gate.New(l, handler, v.gateHooks(gate.Options{
+	v.console = openConsole(v.service.handler, config, v.logger)
+	v.gate = gate.New(l, v.service.handler, v.gateHooks(gate.Options{
 		TLS:    config,
 		Logger: v.logger,
 		OnMode: v.logMode,

@@ -2,9 +2,7 @@ package apply
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -13,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/guestinfo"
 )
 
 // customize leaves it to cloud-init to give a guest its hostname and addresses when its VM is powered on. A customization
@@ -48,73 +47,12 @@ func customize(ctx context.Context, vm *object.VirtualMachine, spec *placedVM) e
 
 // settings are the settings that a VM of a topology has.
 func settings(vm *placedVM) ([]types.BaseOptionValue, error) {
+	own, err := guestinfo.ExtraConfig(vm.dc, vm.VM)
 	var all []types.BaseOptionValue
-	add := func(key, value string) { all = append(all, &types.OptionValue{Key: key, Value: value}) }
-	given := func(key string) bool {
-		return slices.ContainsFunc(vm.ExtraConfig, func(kv topology.KeyValue) bool { return strings.EqualFold(kv.Key, key) })
+	for _, kv := range own {
+		all = append(all, &types.OptionValue{Key: kv.Key, Value: kv.Value})
 	}
-	if vm.IsNode() && !given("disk.EnableUUID") {
-		add("disk.EnableUUID", "TRUE")
-	}
-	if vm.GuestInfo == topology.Yes && !given("guestinfo.metadata") {
-		m, err := metadata(vm)
-		if err != nil {
-			return nil, err
-		}
-		add("guestinfo.metadata", base64.StdEncoding.EncodeToString(m))
-		add("guestinfo.metadata.encoding", "base64")
-	}
-	for _, kv := range vm.ExtraConfig {
-		add(kv.Key, kv.Value)
-	}
-	return all, nil
-}
-
-// metadata is what cloud-init's VMware data source reads from guestinfo.metadata: the network configuration, version 1.
-func metadata(vm *placedVM) ([]byte, error) {
-	type subnet struct {
-		Type    string `yaml:"type"`
-		Address string `yaml:"address"`
-		Gateway string `yaml:"gateway,omitempty"`
-	}
-	type entry struct {
-		Type    string   `yaml:"type"`
-		Name    string   `yaml:"name"`
-		MAC     string   `yaml:"mac_address"`
-		Subnets []subnet `yaml:"subnets,omitempty"`
-	}
-	type network struct {
-		Version int     `yaml:"version"`
-		Config  []entry `yaml:"config"`
-	}
-	m := struct {
-		InstanceID    string  `yaml:"instance-id"`
-		LocalHostname string  `yaml:"local-hostname"`
-		Network       network `yaml:"network"`
-	}{vm.InstanceUUID, vm.Hostname, network{Version: 1}}
-	for i, nic := range vm.NICs {
-		e := entry{Type: "physical", Name: fmt.Sprintf("eth%d", i), MAC: strings.ToLower(nic.MAC)}
-		var gateway netip.Addr
-		if _, n := vm.dc.Network(nic.Network); n != nil {
-			gateway = n.Gateway()
-		}
-		for _, text := range nic.Addresses {
-			p, err := netip.ParsePrefix(text)
-			if err != nil {
-				return nil, fmt.Errorf("address %q: %w", text, err)
-			}
-			s := subnet{Type: "static", Address: p.String()}
-			if !p.Addr().Is4() {
-				s.Type = "static6"
-			}
-			if gateway.IsValid() && p.Masked().Contains(gateway) {
-				s.Gateway, gateway = gateway.String(), netip.Addr{}
-			}
-			e.Subnets = append(e.Subnets, s)
-		}
-		m.Network.Config = append(m.Network.Config, e)
-	}
-	return yaml.Marshal(m)
+	return all, err
 }
 
 // guestDiffers tells whether a guest is to have another name or other addresses. What it reports may differ from what it

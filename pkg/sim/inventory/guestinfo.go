@@ -1,42 +1,26 @@
 package inventory
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/guestinfo"
 )
 
 // settings is the VM's advanced configuration.
 func settings(dc *topology.Datacenter, vm *topology.VM) ([]types.BaseOptionValue, error) {
 	// govcsim tells programs that look for it that this is a simulator, in vcsim as here.
 	all := []types.BaseOptionValue{&types.OptionValue{Key: "govcsim", Value: "TRUE"}}
-	add := func(key, value string) { all = append(all, &types.OptionValue{Key: key, Value: value}) }
-	given := func(key string) bool {
-		return slices.ContainsFunc(vm.ExtraConfig, func(kv topology.KeyValue) bool { return strings.EqualFold(kv.Key, key) })
+	own, err := guestinfo.ExtraConfig(dc, vm)
+	for _, kv := range own {
+		all = append(all, &types.OptionValue{Key: kv.Key, Value: kv.Value})
 	}
-	if vm.IsNode() && !given("disk.EnableUUID") {
-		// What every guide for Kubernetes on vSphere demands: without it a node cannot tell its disks apart.
-		add("disk.EnableUUID", "TRUE")
-	}
-	if vm.GuestInfo == topology.Yes && !given("guestinfo.metadata") {
-		m, err := cloudMetadata(dc, vm)
-		if err != nil {
-			return nil, err
-		}
-		add("guestinfo.metadata", base64.StdEncoding.EncodeToString(m))
-		add("guestinfo.metadata.encoding", "base64")
-	}
-	for _, kv := range vm.ExtraConfig {
-		add(kv.Key, kv.Value)
-	}
-	return all, nil
+	return all, err
 }
 
 // guestInfo is what the guest of the VM reports when it is up.

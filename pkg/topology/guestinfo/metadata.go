@@ -1,4 +1,4 @@
-package inventory
+package guestinfo
 
 import (
 	"fmt"
@@ -36,9 +36,9 @@ type subnet struct {
 	Gateway string `yaml:"gateway,omitempty"`
 }
 
-// cloudMetadata is the VM's identity and addresses for cloud-init. A network with a CIDR has a gateway, which the first
-// address in that network gets.
-func cloudMetadata(dc *topology.Datacenter, vm *topology.VM) ([]byte, error) {
+// Metadata is the VM's identity and addresses for cloud-init. A network with a CIDR has a gateway, which the first
+// address in that network gets. The topology must be resolved.
+func Metadata(dc *topology.Datacenter, vm *topology.VM) ([]byte, error) {
 	m := metadata{InstanceID: vm.InstanceUUID, LocalHostname: vm.Hostname, Network: networkConfig{Version: 1}}
 	for i := range vm.NICs {
 		entry := networkEntry{Type: "physical", Name: fmt.Sprintf("eth%d", i), MAC: strings.ToLower(vm.NICs[i].MAC)}
@@ -47,7 +47,7 @@ func cloudMetadata(dc *topology.Datacenter, vm *topology.VM) ([]byte, error) {
 			gateway = n.Gateway()
 		}
 		for _, text := range vm.NICs[i].Addresses {
-			p, err := prefix(text)
+			p, err := netip.ParsePrefix(text)
 			if err != nil {
 				return nil, fmt.Errorf("address %q: %w", text, err)
 			}
