@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
@@ -28,7 +29,7 @@ func addresses(vm *inventory.VM, cfg config.Nodes, families []config.IPFamily) (
 	if vm.HostName == "" {
 		return nil, fmt.Errorf("vm %s: its guest reports no hostname (power state %s)", vm, vm.Power)
 	}
-	if len(vm.Net) == 0 {
+	if len(vm.Adapters) == 0 {
 		return nil, fmt.Errorf("vm %s: its guest reports no network adapters (power state %s)", vm, vm.Power)
 	}
 	if err := networksExist(vm, cfg); err != nil {
@@ -72,20 +73,14 @@ func choose(of []candidate, cfg config.Nodes) (internal, external *candidate) {
 // VM's hardware (DeviceConfigId -1: what a CNI makes) and addresses that mean nothing elsewhere are left out.
 func candidates(vm *inventory.VM) []candidate {
 	var list []candidate
-	for _, nic := range vm.Net {
-		if nic.DeviceConfigId == -1 {
+	for _, nic := range vm.Adapters {
+		if nic.Virtual {
 			continue
 		}
-		for _, s := range nic.IpAddress {
-			ip, err := netip.ParseAddr(s)
-			if err != nil {
-				continue
+		for _, ip := range nic.Addresses {
+			if guest.Usable(ip) {
+				list = append(list, candidate{ip, nic.Network})
 			}
-			ip = ip.Unmap()
-			if ip.IsUnspecified() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() {
-				continue
-			}
-			list = append(list, candidate{ip, nic.Network})
 		}
 	}
 	return list
@@ -97,7 +92,7 @@ func networksExist(vm *inventory.VM, cfg config.Nodes) error {
 		return nil
 	}
 	var names []string
-	for _, nic := range vm.Net {
+	for _, nic := range vm.Adapters {
 		if strings.EqualFold(nic.Network, cfg.InternalVMNetwork) || strings.EqualFold(nic.Network, cfg.ExternalVMNetwork) {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
@@ -73,7 +74,7 @@ func TestAddresses(t *testing.T) {
 		{"ipv4 in ipv6", nics("lan ::ffff:10.0.0.1"), config.Nodes{}, v4, "10.0.0.1/10.0.0.1", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			vm := &inventory.VM{Name: "vm", HostName: "Node-1", Net: tc.nics}
+			vm := &inventory.VM{Name: "vm", HostName: "Node-1", Adapters: guest.Adapters(tc.nics)}
 			got, err := addresses(vm, tc.cfg, tc.families)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {

@@ -35,8 +35,28 @@ type Options struct {
 	// StartWait is how long Initialize waits for the inventories to be in sync, so that the controllers' first round
 	// finds something; 5 s when zero. A vCenter that is not there by then is waited for in the background.
 	StartWait time.Duration
+	// Parity is whose choice counts where upstream's provider decides otherwise on purpose; ours when empty.
+	Parity Parity
+	// NodeLabels are given to every node when it is initialized.
+	NodeLabels map[string]string
+	// Nudge, when set, is told which nodes the controllers should look at without waiting for their period.
+	Nudge Nudge
 	// Logger receives what the provider has to say; none when nil.
 	Logger *slog.Logger
+}
+
+// Parity is a choice between this provider and upstream's, where the two differ on purpose (docs/provider.md).
+type Parity string
+
+// ParityUpstream is upstream's choice.
+const ParityUpstream Parity = "upstream"
+
+// Nudge is told that something changed at the vCenters. Its methods may be called from any goroutine and do not block.
+type Nudge interface {
+	// Changed names a VM, by providerID, of which something changed, or which is new or gone.
+	Changed(providerID string)
+	// Everything says that any node may be concerned.
+	Everything()
 }
 
 // Provider implements [cloudprovider.Interface]. Make one with [New]; it begins to work at Initialize. All methods may

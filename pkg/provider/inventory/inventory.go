@@ -25,8 +25,22 @@ type Config struct {
 	// TagMissInterval is the least time between two readings that are made early because a tag was missed;
 	// 1 s when zero.
 	TagMissInterval time.Duration
+	// OnChange, when set, is told what changed in the index, after it has changed. It is called from the goroutines that
+	// keep the index, one for each vCenter, and must not block.
+	OnChange func(Change)
 	// Logger receives changes of state; none when nil.
 	Logger *slog.Logger
+}
+
+// Change says what happened to the index of one vCenter.
+type Change struct {
+	// VCenter is its name.
+	VCenter string
+	// VMs are those of which something changed, as they are now, and Left those that are no longer there, as they were.
+	VMs, Left []*VM
+	// Everything says that VMs may answer differently that are not named: tags were read anew and differ, an object above
+	// VMs changed, the index came into sync or lost it.
+	Everything bool
 }
 
 // Categories are the names of two tag categories.

@@ -256,7 +256,7 @@ func TestPowerOff(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case vm.Power != types.VirtualMachinePowerStatePoweredOff || len(vm.Net) > 0:
+		case vm.Power != types.VirtualMachinePowerStatePoweredOff || len(vm.Adapters) > 0:
 			return errors.New("not yet")
 		}
 		return nil

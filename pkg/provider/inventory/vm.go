@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
 // VM is what the index knows of one virtual machine at one moment. It is never changed after it has been handed out.
@@ -21,8 +23,12 @@ type VM struct {
 	MemoryMB     int32
 	Template     bool
 
-	HostName string               // as the guest reports it, empty while it does not run
-	Net      []types.GuestNicInfo // as the guest reports it, empty while it does not run
+	HostName string          // as the guest reports it, empty while it does not run
+	Adapters []guest.Adapter // as the guest reports them, empty while it does not run
+	// Static are the addresses that the VM's guestinfo.metadata configures, in a stable order, and StaticErr is why they
+	// cannot be read.
+	Static    []netip.Addr
+	StaticErr error
 
 	Power      types.VirtualMachinePowerState
 	Connection types.VirtualMachineConnectionState
@@ -58,12 +64,12 @@ func (vm *VM) apply(changes []types.PropertyChange) {
 		case "guest.hostName":
 			vm.HostName, _ = c.Val.(string)
 		case "guest.net":
-			vm.Net = nil
+			vm.Adapters = nil
 			switch nics := c.Val.(type) {
 			case types.ArrayOfGuestNicInfo:
-				vm.Net = nics.GuestNicInfo
+				vm.Adapters = guest.Adapters(nics.GuestNicInfo)
 			case []types.GuestNicInfo:
-				vm.Net = nics
+				vm.Adapters = guest.Adapters(nics)
 			}
 		case "summary.config.uuid":
 			// A VM keeps its UUID for life; a vCenter may tell a blank one for seconds during a failover
@@ -108,18 +114,13 @@ func (vm *VM) hostNames() []string {
 // -1: what a CNI makes inside the guest) may repeat the same address on every node.
 func (vm *VM) ips() []netip.Addr {
 	var ips []netip.Addr
-	for _, nic := range vm.Net {
-		if nic.DeviceConfigId == -1 {
+	for _, a := range vm.Adapters {
+		if a.Virtual {
 			continue
 		}
-		for _, s := range nic.IpAddress {
-			ip, err := netip.ParseAddr(s)
-			if err != nil {
-				continue
-			}
-			ip = ip.Unmap().WithZone("")
-			if !ip.IsUnspecified() && !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !ip.IsMulticast() {
-				ips = append(ips, ip)
+		for _, ip := range a.Addresses {
+			if guest.Usable(ip) {
+				ips = append(ips, ip.WithZone(""))
 			}
 		}
 	}

@@ -61,6 +61,9 @@ type Config struct {
 	// OnState, when set, is told the outcome of every attempt to log in or to check the session, from one goroutine of
 	// Run. It must not block.
 	OnState func(State)
+	// OnCall, when set, is told of every call after it was made, the long poll included, from the goroutine that made it. It
+	// must not block.
+	OnCall func(Call)
 	// Logger receives connection changes; none when nil.
 	Logger *slog.Logger
 }
