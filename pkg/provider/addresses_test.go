@@ -100,7 +100,7 @@ func TestAddresses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := addresses(&inventory.VM{Net: two}, config.Nodes{}, v4); err == nil || !strings.Contains(err.Error(), "no hostname") {
+	if _, err := addresses(&inventory.VM{Adapters: guest.Adapters(two)}, config.Nodes{}, v4); err == nil || !strings.Contains(err.Error(), "no hostname") {
 		t.Errorf("without hostname: %v", err)
 	}
 }
