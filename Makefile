@@ -50,8 +50,7 @@ e2e: build ## acceptance scripts and end-to-end tests, through the binary
 UPSTREAM ?= v1.36.0
 CHURN    ?= 10m
 upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated vCenters for CHURN=10m
-	@hack/upstream bin/upstream/cloud-provider-vsphere-$(UPSTREAM) $(UPSTREAM) $(GO)
-	UPSTREAM_CPI=$(CURDIR)/bin/upstream/cloud-provider-vsphere-$(UPSTREAM) \
+	cpi=$$($(GO) -C hack/upstream run . $(UPSTREAM)) && UPSTREAM_CPI=$$cpi \
 		$(GO) test -count=1 -v -timeout 60m ./test/upstream/... -churn $(CHURN)
 
 bench: build bench-sim ## measure boot, memory and reaction times, and the simulator; prints the tables of docs/benchmarks.md
