@@ -17,10 +17,10 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/|/test/(e2e|upstream)
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test heavy race e2e upstream vet lint fmt golden bench bench-sim soak cross clean
+.PHONY: help build run test heavy race e2e manifests safety parity image upstream vet lint fmt golden bench bench-sim bench-provider soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +31,7 @@ build: ## build bin/vsphere-sandbox (the first build compiles Kubernetes: about 
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy e2e ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests
+test: vet race heavy manifests e2e safety ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests
 
 vet: ## go vet
 	$(GO) vet ./...
@@ -46,6 +46,19 @@ heavy: ## unit tests of the packages that link Kubernetes
 
 e2e: build ## acceptance scripts and end-to-end tests, through the binary
 	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/e2e/... $(ARGS)
+
+manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rights, values that work; the image is reproducible
+	$(GO) -C test/manifests test -count=1 ./...
+	$(GO) -C hack/image test -count=1 ./...
+
+safety: build ## the safety matrix: faults of a vCenter, and what becomes of nodes
+	$(GO) test -count=1 -v -timeout 30m ./test/lab ./test/safety $(SAFETYARGS)
+
+parity: build ## compare with upstream's releases on the same topologies; prints the tables of docs/benchmarks.md. About an hour
+	$(GO) test -count=1 -v -timeout 180m ./test/parity -parity $(PARITYARGS)
+
+image: ## build the container images into dist/image, without Docker; prints their digests
+	@$(GO) -C hack/image run . -root $(CURDIR) -version $(VERSION) -revision '$(COMMIT)' $(IMAGEARGS)
 
 UPSTREAM ?= v1.36.0
 CHURN    ?= 10m
@@ -70,7 +83,7 @@ fmt: ## format
 	gofmt -w $$(git ls-files '*.go')
 
 golden: ## rewrite golden files; review the diff
-	$(GO) test ./pkg/topology/... ./internal/cli/... ./docs/... -update
+	$(GO) test ./pkg/topology/... ./pkg/provider/rbac ./internal/cli/... ./docs/... -update
 
 cross: ## compile for the other platforms
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox

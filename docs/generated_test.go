@@ -15,7 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of pages")
@@ -66,7 +66,7 @@ func TestRBAC(t *testing.T) {
 		"default":     "Events about Nodes, which are written to this namespace",
 		"kube-system": "Events about that Secret: connected, login refused",
 	}
-	for _, o := range provider.RBAC(provider.RBACConfig{
+	for _, o := range rbac.Objects(rbac.Config{
 		Namespace: "kube-system", ServiceAccount: "cloud-controller-manager", SecretNames: []string{"vsphere-cloud-secret"},
 	}) {
 		where, rules := "", []rbacv1.PolicyRule(nil)

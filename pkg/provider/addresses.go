@@ -7,144 +7,71 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// candidate is an address that a node may be given.
-type candidate struct {
-	ip      netip.Addr
-	network string
+// addresses returns what the configuration selects of the addresses that the VM's guest reports.
+func (i instances) addresses(vm *inventory.VM, node *v1.Node) ([]v1.NodeAddress, error) {
+	list, _, err := i.selected(vm, node)
+	return list, err
 }
 
-// addresses selects a node's addresses from what the guest reports: its hostname, then for each family, in order of
-// preference, at most one internal and one external address. An excluded network comes before everything; then counts
-// the first configured network that has an address, then the first address on the named VM network, and when none of
-// these finds anything at all, the first address there is. Selection and order follow upstream's
-// (pkg/cloudprovider/vsphere/nodemanager.go, discoverIPs), but for the static addresses in a VM's guestinfo.metadata,
-// which upstream puts first and this does not read.
-func addresses(vm *inventory.VM, cfg config.Nodes, families []config.IPFamily) ([]v1.NodeAddress, error) {
-	if vm.HostName == "" {
-		return nil, fmt.Errorf("vm %s: its guest reports no hostname (power state %s)", vm, vm.Power)
+// selected is addresses, with a warning that is worth telling and no reason to refuse the answer.
+func (i instances) selected(vm *inventory.VM, node *v1.Node) (list []v1.NodeAddress, warning, err error) {
+	n := slices.IndexFunc(i.cfg.VCenters, func(vc config.VCenter) bool { return vc.Tenant == vm.VCenter })
+	if n < 0 {
+		return nil, nil, fmt.Errorf("vm %s: vcenter is not configured", vm)
 	}
-	if len(vm.Adapters) == 0 {
-		return nil, fmt.Errorf("vm %s: its guest reports no network adapters (power state %s)", vm, vm.Power)
-	}
-	if err := networksExist(vm, cfg); err != nil {
-		return nil, err
-	}
-	all := candidates(vm)
-	if len(all) == 0 {
-		return nil, fmt.Errorf("vm %s: its guest reports no address but local ones", vm)
-	}
-	list := []v1.NodeAddress{{Type: v1.NodeHostName, Address: vm.HostName}}
-	for _, family := range families {
-		of := slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.ip.Is4() != (family == config.IPv4) })
-		internal, external := choose(of, cfg)
-		if internal == nil && external == nil {
-			return nil, fmt.Errorf("vm %s: no %s address among those its guest reports can be the node's", vm, family)
-		}
-		list = appendAddress(list, v1.NodeInternalIP, internal)
-		list = appendAddress(list, v1.NodeExternalIP, external)
-	}
-	return list, nil
-}
-
-// choose returns the internal and the external address among those of one family; nil for none.
-func choose(of []candidate, cfg config.Nodes) (internal, external *candidate) {
-	internals, externals := without(of, cfg.ExcludeInternalSubnets), without(of, cfg.ExcludeExternalSubnets)
-	internal = inSubnets(internals, cfg.InternalSubnets)
-	external = inSubnets(externals, cfg.ExternalSubnets)
-	if internal == nil {
-		internal = onNetwork(internals, cfg.InternalVMNetwork)
-	}
-	if external == nil {
-		external = onNetwork(externals, cfg.ExternalVMNetwork)
-	}
-	if internal == nil && external == nil {
-		internal, external = firstOf(internals), firstOf(externals)
-	}
-	return internal, external
-}
-
-// candidates lists the guest's addresses in the order of adapters and of addresses on each. Adapters that are not the
-// VM's hardware (DeviceConfigId -1: what a CNI makes) and addresses that mean nothing elsewhere are left out.
-func candidates(vm *inventory.VM) []candidate {
-	var list []candidate
-	for _, nic := range vm.Adapters {
-		if nic.Virtual {
-			continue
-		}
-		for _, ip := range nic.Addresses {
-			if guest.Usable(ip) {
-				list = append(list, candidate{ip, nic.Network})
-			}
-		}
-	}
-	return list
-}
-
-// networksExist refuses a VM that is on neither of two VM networks which are both configured.
-func networksExist(vm *inventory.VM, cfg config.Nodes) error {
-	if cfg.InternalVMNetwork == "" || cfg.ExternalVMNetwork == "" {
-		return nil
-	}
-	var names []string
-	for _, nic := range vm.Adapters {
-		if strings.EqualFold(nic.Network, cfg.InternalVMNetwork) || strings.EqualFold(nic.Network, cfg.ExternalVMNetwork) {
-			return nil
-		}
-		names = append(names, nic.Network)
-	}
-	return fmt.Errorf("vm %s: it is on neither of the networks %q and %q, but on %q",
-		vm, cfg.InternalVMNetwork, cfg.ExternalVMNetwork, names)
-}
-
-func without(of []candidate, excluded []netip.Prefix) []candidate {
-	return slices.DeleteFunc(slices.Clone(of), func(c candidate) bool {
-		return slices.ContainsFunc(excluded, func(p netip.Prefix) bool { return p.Contains(c.ip.WithZone("")) })
+	return addresses(vm, address.Rules{
+		Nodes:    i.cfg.Nodes,
+		Families: i.cfg.VCenters[n].IPFamilies,
+		NodeIPs:  providedNodeIPs(node),
+		Upstream: i.choices.addressRulesAlone,
 	})
 }
 
-func inSubnets(of []candidate, subnets []netip.Prefix) *candidate {
-	for _, p := range subnets {
-		for i := range of {
-			if p.Contains(of[i].ip.WithZone("")) {
-				return &of[i]
-			}
+// addresses returns a node's addresses: the guest's hostname, as it is reported, and what rules select. Every error and
+// warning that is about them is an [address.Problem].
+func addresses(vm *inventory.VM, rules address.Rules) (list []v1.NodeAddress, warning, err error) {
+	if vm.HostName == "" {
+		// A node may not become one before its guest is up: kubernetes/cloud-provider-vsphere#383.
+		return nil, nil, fmt.Errorf("vm %s (%s): %w", vm, vm.Power,
+			&address.Problem{Reason: address.GuestNotReporting, Message: "guest reports no hostname: VMware Tools (open-vm-tools) do not run in it, or not yet"})
+	}
+	s, err := address.Select(address.Guest{Adapters: vm.Adapters, Static: vm.Static, StaticErr: vm.StaticErr}, rules)
+	if err != nil {
+		return nil, nil, fmt.Errorf("vm %s (%s): %w", vm, vm.Power, err)
+	}
+	list = make([]v1.NodeAddress, 0, 1+len(s.Addresses))
+	list = append(list, v1.NodeAddress{Type: v1.NodeHostName, Address: vm.HostName})
+	for _, a := range s.Addresses {
+		list = append(list, v1.NodeAddress{Type: v1.NodeAddressType(a.Kind), Address: a.IP.String()})
+	}
+	for _, w := range s.Warnings {
+		// Whoever configures internal addresses alone means it.
+		if w.Reason != address.NoExternalAddress {
+			warning = joined(warning, w)
 		}
 	}
-	return nil
+	return list, wrap(warning, "vm "+vm.String()), nil
 }
 
-func onNetwork(of []candidate, network string) *candidate {
-	if network == "" {
+// providedNodeIPs returns the addresses that the kubelet was given (--node-ip). What is none is left to the node
+// controller, which refuses it.
+func providedNodeIPs(node *v1.Node) []netip.Addr {
+	text, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]
+	if !ok {
 		return nil
 	}
-	for i := range of {
-		if strings.EqualFold(of[i].network, network) {
-			return &of[i]
+	var ips []netip.Addr
+	for s := range strings.SplitSeq(text, ",") {
+		if ip, err := netip.ParseAddr(strings.TrimSpace(s)); err == nil {
+			ips = append(ips, ip.Unmap())
 		}
 	}
-	return nil
-}
-
-func firstOf(of []candidate) *candidate {
-	if len(of) == 0 {
-		return nil
-	}
-	return &of[0]
-}
-
-func appendAddress(list []v1.NodeAddress, kind v1.NodeAddressType, c *candidate) []v1.NodeAddress {
-	if c == nil {
-		return list
-	}
-	a := v1.NodeAddress{Type: kind, Address: c.ip.String()}
-	if slices.Contains(list, a) {
-		return list
-	}
-	return append(list, a)
+	return ips
 }

@@ -1,127 +1,168 @@
 package provider
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/vmware/govmomi/vim25/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// nic is "network address address…"; a network that begins with "-" is that of an adapter which is not hardware.
-func nics(specs ...string) []types.GuestNicInfo {
-	var list []types.GuestNicInfo
-	for _, spec := range specs {
-		f := strings.Fields(spec)
-		n := types.GuestNicInfo{Network: f[0], DeviceConfigId: 4000, IpAddress: f[1:]}
-		if name, ok := strings.CutPrefix(f[0], "-"); ok {
-			n.Network, n.DeviceConfigId = name, -1
-		}
-		list = append(list, n)
+// addressed is a VM that runs, with adapters on networks "lan" and "wan".
+func addressed(lan, wan string) *inventory.VM {
+	vm := &inventory.VM{VCenter: "vc", Name: "vm-1", HostName: "Node-1", Power: types.VirtualMachinePowerStatePoweredOn}
+	vm.Ref.Value = "vm-42"
+	vm.Adapters = guest.Adapters([]types.GuestNicInfo{
+		{Network: "lan", DeviceConfigId: 4000, IpAddress: strings.Fields(lan)},
+		{Network: "wan", DeviceConfigId: 4001, IpAddress: strings.Fields(wan)},
+	})
+	return vm
+}
+
+// hosting returns what answers for a vCenter of these rules.
+func hosting(nodes config.Nodes, parity Parity, families ...config.IPFamily) instances {
+	return instances{choices: choicesOf(parity), cfg: &config.Config{
+		Nodes: nodes, VCenters: []config.VCenter{{Tenant: "other"}, {Tenant: "vc", IPFamilies: families}},
+	}}
+}
+
+func nodeWithIP(ip string) *v1.Node {
+	n := &v1.Node{}
+	if ip != "" {
+		n.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": ip}
+	}
+	return n
+}
+
+func nodeAddresses(pairs ...string) []v1.NodeAddress {
+	list := []v1.NodeAddress{{Type: v1.NodeHostName, Address: "Node-1"}}
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, v1.NodeAddress{Type: v1.NodeInternalIP, Address: pairs[i]}, v1.NodeAddress{Type: v1.NodeExternalIP, Address: pairs[i+1]})
 	}
 	return list
 }
 
-func subnets(cidrs ...string) []netip.Prefix {
-	var ps []netip.Prefix
-	for _, c := range cidrs {
-		ps = append(ps, netip.MustParsePrefix(c))
-	}
-	return ps
-}
-
 func TestAddresses(t *testing.T) {
-	v4, v6 := []config.IPFamily{config.IPv4}, []config.IPFamily{config.IPv6}
-	dual := []config.IPFamily{config.IPv4, config.IPv6}
-	two := nics("lan 10.0.0.1 10.0.0.2 2001:db8::1", "wan 203.0.113.9 2001:db8:f::9")
+	vm := addressed("10.0.0.100 10.0.0.1 2001:db8::1", "203.0.113.9")
+	static := *vm
+	static.Static = []netip.Addr{netip.MustParseAddr("203.0.113.9")}
+	networks := config.Nodes{InternalVMNetwork: "lan", ExternalVMNetwork: "wan"}
 	for _, tc := range []struct {
-		name     string
-		nics     []types.GuestNicInfo
-		cfg      config.Nodes
-		families []config.IPFamily
-		want     string // "internal/external", per family
-		err      string
+		name   string
+		i      instances
+		vm     *inventory.VM
+		nodeIP string
+		want   []v1.NodeAddress
 	}{
-		{"first of all", two, config.Nodes{}, v4, "10.0.0.1/10.0.0.1", ""},
-		{"ipv6", two, config.Nodes{}, v6, "2001:db8::1/2001:db8::1", ""},
-		{"dual stack", two, config.Nodes{}, dual, "10.0.0.1/10.0.0.1 2001:db8::1/2001:db8::1", ""},
-		{"dual stack, ipv6 first", two, config.Nodes{}, []config.IPFamily{config.IPv6, config.IPv4}, "2001:db8::1/2001:db8::1 10.0.0.1/10.0.0.1", ""},
-		{"dual stack, one missing", nics("lan 10.0.0.1"), config.Nodes{}, dual, "", "no ipv6 address"},
-		{"subnets", two, config.Nodes{InternalSubnets: subnets("10.0.0.2/32"), ExternalSubnets: subnets("203.0.113.0/24")}, v4, "10.0.0.2/203.0.113.9", ""},
-		{"first subnet counts before first address", two, config.Nodes{InternalSubnets: subnets("203.0.113.0/24", "10.0.0.0/8")}, v4, "203.0.113.9/", ""},
-		{"subnet of one family only", two, config.Nodes{InternalSubnets: subnets("10.0.0.0/8")}, dual, "10.0.0.1/ 2001:db8::1/2001:db8::1", ""},
-		{"subnet finds one alone", two, config.Nodes{ExternalSubnets: subnets("203.0.113.0/24")}, v4, "/203.0.113.9", ""},
-		{"subnet without a match is ignored", two, config.Nodes{InternalSubnets: subnets("192.0.2.0/24")}, v4, "10.0.0.1/10.0.0.1", ""},
-		{"networks", two, config.Nodes{InternalVMNetwork: "LAN", ExternalVMNetwork: "Wan"}, v4, "10.0.0.1/203.0.113.9", ""},
-		{"subnet before network", two, config.Nodes{InternalSubnets: subnets("10.0.0.2/32"), InternalVMNetwork: "wan"}, v4, "10.0.0.2/", ""},
-		{"network where the subnet has no match", two, config.Nodes{InternalSubnets: subnets("192.0.2.0/24"), InternalVMNetwork: "wan"}, v4, "203.0.113.9/", ""},
-		{"one network absent", two, config.Nodes{InternalVMNetwork: "nowhere"}, v4, "10.0.0.1/10.0.0.1", ""},
-		{"one of two networks absent", two, config.Nodes{InternalVMNetwork: "nowhere", ExternalVMNetwork: "wan"}, v4, "/203.0.113.9", ""},
-		{"both networks absent", two, config.Nodes{InternalVMNetwork: "x", ExternalVMNetwork: "y"}, v4, "", `neither of the networks "x" and "y"`},
-		{"excluded", two, config.Nodes{ExcludeInternalSubnets: subnets("10.0.0.1/32"), ExcludeExternalSubnets: subnets("10.0.0.0/8")}, v4, "10.0.0.2/203.0.113.9", ""},
-		{"exclusion before subnet", two, config.Nodes{InternalSubnets: subnets("10.0.0.0/8"), ExcludeInternalSubnets: subnets("10.0.0.1/32")}, v4, "10.0.0.2/", ""},
-		{"exclusion before network", two, config.Nodes{InternalVMNetwork: "lan", ExcludeInternalSubnets: subnets("10.0.0.0/8")}, v4, "203.0.113.9/10.0.0.1", ""},
-		{"all excluded", two, config.Nodes{ExcludeInternalSubnets: subnets("0.0.0.0/0"), ExcludeExternalSubnets: subnets("0.0.0.0/0")}, v4, "", "no ipv4 address"},
-		{"pseudo adapters and local addresses", nics("-cni0 10.244.0.1", "lan fe80::1 169.254.0.1 127.0.0.1 0.0.0.0 :: junk 10.0.0.7"), config.Nodes{}, v4, "10.0.0.7/10.0.0.7", ""},
-		{"nothing but pseudo adapters", nics("-cni0 10.244.0.1"), config.Nodes{}, v4, "", "no address but local ones"},
-		{"no adapters", nil, config.Nodes{}, v4, "", "no network adapters"},
-		{"ipv4 in ipv6", nics("lan ::ffff:10.0.0.1"), config.Nodes{}, v4, "10.0.0.1/10.0.0.1", ""},
+		{"the first", hosting(config.Nodes{}, ""), vm, "", nodeAddresses("10.0.0.100", "10.0.0.100")},
+		{"families in their order", hosting(networks, "", config.IPv4), vm, "", nodeAddresses("10.0.0.100", "203.0.113.9")},
+		{"two families", hosting(config.Nodes{}, "", config.IPv6, config.IPv4), vm, "", nodeAddresses("2001:db8::1", "2001:db8::1", "10.0.0.100", "10.0.0.100")},
+		{"static", hosting(config.Nodes{}, ""), &static, "", nodeAddresses("203.0.113.9", "203.0.113.9")},
+		{"node ip", hosting(networks, ""), vm, "10.0.0.1", nodeAddresses("10.0.0.1", "203.0.113.9")},
+		{"node ips", hosting(config.Nodes{}, "", config.IPv4, config.IPv6), vm, "2001:db8::1, 10.0.0.1", nodeAddresses("10.0.0.1", "10.0.0.1", "2001:db8::1", "2001:db8::1")},
+		{"node ip that is none", hosting(networks, ""), vm, "eth0", nodeAddresses("10.0.0.100", "203.0.113.9")},
+		{"node ip, as upstream", hosting(networks, ParityUpstream), vm, "10.0.0.1", nodeAddresses("10.0.0.100", "203.0.113.9")},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			vm := &inventory.VM{Name: "vm", HostName: "Node-1", Adapters: guest.Adapters(tc.nics)}
-			got, err := addresses(vm, tc.cfg, tc.families)
-			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) {
-					t.Errorf("got %v, %v, want an error with %q", got, err, tc.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := []v1.NodeAddress{{Type: v1.NodeHostName, Address: "Node-1"}}
-			for pair := range strings.FieldsSeq(tc.want) {
-				internal, external, _ := strings.Cut(pair, "/")
-				if internal != "" {
-					want = append(want, v1.NodeAddress{Type: v1.NodeInternalIP, Address: internal})
-				}
-				if external != "" {
-					want = append(want, v1.NodeAddress{Type: v1.NodeExternalIP, Address: external})
-				}
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
+			got, err := tc.i.addresses(tc.vm, nodeWithIP(tc.nodeIP))
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Error(err, diff)
 			}
 		})
 	}
-	if _, err := addresses(&inventory.VM{Adapters: guest.Adapters(two)}, config.Nodes{}, v4); err == nil || !strings.Contains(err.Error(), "no hostname") {
-		t.Errorf("without hostname: %v", err)
+}
+
+func TestAddressesProblems(t *testing.T) {
+	vm := addressed("10.0.0.1 10.0.0.2", "203.0.113.9")
+	silent := *vm
+	silent.HostName, silent.Power = "", types.VirtualMachinePowerStatePoweredOff
+	dark := *vm
+	dark.Adapters = nil
+	unreadable := *vm
+	unreadable.StaticErr = errors.New("guestinfo.metadata: gone")
+	elsewhere := *vm
+	elsewhere.VCenter = "gone"
+	subnet := config.Nodes{InternalSubnets: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+	inside := config.Nodes{InternalSubnets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	for _, tc := range []struct {
+		name    string
+		i       instances
+		vm      *inventory.VM
+		nodeIP  string
+		failed  bool
+		reason  address.Reason // of the error, or of the warning
+		message string
+	}{
+		{"no hostname", hosting(config.Nodes{}, ""), &silent, "", true, address.GuestNotReporting, "vm vm-1 (vm-42 in vcenter vc) (poweredOff): guest reports no hostname"},
+		{"no adapters", hosting(config.Nodes{}, ""), &dark, "", true, address.GuestNotReporting, "vm vm-1 (vm-42 in vcenter vc) (poweredOn): guest reports no network adapters"},
+		{"no address of a family", hosting(config.Nodes{}, "", config.IPv6), vm, "", true, address.IPFamilyMissing, "no usable ipv6 address"},
+		{"metadata unreadable", hosting(config.Nodes{}, ""), &unreadable, "", true, address.StaticUnreadable, "guestinfo.metadata: gone"},
+		{"vcenter not configured", hosting(config.Nodes{}, ""), &elsewhere, "", true, "", "vcenter is not configured"},
+		{"subnet unmatched", hosting(subnet, ""), vm, "", false, address.SubnetUnmatched, "vm vm-1 (vm-42 in vcenter vc): no ipv4 address"},
+		{"two warnings", hosting(subnet, ""), vm, "10.0.0.9", false, address.SubnetUnmatched, "; the kubelet's node IP 10.0.0.9 is none"},
+		{"internal subnet alone", hosting(inside, ""), vm, "", false, "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			list, warning, err := tc.i.selected(tc.vm, nodeWithIP(tc.nodeIP))
+			if tc.failed != (err != nil) || tc.failed != (list == nil) {
+				t.Fatalf("got %v, %v", list, err)
+			}
+			said := err
+			if !tc.failed {
+				said = warning
+			}
+			if tc.message == "" {
+				if said != nil {
+					t.Errorf("got %v, want nothing", said)
+				}
+				return
+			}
+			var p *address.Problem
+			if !errors.As(said, &p) {
+				p = &address.Problem{}
+			}
+			if p.Reason != tc.reason || !strings.Contains(said.Error(), tc.message) || strings.Contains(said.Error(), "\n") {
+				t.Errorf("got %s: %v, want %s: %s", p.Reason, said, tc.reason, tc.message)
+			}
+		})
 	}
 }
 
-func TestInstanceType(t *testing.T) {
-	for _, tc := range []struct {
-		vm   inventory.VM
-		want string
-	}{
-		{inventory.VM{NumCPU: 4, MemoryMB: 8192, GuestID: "ubuntu64Guest"}, "vsphere-vm.cpu-4.mem-8gb.os-ubuntu"},
-		{inventory.VM{NumCPU: 1, MemoryMB: 1535, GuestID: "rhel8_64Guest"}, "vsphere-vm.cpu-1.mem-1gb.os-rhel8"},
-		{inventory.VM{NumCPU: 2, MemoryMB: 512, GuestID: "debian10_64Guest"}, "vsphere-vm.cpu-2.mem-0gb.os-debian10"},
-		{inventory.VM{GuestID: "debian12_64Guest"}, "vsphere-vm.cpu-0.mem-0gb.os-unknown"},
-		{inventory.VM{GuestID: "vmwarePhoton64Guest"}, "vsphere-vm.cpu-0.mem-0gb.os-photon"},
-		{inventory.VM{GuestID: "other4xLinux64Guest"}, "vsphere-vm.cpu-0.mem-0gb.os-unknown"},
-		{inventory.VM{GuestID: "centos7_64Guest"}, "vsphere-vm.cpu-0.mem-0gb.os-centos7"},
-		{inventory.VM{GuestID: "windows9Server64Guest"}, "vsphere-vm.cpu-0.mem-0gb.os-win10server"},
-		{inventory.VM{}, "vsphere-vm.cpu-0.mem-0gb.os-unknown"},
+// A warning about addresses is told of a node that is served all the same.
+func TestMetadataWithAddressWarning(t *testing.T) {
+	vm := addressed("10.0.0.1", "")
+	vm.UUID, _ = inventory.ParseUUID(u1)
+	x := &listIndex{vms: []*inventory.VM{vm}}
+	i := hosting(config.Nodes{InternalVMNetwork: "dmz"}, "")
+	i.inv = x
+	m, err := i.metadata(node("n1", "vsphere://"+u1, ""))
+	if m == nil || reasonOf(err) != string(address.VMNetworkUnmatched) || !strings.HasPrefix(err.Error(), `node "n1": vm vm-1`) {
+		t.Fatalf("got %v, %v", m, err)
+	}
+	if diff := cmp.Diff(nodeAddresses("10.0.0.1", "10.0.0.1"), m.NodeAddresses); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProvidedNodeIPs(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": nil, "10.0.0.1": {"10.0.0.1"}, "10.0.0.1, fd00::1": {"10.0.0.1", "fd00::1"}, "::ffff:10.0.0.1": {"10.0.0.1"}, "x,10.0.0.1,": {"10.0.0.1"},
 	} {
-		if got := instanceType(&tc.vm); got != tc.want {
-			t.Errorf("%s: %s, want %s", tc.vm.GuestID, got, tc.want)
+		var ips []netip.Addr
+		for _, s := range want {
+			ips = append(ips, netip.MustParseAddr(s))
+		}
+		if diff := cmp.Diff(ips, providedNodeIPs(nodeWithIP(text)), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+			t.Errorf("%q: %s", text, diff)
 		}
 	}
 }

@@ -28,10 +28,9 @@ func TestSecretsDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	get := p.credentials(cfg.VCenters[0])
 	expect := func(want vcenter.Credentials, problem string) {
 		t.Helper()
-		got, err := get(context.Background())
+		got, err := p.credentials(context.Background(), cfg.VCenters[0])
 		if got != want || (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
 			t.Errorf("got %+v, %v; want %+v, %q", got, err, want, problem)
 		}
@@ -44,7 +43,7 @@ func TestSecretsDirectory(t *testing.T) {
 	expect(vcenter.Credentials{User: "u", Password: "next"}, "")
 	put("VC.example.password", "")
 	put("vc.example.vc-session-manager-url", "https://sm")
-	expect(vcenter.Credentials{}, "no user and password")
+	expect(vcenter.Credentials{User: "u", SessionManagerURL: "https://sm"}, "")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}

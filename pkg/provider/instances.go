@@ -4,43 +4,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"net/netip"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	cloudprovider "k8s.io/cloud-provider"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
-// InstanceExists implements [cloudprovider.InstancesV2]. False has the node deleted, so it is said only of a node with
-// a vSphere providerID whose absence every vCenter has just confirmed; a node without one is never called gone.
-func (p *Provider) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	_, err := p.find(node)
-	if err == nil {
-		return true, nil
+// vmIndex is what is asked of an inventory. Implemented by [inventory.Inventory].
+type vmIndex interface {
+	ByUUID(inventory.UUID) inventory.Result
+	ByHostName(name string) inventory.Result
+	ByIP(netip.Addr) inventory.Result
+	Datacenter(*inventory.VM) string
+	Zone(*inventory.VM) (inventory.Zone, error)
+	ConfirmAbsent(context.Context, inventory.UUID) error
+}
+
+// instances answers questions about nodes, each out of one generation from its beginning to its end. It tells nobody
+// but the caller: events are the business of [Provider]'s methods.
+type instances struct {
+	inv     vmIndex
+	cfg     *config.Config
+	labels  map[string]string
+	choices choices
+	metrics *metrics.Metrics // nil for none
+}
+
+func (g *generation) instances() instances {
+	return instances{inv: g.inv, cfg: g.cfg, labels: g.opts.NodeLabels, choices: choicesOf(g.opts.Parity), metrics: g.metrics}
+}
+
+var _ cloudprovider.InstancesV2 = (*Provider)(nil)
+
+// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call; whatever is not
+// known yet is an error, and is asked for again. A node that has been initialized keeps the region and zone of its
+// labels while no tags tell them: it is asked about for its addresses.
+func (p *Provider) InstanceMetadata(_ context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	m, err := p.now().instances().metadata(node)
+	p.nodes.events.metadata(node, m, err)
+	if m == nil {
+		return nil, err
 	}
-	u, idErr := parseProviderID(node.Spec.ProviderID)
-	if idErr != nil || !errors.Is(err, inventory.ErrNotFound) {
-		return false, err
-	}
-	switch err := p.inv.ConfirmAbsent(ctx, u); {
-	case err == nil:
-		p.log.Info("vm confirmed gone", "node", node.Name, "uuid", u.String())
-		return false, nil
-	case errors.Is(err, inventory.ErrStillThere):
-		return true, nil
-	default:
-		return false, fmt.Errorf("node %q: %w", node.Name, err)
-	}
+	return m, nil
 }
 
 // InstanceShutdown implements [cloudprovider.InstancesV2]. It looks at the power state alone: a guest that no longer
 // reports anything is exactly what a VM that is off looks like. Suspended counts as shut down.
 func (p *Provider) InstanceShutdown(_ context.Context, node *v1.Node) (bool, error) {
-	vm, err := p.find(node)
+	off, err := p.now().instances().shutdown(node)
+	p.nodes.events.shutdown(node, err)
+	return off, err
+}
+
+// metadata returns both metadata and an error when the error is worth telling and no reason to refuse the answer.
+func (i instances) metadata(node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	vm, err := i.find(node)
+	if err != nil {
+		return nil, err
+	}
+	if vm.UUID == (inventory.UUID{}) {
+		return nil, fmt.Errorf("node %q: vm %s: its uuid is not known yet", node.Name, vm)
+	}
+	addresses, warning, err := i.selected(vm, node)
+	zone, zoneErr := i.zone(vm)
+	if err != nil || zoneErr != nil && (!initialized(node) || i.choices.zoneHoldsAddresses) {
+		return nil, fmt.Errorf("node %q: %w", node.Name, joined(err, zoneErr))
+	}
+	if other := i.elsewhere(node, vm); other != nil {
+		warning = joined(&staleError{node.Spec.ProviderID, other}, warning)
+	}
+	if zoneErr != nil {
+		zone = inventory.Zone{Region: node.Labels[v1.LabelTopologyRegion], Zone: node.Labels[v1.LabelTopologyZone]}
+	}
+	return &cloudprovider.InstanceMetadata{
+		ProviderID:       providerID(vm.UUID),
+		InstanceType:     instanceType(vm),
+		NodeAddresses:    addresses,
+		Zone:             zone.Zone,
+		Region:           zone.Region,
+		AdditionalLabels: maps.Clone(i.labels),
+	}, wrap(joined(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
+}
+
+// shutdown reports whether the node's VM is off. Where the providerID's VM is off and the system UUID is that of
+// another VM which is not, the node runs on that one, and nothing is said: its volumes would be detached under it.
+func (i instances) shutdown(node *v1.Node) (bool, error) {
+	vm, err := i.find(node)
 	if err != nil {
 		return false, err
 	}
@@ -48,58 +106,25 @@ func (p *Provider) InstanceShutdown(_ context.Context, node *v1.Node) (bool, err
 	case types.VirtualMachinePowerStatePoweredOn:
 		return false, nil
 	case types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStateSuspended:
+		if other := i.elsewhere(node, vm); other != nil && other.Power == types.VirtualMachinePowerStatePoweredOn {
+			return false, fmt.Errorf("node %q: vm %s is off, and %w", node.Name, vm, &staleError{node.Spec.ProviderID, other})
+		}
 		return true, nil
 	}
 	return false, fmt.Errorf("node %q: vm %s: power state %q is unknown", node.Name, vm, vm.Power)
 }
 
-// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call; whatever is not
-// known yet is an error, and is asked for again.
-func (p *Provider) InstanceMetadata(_ context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
-	vm, err := p.find(node)
-	if err != nil {
-		return nil, err
-	}
-	m, err := p.metadata(vm)
-	if err != nil {
-		return nil, fmt.Errorf("node %q: %w", node.Name, err)
-	}
-	return m, nil
+// initialized tells whether the node has lost the taint that it is registered with.
+func initialized(node *v1.Node) bool {
+	return !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
+		return t.Key == cloudproviderapi.TaintExternalCloudProvider
+	})
 }
 
-func (p *Provider) metadata(vm *inventory.VM) (*cloudprovider.InstanceMetadata, error) {
-	vc, err := p.vcenterConfig(vm)
-	if err != nil {
-		return nil, err
+// joined is [errors.Join] on one line, for there are logs and events to be read.
+func joined(a, b error) error {
+	if a == nil || b == nil {
+		return errors.Join(a, b)
 	}
-	if vm.UUID == (inventory.UUID{}) {
-		return nil, fmt.Errorf("vm %s: its uuid is not known yet", vm)
-	}
-	addresses, err := addresses(vm, p.cfg.Nodes, vc.IPFamilies)
-	zone, zoneErr := p.zone(vm)
-	if err := errors.Join(err, zoneErr); err != nil {
-		return nil, err
-	}
-	return &cloudprovider.InstanceMetadata{
-		ProviderID:    providerID(vm.UUID),
-		InstanceType:  instanceType(vm),
-		NodeAddresses: addresses,
-		Zone:          zone.Zone,
-		Region:        zone.Region,
-	}, nil
-}
-
-// zone returns where vm runs, and refuses tag names that cannot be label values: the API server would refuse the node
-// as a whole, without end and without saying which tag it is.
-func (p *Provider) zone(vm *inventory.VM) (inventory.Zone, error) {
-	z, err := p.inv.Zone(vm)
-	if err != nil {
-		return z, err
-	}
-	for category, tag := range map[string]string{p.cfg.Labels.Region: z.Region, p.cfg.Labels.Zone: z.Zone} {
-		if problems := validation.IsValidLabelValue(tag); len(problems) > 0 {
-			return z, fmt.Errorf("vm %s: tag %q of category %q cannot be a label: %s", vm, tag, category, strings.Join(problems, "; "))
-		}
-	}
-	return z, nil
+	return fmt.Errorf("%w; %w", a, b)
 }

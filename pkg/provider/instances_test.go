@@ -72,8 +72,8 @@ func TestInstanceMetadata(t *testing.T) {
 	}{
 		{"unknown", node("nobody", "", unknown), "vm not found"},
 		{"foreign provider id", node("w1", "kind://docker/kind/w1", w1UUID), "not one of vsphere"},
-		{"empty provider id", node("w1", "vsphere://", w1UUID), `providerID "vsphere://"`},
-		{"no zone", node("u1", "", ""), `no tag of category "k8s-region" or "k8s-zone" on any of HostSystem "h2"`},
+		{"empty provider id", node("w1", "vsphere://", w1UUID), `providerID holds no uuid: "vsphere://"`},
+		{"no zone", uninitialized(node("u1", "", "")), `no tag of category "k8s-region" or "k8s-zone" on any of HostSystem "h2"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got, err := w.InstanceMetadata(t.Context(), tc.node); err == nil || !strings.Contains(err.Error(), tc.want) {

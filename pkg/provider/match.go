@@ -3,57 +3,77 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// find returns the VM that a node runs on, from the index. An error that wraps [inventory.ErrNotFound] says no more
-// than that the index has none.
-func (p *Provider) find(node *v1.Node) (*inventory.VM, error) {
-	vm, err := p.match(node)
+// find returns the VM that a node runs on, from the index: the one of its providerID; without a providerID the one of
+// its system UUID, else of its hostname, else of an address of it. An error that wraps [inventory.ErrNotFound] says no
+// more than that the index has none.
+func (i instances) find(node *v1.Node) (*inventory.VM, error) {
+	i.inv = counting(i.inv, i.metrics, node)
+	vm, err := i.match(node)
 	if err != nil {
 		return nil, fmt.Errorf("node %q: %w", node.Name, err)
 	}
 	return vm, nil
 }
 
-func (p *Provider) match(node *v1.Node) (*inventory.VM, error) {
-	if id := node.Spec.ProviderID; id != "" {
-		u, err := parseProviderID(id)
-		if err != nil {
-			return nil, err
-		}
-		vm, err := one(p.inv.ByUUID(u), node)
-		if err != nil {
-			return nil, fmt.Errorf("providerID %s: %w", id, err)
-		}
-		return vm, nil
+func (i instances) match(node *v1.Node) (*inventory.VM, error) {
+	switch {
+	case node.Spec.ProviderID != "":
+		return i.byProviderID(node)
+	case i.choices.nameDecides:
+		return i.byExactName(node)
 	}
 	if u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {
-		r := p.inv.ByUUID(u)
-		vm, err := one(withoutTemplates(r), node)
+		r := i.inv.ByUUID(u)
+		vm, err := i.oneOfUUID(withoutTemplates(r), node)
 		// A vCenter that cannot be asked may hold the VM of this UUID. One elsewhere that happens to have the node's
 		// name must not take its place.
 		if err == nil || !errors.Is(err, inventory.ErrNotFound) || r.Doubt != nil {
 			return vm, wrap(err, "system uuid "+u.String())
 		}
 	}
-	return p.matchByName(node)
+	return i.byName(node)
 }
 
-// matchByName finds a node without a UUID that any vCenter knows: by hostname, then by address. It needs the answer of
+// byProviderID finds the VM that a node was bound to when it was initialized. Nothing else counts for it.
+func (i instances) byProviderID(node *v1.Node) (*inventory.VM, error) {
+	u, err := i.boundTo(node)
+	if err != nil {
+		return nil, err
+	}
+	vm, err := i.oneOfUUID(i.inv.ByUUID(u), node)
+	if err == nil {
+		return vm, nil
+	}
+	err = fmt.Errorf("providerID %s: %w", node.Spec.ProviderID, err)
+	if other := i.elsewhere(node, nil); other != nil {
+		err = fmt.Errorf("%w, and %w", err, &staleError{node.Spec.ProviderID, other})
+	}
+	return nil, err
+}
+
+// boundTo returns the UUID in a node's providerID. As upstream's choice a providerID that holds none is one that nobody
+// has, the zero UUID.
+func (i instances) boundTo(node *v1.Node) (inventory.UUID, error) {
+	u, err := parseProviderID(node.Spec.ProviderID)
+	if errors.Is(err, ErrForeignProviderID) && i.choices.foreignIsUnknown {
+		return inventory.UUID{}, nil
+	}
+	return u, err
+}
+
+// byName finds a node without a UUID that any vCenter knows: by hostname, then by address. It needs the answer of
 // every vCenter: one that cannot be asked may hold another VM of that name.
-func (p *Provider) matchByName(node *v1.Node) (*inventory.VM, error) {
-	var notFound error
+func (i instances) byName(node *v1.Node) (*inventory.VM, error) {
+	notFound := inventory.ErrNotFound
 	names := hostNames(node)
 	for _, name := range names {
-		vm, err := certain(p.inv.ByHostName(name), node)
+		vm, err := i.certain(i.inv.ByHostName(name), node)
 		if err == nil || !errors.Is(err, inventory.ErrNotFound) {
 			return vm, wrap(err, "hostname "+name)
 		}
@@ -61,7 +81,7 @@ func (p *Provider) matchByName(node *v1.Node) (*inventory.VM, error) {
 	}
 	ips := addressesOf(node)
 	for _, ip := range ips {
-		vm, err := certain(p.inv.ByIP(ip), node)
+		vm, err := i.certain(i.inv.ByIP(ip), node)
 		if err == nil || !errors.Is(err, inventory.ErrNotFound) {
 			return vm, wrap(err, "address "+ip.String())
 		}
@@ -70,71 +90,12 @@ func (p *Provider) matchByName(node *v1.Node) (*inventory.VM, error) {
 	return nil, fmt.Errorf("system uuid %q, hostnames %v, addresses %v: %w", node.Status.NodeInfo.SystemUUID, names, ips, notFound)
 }
 
-// certain is [one] for a name or an address, which proves nothing while r is in doubt.
-func certain(r inventory.Result, node *v1.Node) (*inventory.VM, error) {
+// certain is one for a name or an address, which proves nothing while r is in doubt.
+func (i instances) certain(r inventory.Result, node *v1.Node) (*inventory.VM, error) {
 	if r.Doubt != nil {
 		return nil, fmt.Errorf("%d vms match, but not every vcenter could be asked: %w", len(r.VMs), r.Doubt)
 	}
-	return one(withoutTemplates(r), node)
-}
-
-// one returns the only VM of r, or among several with the same UUID (a clone keeps it if made carelessly) the only
-// one whose guest has the node's name.
-func one(r inventory.Result, node *v1.Node) (*inventory.VM, error) {
-	vm, err := r.One()
-	if !errors.Is(err, inventory.ErrAmbiguous) {
-		return vm, err
-	}
-	named := slices.DeleteFunc(slices.Clone(r.VMs), func(vm *inventory.VM) bool {
-		return !strings.EqualFold(vm.HostName, node.Name)
-	})
-	if len(named) == 1 {
-		return named[0], nil
-	}
-	return nil, err
-}
-
-// withoutTemplates drops VMs that no node can be bound to. A node already bound to one keeps it.
-func withoutTemplates(r inventory.Result) inventory.Result {
-	if slices.ContainsFunc(r.VMs, func(vm *inventory.VM) bool { return vm.Template }) {
-		r.VMs = slices.DeleteFunc(slices.Clone(r.VMs), func(vm *inventory.VM) bool { return vm.Template })
-	}
-	return r
-}
-
-// hostNames returns the names that the node's guest may go by: the node's own, and what the kubelet reports.
-func hostNames(node *v1.Node) []string {
-	names := []string{node.Name}
-	add := func(name string) {
-		if name != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
-			names = append(names, name)
-		}
-	}
-	for _, a := range node.Status.Addresses {
-		if a.Type == v1.NodeHostName {
-			add(a.Address)
-		}
-	}
-	add(node.Labels[v1.LabelHostname])
-	return names
-}
-
-// addressesOf returns the addresses that the kubelet was given or reports. A node whose name is an address counts.
-func addressesOf(node *v1.Node) []netip.Addr {
-	texts := []string{node.Name}
-	texts = append(texts, strings.Split(node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr], ",")...)
-	for _, a := range node.Status.Addresses {
-		if a.Type == v1.NodeInternalIP {
-			texts = append(texts, a.Address)
-		}
-	}
-	var ips []netip.Addr
-	for _, s := range texts {
-		if ip, err := netip.ParseAddr(strings.TrimSpace(s)); err == nil && !slices.Contains(ips, ip) {
-			ips = append(ips, ip)
-		}
-	}
-	return ips
+	return i.one(withoutTemplates(r), node)
 }
 
 func wrap(err error, subject string) error {

@@ -2,43 +2,30 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// The reasons of the events that say how a vCenter's connection fares.
-const (
-	ReasonConnected   = "VCenterConnected"
-	ReasonLoginFailed = "VCenterLoginFailed"
-	ReasonUnreachable = "VCenterUnreachable"
-)
-
-// notifier turns the states of connections into events about the Secret with the credentials, once per change of
-// reason. A vCenter whose credentials are in the file has no object to attach them to: those are in the log alone.
+// notifier writes events about the connections and the configuration. What it is told before it runs waits.
 type notifier struct {
+	pod Pod
+
 	mu       sync.Mutex
 	recorder record.EventRecorder
-	last     map[string]string        // tenant → reason last told
-	pending  map[string]vcenter.State // tenant → state from before there was a recorder
-	configs  map[string]config.VCenter
+	waiting  []func()
+	others   []func(record.EventRecorder) // told where events go, nil for nowhere, as attach is
+	last     map[string]string            // reason last told, by what it is about
 }
 
-func newNotifier() *notifier {
-	return &notifier{
-		last:    map[string]string{},
-		pending: map[string]vcenter.State{},
-		configs: map[string]config.VCenter{},
-	}
-}
+func newNotifier(pod Pod) *notifier { return &notifier{pod: pod, last: map[string]string{}} }
 
 // run delivers events until ctx ends.
 func (n *notifier) run(ctx context.Context, client kubernetes.Interface) {
@@ -55,55 +42,44 @@ func (n *notifier) attach(r record.EventRecorder) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.recorder = r
+	for _, tell := range n.others {
+		tell(r)
+	}
 	if r == nil {
 		return
 	}
-	for tenant, s := range n.pending {
-		n.tell(n.configs[tenant], s)
+	for _, tell := range n.waiting {
+		tell()
 	}
-	clear(n.pending)
+	n.waiting = nil
 }
 
-// state is told every outcome of an attempt to connect.
-func (n *notifier) state(vc config.VCenter, s vcenter.State) {
+// do calls tell, which may use the recorder, now or as soon as there is one.
+func (n *notifier) do(tell func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.recorder == nil {
-		n.configs[vc.Tenant], n.pending[vc.Tenant] = vc, s
+		n.waiting = append(n.waiting, tell)
 		return
 	}
-	n.tell(vc, s)
+	tell()
 }
 
-func (n *notifier) tell(vc config.VCenter, s vcenter.State) {
-	if vc.Secret == (config.SecretRef{}) {
-		return
+// ownPod refers to the Pod that the provider runs in, nil when it does not know of one.
+func (n *notifier) ownPod() *v1.ObjectReference {
+	if n.pod.Name == "" || n.pod.Namespace == "" {
+		return nil
 	}
-	kind, reason, message := describe(vc, s)
-	if n.last[vc.Tenant] == reason {
-		return
+	return &v1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: n.pod.Namespace, Name: n.pod.Name, UID: types.UID(n.pod.UID),
 	}
-	n.last[vc.Tenant] = reason
-	n.recorder.Event(&v1.ObjectReference{
-		APIVersion: "v1",
-		Kind:       "Secret",
-		Namespace:  vc.Secret.Namespace,
-		Name:       vc.Secret.Name,
-	}, kind, reason, message)
 }
 
-// describe words an event. Errors of package vcenter name the user, never the password.
-func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string) {
-	subject := "vCenter " + vc.Tenant + " (" + vc.Server + "): "
-	switch {
-	case s.Err == nil:
-		return v1.EventTypeNormal, ReasonConnected, subject + "connected"
-	case errors.Is(s.Err, vcenter.ErrInvalidLogin), errors.Is(s.Err, vcenter.ErrNoCredentials):
-		message = subject + s.Err.Error()
-		if s.Connected {
-			message += "; the session made with the credentials before stays in use"
-		}
-		return v1.EventTypeWarning, ReasonLoginFailed, message
+// secretObject refers to the Secret with a vCenter's credentials, nil when there is none.
+func secretObject(vc config.VCenter) *v1.ObjectReference {
+	ref := originOf(vc).secret
+	if ref == (config.SecretRef{}) {
+		return nil
 	}
-	return v1.EventTypeWarning, ReasonUnreachable, subject + s.Err.Error()
+	return &v1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: ref.Namespace, Name: ref.Name}
 }

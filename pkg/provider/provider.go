@@ -3,9 +3,9 @@ package provider
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
 const (
@@ -41,8 +41,27 @@ type Options struct {
 	NodeLabels map[string]string
 	// Nudge, when set, is told which nodes the controllers should look at without waiting for their period.
 	Nudge Nudge
+	// ConfigFile is where the configuration given to New was read from, with ConfigOptions. It is followed, and what
+	// changes in it is taken up where that is safe. Empty when it was read from no file.
+	ConfigFile    string
+	ConfigOptions []config.Option
+	// ConfigPeriod is how often files are looked at: that one, certificate authorities, secrets directories; 2 s when zero.
+	ConfigPeriod time.Duration
+	// ReloadWait is how long a changed configuration waits for its vCenters to be in sync before it takes effect; 30 s
+	// when zero.
+	ReloadWait time.Duration
+	// Pod is the one that the provider runs in: events about the configuration are about it. Without one they are about
+	// the Secrets with the credentials.
+	Pod Pod
+	// Registry is where the provider's metrics are registered; it has none when nil.
+	Registry metrics.Registry
 	// Logger receives what the provider has to say; none when nil.
 	Logger *slog.Logger
+}
+
+// Pod names a Pod; the zero value names none.
+type Pod struct {
+	Namespace, Name, UID string
 }
 
 // Parity is a choice between this provider and upstream's, where the two differ on purpose (docs/provider.md).
@@ -62,15 +81,23 @@ type Nudge interface {
 // Provider implements [cloudprovider.Interface]. Make one with [New]; it begins to work at Initialize. All methods may
 // be called from any goroutine.
 type Provider struct {
-	cfg     *config.Config
 	opts    Options
 	log     *slog.Logger
-	inv     *inventory.Inventory
-	clients map[string]*vcenter.Client // by tenant
+	current atomic.Pointer[generation]
+	next    atomic.Pointer[generation] // one that is to take current's place; nil for none
 
+	file    *config.File // nil when the configuration is in no file
+	edits   chan edit
 	secrets *secrets
-	dirs    map[string]*config.Directory // secrets directories, by path
+	dirs    *directories
 	events  *notifier
+	nodes   nodes
+	metrics *metrics.Metrics // nil without a registry
+
+	begin   sync.Once
+	begun   atomic.Bool
+	closed  context.Context // ends at Close
+	close   context.CancelFunc
 	running sync.WaitGroup
 }
 
@@ -80,115 +107,97 @@ var _ cloudprovider.Interface = (*Provider)(nil)
 func New(cfg *config.Config, opts Options) (*Provider, error) {
 	opts.CallTimeout = cmp.Or(opts.CallTimeout, 10*time.Second)
 	opts.StartWait = cmp.Or(opts.StartWait, 5*time.Second)
+	opts.ReloadWait = cmp.Or(opts.ReloadWait, 30*time.Second)
+	opts.ConfigPeriod = cmp.Or(opts.ConfigPeriod, 2*time.Second)
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Provider{cfg: cfg, opts: opts, log: opts.Logger, clients: map[string]*vcenter.Client{}, dirs: map[string]*config.Directory{}}
-	p.events = newNotifier()
-	p.secrets = newSecrets(p.log, p.wake)
-	var vcs []inventory.VCenterConfig
-	for _, vc := range cfg.VCenters {
-		client, err := vcenter.New(vcenter.Config{
-			Name:        vc.Tenant,
-			Server:      vc.Server,
-			Port:        vc.Port,
-			Insecure:    vc.InsecureFlag,
-			CAFile:      vc.CAFile,
-			Thumbprint:  vc.Thumbprint,
-			UserAgent:   UserAgent,
-			Credentials: p.credentials(vc),
-			CallTimeout: opts.CallTimeout,
-			MaxWait:     opts.MaxWait,
-			RoundTrips:  vc.SOAPRoundtripCount,
-			OnState:     func(s vcenter.State) { p.events.state(vc, s) },
-			Logger:      p.log,
-		})
-		if err != nil {
+	p := &Provider{opts: opts, log: opts.Logger, events: newNotifier(opts.Pod), edits: make(chan edit, 1)}
+	p.nodes.events = newNodeEvents(p.log)
+	p.events.others = append(p.events.others, p.nodes.events.attach)
+	p.closed, p.close = context.WithCancel(context.Background())
+	p.secrets = newSecrets(p.log, func(ref config.SecretRef) { p.originChanged(origin{secret: ref}) })
+	p.dirs = newDirectories(p.log, opts.ConfigPeriod, func(path string) { p.originChanged(origin{directory: path}) })
+	if opts.ConfigFile != "" {
+		p.file = config.NewFile(opts.ConfigFile, opts.ConfigPeriod, p.edited, opts.ConfigOptions...)
+	}
+	if opts.Registry != nil {
+		var err error
+		if p.metrics, err = metrics.New(opts.Registry, p.measures); err != nil {
 			return nil, err
 		}
-		p.clients[vc.Tenant] = client
-		vcs = append(vcs, inventory.VCenterConfig{Client: client, Datacenters: vc.Datacenters})
 	}
-	inv, err := inventory.New(inventory.Config{
-		VCenters:   vcs,
-		Categories: inventory.Categories{Region: cfg.Labels.Region, Zone: cfg.Labels.Zone},
-		TagRefresh: opts.TagRefresh,
-		Logger:     p.log,
-	})
+	g, err := p.generation(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	p.inv = inv
+	p.current.Store(g)
 	return p, nil
 }
 
-// Initialize implements [cloudprovider.Interface]: it begins to follow the vCenters and the Secrets until stop closes,
-// and returns when the inventories are in sync or StartWait has passed.
+// Initialize implements [cloudprovider.Interface]: it begins to follow the vCenters, the configuration and the Secrets
+// until stop closes or Close is called, and returns when the inventories are in sync or StartWait has passed. Leader
+// migration calls it twice: the second call does nothing.
 func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	p.start(wait.ContextForChannel(stop), builder.ClientOrDie(UserAgent))
 }
 
-func (p *Provider) start(ctx context.Context, client kubernetes.Interface) {
-	for _, w := range p.cfg.Warnings {
-		p.log.Warn("cloud config", "warning", w)
-	}
+func (p *Provider) start(parent context.Context, client kubernetes.Interface) {
+	p.begin.Do(func() {
+		p.begun.Store(true)
+		ctx, cancel := context.WithCancel(parent)
+		context.AfterFunc(p.closed, cancel)
+		p.refresh()
+		p.startIn(ctx, client)
+	})
+}
+
+func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
+	g := p.now()
+	p.warn(g.cfg)
+	warnNodeLabels(p.log, p.opts.NodeLabels)
 	p.running.Go(func() { p.events.run(ctx, client) })
 	p.secrets.follow(ctx, client, &p.running)
-	for _, dir := range p.dirs {
-		p.running.Go(func() { dir.Run(ctx) })
-	}
-	p.running.Go(func() {
-		if err := p.inv.Run(ctx); err != nil {
-			p.log.Error("inventory ended", "err", err)
-		}
-	})
+	p.dirs.follow(ctx, &p.running)
+	g.run(ctx)
+	p.running.Go(func() { <-g.ended })
+	p.running.Go(func() { p.reload(ctx) })
 	waitCtx, cancel := context.WithTimeout(ctx, p.opts.StartWait)
 	defer cancel()
-	if err := p.inv.WaitSynced(waitCtx); err != nil && ctx.Err() == nil {
+	if err := g.inv.WaitSynced(waitCtx); err != nil && ctx.Err() == nil {
 		p.log.Warn("start without every inventory in sync", "err", err)
 	}
 }
 
-// Wait returns when everything that Initialize started has ended after its stop channel closed, sessions logged out.
+// Close ends everything that Initialize started, as if its stop channel had closed, and returns at once.
+func (p *Provider) Close() { p.close() }
+
+// Wait returns when everything that Initialize started has ended after its stop channel closed or after Close, sessions
+// logged out.
 func (p *Provider) Wait() { p.running.Wait() }
 
-// credentials returns where a vCenter's user and password come from.
-func (p *Provider) credentials(vc config.VCenter) vcenter.CredentialsFunc {
-	if vc.SecretsDirectory != "" {
-		dir := p.directory(vc.SecretsDirectory)
-		return func(context.Context) (vcenter.Credentials, error) { return plain(dir.Credentials(vc.Server)) }
-	}
-	if vc.Secret == (config.SecretRef{}) {
-		return func(context.Context) (vcenter.Credentials, error) {
-			return vcenter.Credentials{User: vc.User, Password: vc.Password}, nil
-		}
-	}
-	p.secrets.want(vc.Secret)
-	return func(ctx context.Context) (vcenter.Credentials, error) {
-		return p.secrets.credentials(ctx, vc.Secret, vc.Server)
+// warn tells the operator what in the configuration has no effect.
+func (p *Provider) warn(cfg *config.Config) {
+	for _, w := range cfg.Warnings {
+		p.log.Warn("cloud config", "warning", w)
 	}
 }
 
-// directory returns the one of that path, which is followed from start on.
-func (p *Provider) directory(path string) *config.Directory {
-	if p.dirs[path] == nil {
-		p.dirs[path] = config.NewDirectory(path, 0, func(err error) {
-			p.log.Info("secrets directory changed", "directory", path, "err", err)
-			for _, vc := range p.cfg.VCenters {
-				if vc.SecretsDirectory == path {
-					p.clients[vc.Tenant].CredentialsChanged()
-				}
+// inventoryChanged is told what changed at a vCenter.
+func (p *Provider) inventoryChanged(c inventory.Change) {
+	nudge := p.opts.Nudge
+	if nudge == nil {
+		return
+	}
+	if c.Everything {
+		nudge.Everything()
+		return
+	}
+	for _, vms := range [][]*inventory.VM{c.VMs, c.Left} {
+		for _, vm := range vms {
+			if vm.UUID != (inventory.UUID{}) {
+				nudge.Changed(providerID(vm.UUID))
 			}
-		})
-	}
-	return p.dirs[path]
-}
-
-// wake tells the vCenters whose credentials are in the Secret that it has changed.
-func (p *Provider) wake(ref config.SecretRef) {
-	for _, vc := range p.cfg.VCenters {
-		if vc.Secret == ref {
-			p.clients[vc.Tenant].CredentialsChanged()
 		}
 	}
 }
@@ -202,11 +211,11 @@ func (p *Provider) HasClusterID() bool { return true }
 // InstancesV2 implements [cloudprovider.Interface].
 func (p *Provider) InstancesV2() (cloudprovider.InstancesV2, bool) { return p, true }
 
-// Instances implements [cloudprovider.Interface]: superseded by InstancesV2.
-func (p *Provider) Instances() (cloudprovider.Instances, bool) { return nil, false }
+// Instances implements [cloudprovider.Interface], for callers that do not know InstancesV2.
+func (p *Provider) Instances() (cloudprovider.Instances, bool) { return legacy{p}, true }
 
-// Zones implements [cloudprovider.Interface]: InstancesV2 tells zones too.
-func (p *Provider) Zones() (cloudprovider.Zones, bool) { return nil, false }
+// Zones implements [cloudprovider.Interface], for callers that do not know InstancesV2, which tells zones too.
+func (p *Provider) Zones() (cloudprovider.Zones, bool) { return legacy{p}, true }
 
 // LoadBalancer implements [cloudprovider.Interface]: there are none.
 func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
@@ -216,13 +225,3 @@ func (p *Provider) Routes() (cloudprovider.Routes, bool) { return nil, false }
 
 // Clusters implements [cloudprovider.Interface]: there are none.
 func (p *Provider) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
-
-// vcenterConfig returns the configuration of the vCenter that holds vm.
-func (p *Provider) vcenterConfig(vm *inventory.VM) (config.VCenter, error) {
-	for _, vc := range p.cfg.VCenters {
-		if vc.Tenant == vm.VCenter {
-			return vc, nil
-		}
-	}
-	return config.VCenter{}, fmt.Errorf("vm %s: vcenter is not configured", vm)
-}

@@ -6,40 +6,45 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/go-logr/logr"
-	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
-	ccmconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/cloud-provider/names"
-	"k8s.io/cloud-provider/options"
-	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
 // Run is the cloud controller manager with this provider: it takes the command line of any cloud controller manager
 // (args without the program's name) and returns when ctx has ended and every session is logged out, or with the error
-// that kept it from starting. It logs to stderr through klog. At most one Run in a process: the controllers keep
-// process-wide registries.
+// that kept it from starting. It logs to stderr through klog; --help and --version are answered on stdout. At most one
+// Run in a process: the controllers keep process-wide registries. When it loses the lead that it had, the process ends,
+// as that of every cloud controller manager does.
 //
-// Beyond the standard flags it has --vcenter-call-timeout, --vcenter-max-wait and --tag-refresh-period.
+// Its own flags, beyond the standard ones, are in the first section of --help. In its environment it looks for
+// upstream's VSPHERE_… variables (see package config) and for POD_NAME, POD_NAMESPACE and POD_UID: the Pod that events
+// about the configuration are about.
 func Run(ctx context.Context, args []string) error {
 	cmd, err := parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
+	switch {
+	case err != nil:
+		return err
+	case cmd.help:
+		cmd.printHelp(os.Stdout)
+		return nil
+	case cmd.version:
+		printVersion(os.Stdout)
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	cloudConfig, err := config.LoadFile(cmd.ccm.KubeCloudShared.CloudProvider.CloudConfigFile,
-		config.WithEnvironment(os.Environ()), config.WithDefaultSecrets(config.DefaultSecretsDirectory))
+	cloudConfig, err := cmd.cloudConfig(os.Environ())
 	if err != nil {
 		return err
 	}
@@ -48,19 +53,28 @@ func Run(ctx context.Context, args []string) error {
 	if err := logsapi.ValidateAndApply(cmd.logs, utilfeature.DefaultFeatureGate); err != nil {
 		return fmt.Errorf("ccm: logging flags: %w", err)
 	}
-	constructors := app.DefaultInitFuncConstructors
-	c, err := cmd.ccm.Config(app.ControllerNames(constructors), app.ControllersDisabledByDefault.List(),
+	c, err := cmd.ccm.Config(controllers.Names(), app.ControllersDisabledByDefault.List(),
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
 	if err != nil {
 		return fmt.Errorf("ccm: %w", err)
 	}
-	cmd.provider.Logger = slog.New(logr.ToSlogHandler(klog.Background()))
+	log := slog.New(logr.ToSlogHandler(klog.Background()))
+	nudges := &controllers.Nudges{}
+	cmd.provider.Logger, cmd.provider.Nudge, cmd.provider.Registry = log, nudges, metrics.Process()
 	cloud, err := New(cloudConfig, cmd.provider)
 	if err != nil {
 		return err
 	}
+	stopHealth, err := cmd.serveHealth(ctx, cloud, log)
+	if err != nil {
+		return err
+	}
+	defer stopHealth()
 	complete := c.Complete()
-	err = app.Run(complete, cloud, initializers(complete, cloud), map[string]app.WebhookHandler{}, ctx.Done())
+	initializers := controllers.Initializers(complete, cloud, nudges, controllers.Options{RelabelZones: cmd.relabelZones, Logger: log})
+	err = app.Run(complete, cloud, initializers, map[string]app.WebhookHandler{}, ctx.Done())
+	// With leader election the context that Initialize was given outlives ctx.
+	cloud.Close()
 	cloud.Wait()
 	if err != nil {
 		return fmt.Errorf("ccm: %w", err)
@@ -68,60 +82,62 @@ func Run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// command is a parsed command line.
-type command struct {
-	ccm      *options.CloudControllerManagerOptions
-	logs     *logs.Options
-	provider Options
-}
-
-// parse reads the command line.
-func parse(args []string) (*command, error) {
-	ccm, err := options.NewCloudControllerManagerOptions()
+// serveHealth serves the probes and the metrics at their address, if there is one, until stop is called.
+func (c *command) serveHealth(ctx context.Context, cloud *Provider, log *slog.Logger) (stop func(), err error) {
+	if c.healthAddress == "" {
+		return func() {}, nil
+	}
+	server, err := health.Listen(ctx, health.Config{
+		Address: c.healthAddress, Source: cloud.health, Metrics: legacyregistry.Handler(), Logger: log,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("ccm: %w", err)
+		return nil, fmt.Errorf("ccm: --health-address: %w", err)
 	}
-	cmd := &command{ccm: ccm, logs: logs.NewOptions()}
-	ccm.KubeCloudShared.CloudProvider.Name = Name
-	fs := pflag.NewFlagSet("ccm", pflag.ContinueOnError)
-	sets := ccm.Flags(app.ControllerNames(app.DefaultInitFuncConstructors), app.ControllersDisabledByDefault.List(),
-		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
-	global := sets.FlagSet("global")
-	logsapi.AddFlags(cmd.logs, global)
-	globalflag.AddGlobalFlags(global, "ccm", logs.SkipLoggingConfigurationFlags())
-	own := sets.FlagSet("vsphere")
-	own.DurationVar(&cmd.provider.CallTimeout, "vcenter-call-timeout", 10*time.Second, "How long one call to a vCenter may take.")
-	own.DurationVar(&cmd.provider.MaxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
-	own.DurationVar(&cmd.provider.TagRefresh, "tag-refresh-period", time.Minute, "How often the tags of zones and regions are read.")
-	for _, set := range sets.FlagSets {
-		fs.AddFlagSet(set)
-	}
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return nil, err
+	// Probes are answered to the end of the last session.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Run(ctx); err != nil {
+			log.Error("health server ended", "err", err)
 		}
-		return nil, fmt.Errorf("ccm: %w", err)
-	}
-	switch {
-	case fs.NArg() > 0:
-		return nil, fmt.Errorf("ccm: unexpected argument %q", fs.Arg(0))
-	case ccm.KubeCloudShared.CloudProvider.Name != Name:
-		return nil, fmt.Errorf("ccm: --cloud-provider is %q, only %q is known", ccm.KubeCloudShared.CloudProvider.Name, Name)
-	case ccm.KubeCloudShared.CloudProvider.CloudConfigFile == "":
-		return nil, errors.New("ccm: --cloud-config is missing")
-	}
-	return cmd, nil
+	}()
+	return func() {
+		cancel()
+		<-done
+	}, nil
 }
 
-// initializers returns the controllers for what the provider offers. Those for load balancers and routes would give up
-// by themselves, but complain about it first.
-func initializers(c *ccmconfig.CompletedConfig, cloud cloudprovider.Interface) map[string]app.InitFunc {
-	all := app.ConstructControllerInitializers(app.DefaultInitFuncConstructors, c, cloud)
-	if _, ok := cloud.LoadBalancer(); !ok {
-		delete(all, names.ServiceLBController)
+// cloudConfig reads the configuration from the file, or without one from the environment, and notes what of either the
+// provider has to know.
+func (c *command) cloudConfig(environ []string) (*config.Config, error) {
+	o := &c.provider
+	o.Pod = podOf(environ)
+	defaultSecrets := config.WithDefaultSecrets(config.DefaultSecretsDirectory)
+	if o.ConfigFile = c.ccm.KubeCloudShared.CloudProvider.CloudConfigFile; o.ConfigFile != "" {
+		o.ConfigOptions = []config.Option{config.WithEnvironment(environ), defaultSecrets}
+		return config.LoadFile(o.ConfigFile, o.ConfigOptions...)
 	}
-	if _, ok := cloud.Routes(); !ok {
-		delete(all, names.NodeRouteController)
+	for _, v := range environ {
+		if name, value, _ := strings.Cut(v, "="); value != "" && strings.HasPrefix(name, "VSPHERE_VCENTER") {
+			return config.LoadEnvironment(environ, defaultSecrets)
+		}
 	}
-	return all
+	return nil, errors.New("ccm: no vCenter: --cloud-config is missing, and neither VSPHERE_VCENTER nor VSPHERE_VCENTER_<id> is set")
+}
+
+// podOf returns the Pod that the environment names.
+func podOf(environ []string) Pod {
+	var p Pod
+	for _, v := range environ {
+		switch name, value, _ := strings.Cut(v, "="); name {
+		case "POD_NAME":
+			p.Name = value
+		case "POD_NAMESPACE":
+			p.Namespace = value
+		case "POD_UID":
+			p.UID = value
+		}
+	}
+	return p
 }

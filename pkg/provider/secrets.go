@@ -9,9 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -22,73 +19,81 @@ import (
 // secretWait is how long a login waits for the first reading of its Secret.
 const secretWait = 5 * time.Second
 
-// secrets follows the Secrets that hold credentials, each by a watch of that one name: a Role that grants get, list and
-// watch on it is all that is needed.
+var errNotRead = errors.New("not read yet")
+
+// secrets follows the Secrets that hold credentials.
 type secrets struct {
 	log     *slog.Logger
 	changed func(config.SecretRef)
 
-	mu   sync.Mutex
-	held map[config.SecretRef]*heldSecret
+	mu    sync.Mutex
+	held  map[config.SecretRef]*heldSecret
+	begin func(config.SecretRef, *heldSecret) // nil until follow
 }
 
 // heldSecret is the last state of one Secret.
 type heldSecret struct {
-	data map[string][]byte // nil when it does not exist
-	read chan struct{}     // closed when it has been read for the first time
-	err  error             // why it cannot be read at the moment
+	data map[string][]byte  // nil when it does not exist
+	read chan struct{}      // closed when it has been read for the first time
+	err  error              // why it cannot be read at the moment
+	stop context.CancelFunc // nil until it is followed
 }
 
 func newSecrets(log *slog.Logger, changed func(config.SecretRef)) *secrets {
 	return &secrets{log: log, changed: changed, held: map[config.SecretRef]*heldSecret{}}
 }
 
-// want adds a Secret to those that follow will follow.
+// want has a Secret followed from now on, or from follow on.
 func (s *secrets) want(ref config.SecretRef) {
-	if s.held[ref] == nil {
-		s.held[ref] = &heldSecret{read: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[ref] != nil {
+		return
+	}
+	h := &heldSecret{read: make(chan struct{})}
+	s.held[ref] = h
+	if s.begin != nil {
+		s.begin(ref, h)
 	}
 }
 
-// follow watches every wanted Secret until ctx ends; running counts what it started.
+// follow begins to watch the wanted Secrets, until ctx ends; running counts what it starts.
 func (s *secrets) follow(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup) {
-	for ref := range s.held {
-		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
-			informers.WithNamespace(ref.Namespace),
-			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
-			}))
-		informer := factory.Core().V1().Secrets().Informer()
-		// Neither call can fail before the informer has been started.
-		_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-			s.failed(ref, err)
-			cache.DefaultWatchErrorHandler(ctx, r, err)
-		})
-		handler, _ := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { s.set(ref, o, false) },
-			UpdateFunc: func(_, o any) { s.set(ref, o, false) },
-			DeleteFunc: func(o any) { s.set(ref, o, true) },
-		})
-		factory.StartWithContext(ctx)
-		running.Go(func() {
-			if cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-				s.firstRead(ref)
-			}
-			<-ctx.Done()
-			factory.Shutdown()
-		})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin = func(ref config.SecretRef, h *heldSecret) {
+		var of context.Context
+		of, h.stop = context.WithCancel(ctx)
+		s.watch(of, client, running, ref, h)
+	}
+	for ref, h := range s.held {
+		s.begin(ref, h)
+	}
+}
+
+// keep ends the watches of all but these.
+func (s *secrets) keep(refs map[config.SecretRef]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ref, h := range s.held {
+		if refs[ref] {
+			continue
+		}
+		if h.stop != nil {
+			h.stop()
+		}
+		delete(s.held, ref)
 	}
 }
 
 // set takes over what the watch says of a Secret.
-func (s *secrets) set(ref config.SecretRef, o any, deleted bool) {
+func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err != nil || key != ref.Namespace+"/"+ref.Name {
 		return // the field selector asked for no other, but that is for the server to honour
 	}
 	secret, ok := o.(*v1.Secret)
 	deleted = deleted || !ok
 	s.mu.Lock()
-	h := s.held[ref]
 	h.err = nil
 	if deleted {
 		h.data = nil
@@ -100,18 +105,27 @@ func (s *secrets) set(ref config.SecretRef, o any, deleted bool) {
 	s.changed(ref)
 }
 
-// failed notes why a Secret cannot be read.
-func (s *secrets) failed(ref config.SecretRef, err error) {
+// failed notes why a Secret cannot be read, and tells it where there is no older reading.
+func (s *secrets) failed(ref config.SecretRef, h *heldSecret, err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held[ref].err = err
+	first := h.err == nil && h.data == nil
+	h.err = err
+	s.mu.Unlock()
+	if first {
+		s.changed(ref)
+	}
 }
 
-// firstRead notes that the first listing is complete.
-func (s *secrets) firstRead(ref config.SecretRef) {
+// listed notes that the Secret has been read for the first time, and tells it when there is none.
+func (s *secrets) listed(ref config.SecretRef, h *heldSecret) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.held[ref].read)
+	exists := h.data != nil
+	h.err = nil
+	close(h.read)
+	s.mu.Unlock()
+	if !exists {
+		s.changed(ref)
+	}
 }
 
 // credentials returns what the Secret holds for a server. At the very start it waits a little for the Secret to be
@@ -120,6 +134,9 @@ func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server 
 	s.mu.Lock()
 	h := s.held[ref]
 	s.mu.Unlock()
+	if h == nil {
+		return s.now(ref, server)
+	}
 	t := time.NewTimer(secretWait)
 	defer t.Stop()
 	select {
@@ -127,8 +144,17 @@ func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server 
 	case <-t.C:
 	case <-ctx.Done():
 	}
+	return s.now(ref, server)
+}
+
+// now returns what the Secret holds for a server as far as it has been read.
+func (s *secrets) now(ref config.SecretRef, server string) (vcenter.Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	h := s.held[ref]
+	if h == nil {
+		return vcenter.Credentials{}, fmt.Errorf("secret %s/%s: no longer in use", ref.Namespace, ref.Name)
+	}
 	c, err := h.credentials(server)
 	if err != nil {
 		return c, fmt.Errorf("secret %s/%s: %w", ref.Namespace, ref.Name, err)
@@ -145,19 +171,8 @@ func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
 		case <-h.read:
 			return vcenter.Credentials{}, errors.New("does not exist")
 		default:
-			return vcenter.Credentials{}, errors.New("not read yet")
+			return vcenter.Credentials{}, errNotRead
 		}
 	}
 	return plain(config.ParseSecret("secret", h.data).For(server))
-}
-
-// plain are credentials for a login. Sessions shared by a session manager are not supported.
-func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
-	switch {
-	case err != nil:
-		return vcenter.Credentials{}, err
-	case c.User == "" || c.Password == "":
-		return vcenter.Credentials{}, errors.New("a session manager is named, but no user and password")
-	}
-	return vcenter.Credentials{User: c.User, Password: c.Password}, nil
 }

@@ -2,14 +2,18 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -44,6 +48,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("got %+v, %v; want %+v, %q", got, err, want, problem)
 		}
 	}
+	<-changes
 	expect(vcenter.Credentials{}, "secret ns/creds: does not exist")
 
 	secrets := client.CoreV1().Secrets("ns")
@@ -69,5 +74,30 @@ func TestSecrets(t *testing.T) {
 	expect(vcenter.Credentials{}, "does not exist")
 	if len(changes) > 0 {
 		t.Errorf("%d more changes told", len(changes))
+	}
+}
+
+// A Secret that may not be read is told with the reason, once; what was read before stays.
+func TestSecretForbidden(t *testing.T) {
+	ref := config.SecretRef{Namespace: "ns", Name: "creds"}
+	changes := make(chan config.SecretRef, 16)
+	s := newSecrets(slog.New(slog.DiscardHandler), func(r config.SecretRef) { changes <- r })
+	s.want(ref)
+	client := fake.NewClientset()
+	client.PrependReactor("list", "secrets", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(v1.Resource("secrets"), "creds", errors.New("no role"))
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	s.follow(ctx, client, &running)
+	<-changes
+	if _, err := s.now(ref, "vc.example"); err == nil || !strings.Contains(err.Error(), `secret ns/creds: `) || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("got %v", err)
+	}
+	s.keep(nil)
+	if _, err := s.now(ref, "vc.example"); err == nil || !strings.Contains(err.Error(), "no longer in use") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,26 +1,19 @@
 package provider
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/session"
-	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/soap"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
@@ -30,6 +23,7 @@ import (
 const (
 	w1UUID    = "42010a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
 	w1Swapped = "3b0a0142-2d1c-5f4e-8071-92a3b4c5d6e7"
+	u1UUID    = "42030a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
 	eu1UUID   = "42020a3b-1c2d-4e5f-8071-92a3b4c5d6e7"
 	unknown   = "deadbeef-1c2d-4e5f-8071-92a3b4c5d6e7"
 )
@@ -51,7 +45,12 @@ spec:
             - {name: w2, hostname: w2}
         - name: untagged
           hosts: [{name: h2}]
-          vms: [{name: u1}]
+          vms: [{name: u1, uuid: ` + u1UUID + `}]
+        - name: nested
+          region: us
+          zone: outer
+          clusters: [{name: c2, zone: inner, hosts: [{name: h4}]}]
+          vms: [{name: nested, hostname: nested}]
     - name: eu
       datacenters:
         - name: dc
@@ -64,43 +63,46 @@ spec:
 // world is simulated vCenters, a fake API server with the credentials, and a provider between them.
 type world struct {
 	*Provider
-	sim  *sim.Simulation
-	ca   *cert.CA
+	sim  *sim.Lab
 	k8s  *fake.Clientset
 	stop func()
+}
+
+// setup is what a world may have of its own.
+type setup struct {
+	topology string           // in place of zones, with as many vCenters
+	secret   func(*v1.Secret) // changes the Secret before the provider reads it
+	options  func(*Options)
+	conf     string            // more of vsphere.conf
+	tenants  map[string]string // more of a vCenter's part of it
+	env      []string          // the environment
 }
 
 // start runs all three for the time of the test; edit may change the Secret before the provider reads it.
 func start(t *testing.T, edit func(*v1.Secret)) *world {
 	t.Helper()
-	top, err := topology.Load("test.yaml", []byte(zones))
+	return startWith(t, setup{secret: edit})
+}
+
+func startWith(t *testing.T, s setup) *world {
+	t.Helper()
+	top, err := topology.Load("test.yaml", []byte(cmp.Or(s.topology, zones)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{}
-	if w.ca, err = cert.NewCA("test"); err != nil {
-		t.Fatal(err)
-	}
 	// Two addresses, since credentials are found by host.
-	if w.sim, err = sim.New(t.Context(), sim.Options{
-		Topology: top, CA: w.ca, Dir: t.TempDir(), Addresses: []string{"127.0.0.1:0", "127.0.0.2:0"},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
-		defer cancel()
-		if err := w.sim.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	w := &world{sim: sim.StartWith(t, sim.Options{Topology: top, Addresses: []string{"127.0.0.1:0", "127.0.0.2:0"}})}
 	secret := w.secret()
-	if edit != nil {
-		edit(secret)
+	if s.secret != nil {
+		s.secret(secret)
 	}
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: "other"}}
 	w.k8s = fake.NewClientset(secret, other)
-	if w.Provider, err = New(w.config(t), Options{CallTimeout: 3 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: time.Second}); err != nil {
+	opts := Options{CallTimeout: 3 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: time.Second}
+	if s.options != nil {
+		s.options(&opts)
+	}
+	if w.Provider, err = New(w.config(t, s), opts); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -122,18 +124,14 @@ func (w *world) secret() *v1.Secret {
 	return s
 }
 
-func (w *world) config(t *testing.T) *config.Config {
+func (w *world) config(t *testing.T, s setup) *config.Config {
 	t.Helper()
-	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, w.ca.Cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	text := "global: {secretName: creds, secretNamespace: kube-system, caFile: " + ca + ", ipFamily: [ipv4]}\n" +
-		"labels: {region: k8s-region, zone: k8s-zone}\nvcenter:\n"
+	text := "global: {secretName: creds, secretNamespace: kube-system, caFile: " + w.sim.CAFile + ", ipFamily: [ipv4]}\n" +
+		"labels: {region: k8s-region, zone: k8s-zone}\n" + s.conf + "vcenter:\n"
 	for _, v := range w.sim.VCenters() {
-		text += fmt.Sprintf("  %s: {server: %s, port: %d}\n", v.Name(), v.Host(), v.Port())
+		text += fmt.Sprintf("  %s: {server: %s, port: %d%s}\n", v.Name(), v.Host(), v.Port(), s.tenants[v.Name()])
 	}
-	cfg, err := config.Load("vsphere.conf", []byte(text))
+	cfg, err := config.Load("vsphere.conf", []byte(text), config.WithEnvironment(s.env))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,18 +156,7 @@ func (w *world) gate(t *testing.T, vcenter string, s gate.State) {
 // do runs tasks on a VM of the first vCenter.
 func (w *world) do(t *testing.T, path string, steps ...func(*object.VirtualMachine, context.Context) (*object.Task, error)) {
 	t.Helper()
-	v := w.sim.VCenters()[0]
-	sc := soap.NewClient(v.URL(), false)
-	sc.DefaultTransport().TLSClientConfig = &tls.Config{RootCAs: w.ca.Pool()}
-	defer sc.CloseIdleConnections()
-	c, err := vim25.NewClient(t.Context(), sc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := session.NewManager(c).Login(t.Context(), url.UserPassword(v.User(), v.Password())); err != nil {
-		t.Fatal(err)
-	}
-	vm, err := find.NewFinder(c).VirtualMachine(t.Context(), path)
+	vm, err := find.NewFinder(w.sim.Client(w.sim.VCenters()[0].Name()).Client).VirtualMachine(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +171,7 @@ func (w *world) do(t *testing.T, path string, steps ...func(*object.VirtualMachi
 	}
 }
 
-// events returns the events of a reason so far.
+// events returns the events of a reason so far, of any when it is empty.
 func (w *world) events(t *testing.T, reason string) []v1.Event {
 	t.Helper()
 	list, err := w.k8s.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
@@ -193,7 +180,7 @@ func (w *world) events(t *testing.T, reason string) []v1.Event {
 	}
 	var found []v1.Event
 	for _, e := range list.Items {
-		if e.Reason == reason {
+		if reason == "" || e.Reason == reason {
 			found = append(found, e)
 		}
 	}

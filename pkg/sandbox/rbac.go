@@ -9,13 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 )
 
 // createCCMAccount creates the ServiceAccount of the cloud controller manager and what it is allowed, which the
 // provider itself says.
 func (s *Sandbox) createCCMAccount(ctx context.Context) error {
-	for _, o := range provider.RBAC(provider.RBACConfig{
+	for _, o := range rbac.Objects(rbac.Config{
 		Namespace: cloudNamespace, ServiceAccount: ccmServiceAccount, SecretNames: []string{cloudSecret},
 	}) {
 		if err := s.create(ctx, o); err != nil {
@@ -27,18 +27,18 @@ func (s *Sandbox) createCCMAccount(ctx context.Context) error {
 
 // create creates an object of one of the kinds that accounts are made of.
 func (s *Sandbox) create(ctx context.Context, o runtime.Object) (err error) {
-	core, rbac := s.cluster.Client().CoreV1(), s.cluster.Client().RbacV1()
+	core, roles := s.cluster.Client().CoreV1(), s.cluster.Client().RbacV1()
 	switch o := o.(type) {
 	case *corev1.ServiceAccount:
 		_, err = core.ServiceAccounts(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
 	case *rbacv1.ClusterRole:
-		_, err = rbac.ClusterRoles().Create(ctx, o, metav1.CreateOptions{})
+		_, err = roles.ClusterRoles().Create(ctx, o, metav1.CreateOptions{})
 	case *rbacv1.ClusterRoleBinding:
-		_, err = rbac.ClusterRoleBindings().Create(ctx, o, metav1.CreateOptions{})
+		_, err = roles.ClusterRoleBindings().Create(ctx, o, metav1.CreateOptions{})
 	case *rbacv1.Role:
-		_, err = rbac.Roles(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+		_, err = roles.Roles(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
 	case *rbacv1.RoleBinding:
-		_, err = rbac.RoleBindings(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
+		_, err = roles.RoleBindings(o.Namespace).Create(ctx, o, metav1.CreateOptions{})
 	default:
 		err = fmt.Errorf("%T: no kind that an account is made of", o)
 	}

@@ -12,7 +12,7 @@ type Adapter struct {
 	Network string
 	// Virtual says that the adapter is none of the VM's hardware (DeviceConfigId -1): what a CNI makes inside the guest.
 	Virtual bool
-	// Addresses are those that parse, IPv4-mapped ones unmapped; local ones are among them.
+	// Addresses are those that parse, IPv4-mapped ones unmapped and without zones; local ones are among them.
 	Addresses []netip.Addr
 }
 
@@ -26,7 +26,7 @@ func Adapters(nics []types.GuestNicInfo) []Adapter {
 		a := Adapter{Network: nic.Network, Virtual: nic.DeviceConfigId == -1}
 		for _, text := range nic.IpAddress {
 			if ip, err := netip.ParseAddr(text); err == nil {
-				a.Addresses = append(a.Addresses, ip.Unmap())
+				a.Addresses = append(a.Addresses, ip.Unmap().WithZone(""))
 			}
 		}
 		adapters = append(adapters, a)

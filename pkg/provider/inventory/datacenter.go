@@ -19,26 +19,122 @@ func (inv *Inventory) Datacenter(vm *VM) string {
 	if m == nil {
 		return ""
 	}
+	m.index.mu.RLock()
+	defer m.index.mu.RUnlock()
 	if dc, ok := m.index.datacenterOf(vm); ok {
 		return m.index.path(dc)
 	}
 	return ""
 }
 
-// filter returns those of vms that lie below one of the configured datacenters; all when none are configured.
+// place is a datacenter, one value for all the VMs in it.
+type place struct{ ref types.ManagedObjectReference }
+
+// datacenterOf walks up from the VM to its datacenter. The lock is held.
+func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) {
+	for _, ref := range [...]types.ManagedObjectReference{vm.Parent, vm.Host, vm.ResourcePool} {
+		for range maxDepth {
+			if ref.Type == "Datacenter" {
+				return ref, true
+			}
+			if ref.Value == "" {
+				break
+			}
+			ref = x.entities[ref].parent
+		}
+	}
+	return dc, false
+}
+
+// placeOf is datacenterOf for whoever holds writing too.
+func (x *index) placeOf(vm *VM) *place {
+	ref, ok := x.datacenterOf(vm)
+	if !ok {
+		return nil
+	}
+	p := x.places[ref]
+	if p == nil {
+		p = &place{ref: ref}
+		x.places[ref] = p
+		x.layout.Add(1)
+	}
+	return p
+}
+
+// placeAll looks anew which datacenter every VM is in. It is called with writing and the lock held.
+func (x *index) placeAll() {
+	var moved []*VM
+	for _, vm := range x.vms {
+		if p := x.placeOf(vm); p != vm.dc {
+			fresh := *vm
+			fresh.dc = p
+			moved = append(moved, &fresh)
+		}
+	}
+	for _, vm := range moved {
+		x.put(vm)
+	}
+}
+
+// selected are the datacenters that a member's configuration means.
+type selected struct {
+	layout uint64 // of the index when it was looked up
+	dcs    map[*place]struct{}
+}
+
+// inside reports whether the VM, which must be from the index, lies below one of the configured datacenters; always when
+// none are configured.
+func (m *member) inside(vm *VM) bool {
+	if len(m.datacenters) == 0 {
+		return true
+	}
+	s := m.selected.Load()
+	if layout := m.index.layout.Load(); s == nil || s.layout != layout {
+		s = m.selectAnew(layout)
+	}
+	_, ok := s.dcs[vm.dc]
+	return ok
+}
+
+func (m *member) selectAnew(layout uint64) *selected {
+	x := m.index
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s := &selected{layout: layout, dcs: map[*place]struct{}{}}
+	for ref, p := range x.places {
+		if slices.ContainsFunc(m.datacenters, func(want string) bool { return x.isDatacenter(ref, want) }) {
+			s.dcs[p] = struct{}{}
+		}
+	}
+	m.selected.Store(s)
+	return s
+}
+
+// filter returns those of vms that lie inside. It allocates when some do and some do not.
 func (m *member) filter(vms []*VM) []*VM {
-	if len(m.datacenters) == 0 || len(vms) == 0 {
+	if len(m.datacenters) == 0 {
 		return vms
 	}
-	return slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool {
-		dc, ok := m.index.datacenterOf(vm)
-		return !ok || !slices.ContainsFunc(m.datacenters, func(want string) bool { return m.index.isDatacenter(dc, want) })
-	})
+	n := 0
+	for _, vm := range vms {
+		if m.inside(vm) {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case len(vms):
+		return vms
+	}
+	return slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool { return !m.inside(vm) })
 }
 
 // scope returns the datacenters whose VMs are indexed. One that is configured and not there is an error: it may have
 // been renamed, and what is in it would be called gone.
 func (m *member) scope() ([]types.ManagedObjectReference, error) {
+	m.index.mu.RLock()
+	defer m.index.mu.RUnlock()
 	all := m.index.datacenters()
 	if len(all) == 0 {
 		return nil, fmt.Errorf("vcenter %q: no datacenter to be seen", m.client.Name())
@@ -65,7 +161,7 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	return scope, nil
 }
 
-// isDatacenter reports whether want, a name, a path or a reference, means dc.
+// isDatacenter reports whether want, a name, a path or a reference, means dc. The lock is held.
 func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool {
 	switch {
 	case want == dc.String():
@@ -74,30 +170,4 @@ func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool 
 		return strings.Trim(want, "/") == strings.Trim(x.path(dc), "/")
 	}
 	return want == x.name(dc)
-}
-
-// path returns the inventory path of an object above the VMs. The root folder is no part of it.
-func (x *index) path(ref types.ManagedObjectReference) string {
-	path := ""
-	for _, r := range x.above(ref) {
-		x.mu.RLock()
-		e, known := x.entities[r]
-		x.mu.RUnlock()
-		if known {
-			path = "/" + e.name + path
-		}
-	}
-	return path
-}
-
-// datacenterOf walks up from the VM to its datacenter.
-func (x *index) datacenterOf(vm *VM) (types.ManagedObjectReference, bool) {
-	for _, start := range []types.ManagedObjectReference{vm.Parent, vm.Host, vm.ResourcePool} {
-		for _, ref := range x.above(start) {
-			if ref.Type == "Datacenter" {
-				return ref, true
-			}
-		}
-	}
-	return types.ManagedObjectReference{}, false
 }

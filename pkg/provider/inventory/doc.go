@@ -1,5 +1,5 @@
 // Package inventory is an index over the virtual machines of one or more vCenters, kept current by a property watch
-// per vCenter and by a slow reading of the tags of two categories.
+// per vCenter and by readings of the tags of two categories.
 //
 // Lookups are map reads: by BIOS UUID in either byte order, by guest hostname, by guest IP. They answer from those
 // vCenters that are in sync and name the others as a [Result]'s doubt, so that a dead vCenter never holds up a question
@@ -12,7 +12,16 @@
 //		result := inv.ByUUID(id)
 //	}
 //
+// # What it costs a vCenter
+//
+// One long poll, which also tells when tags are attached or detached: the watch follows the two events that a vCenter
+// posts then. Tags are read when one happens, when somebody misses one, and every 5 min, because no event tells of tags
+// and categories that are renamed or deleted; every minute where the account cannot follow events, or where tags turn up
+// of which none told. A reading is three calls, and one more for each tag and category of the two every 5 min.
+//
+// What it costs here is 2 kB for each VM and 0.1 µs for each lookup, without allocations, at 10,000 VMs.
+//
 // It knows nothing of Kubernetes: what a node is, and what follows from a missing VM, is decided by its user.
 //
-// Floor 1: it imports nothing of this module but its sibling vcenter.
+// Floor 1: it imports nothing of this module but its siblings vcenter and guest.
 package inventory

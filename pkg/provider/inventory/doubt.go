@@ -3,8 +3,6 @@ package inventory
 import (
 	"errors"
 	"fmt"
-
-	"github.com/vmware/govmomi/vim25/types"
 )
 
 var (
@@ -25,35 +23,36 @@ func (m *member) outside(u UUID) error {
 	return nil
 }
 
-// unidentified returns an error while the vCenter has a VM that could be any: one whose UUID it does not tell, or whose
-// configuration it cannot read itself. Nobody's absence is certain meanwhile.
-func (m *member) unidentified() error {
-	if vm := m.index.unidentified(); vm != nil {
-		return fmt.Errorf("vcenter %q: %w: %s, connection state %q, uuid %s", m.client.Name(), errUnidentified, vm, vm.Connection, vm.UUID)
+// unidentified returns an error while the vCenter has a VM that could be any: one whose UUID it has never told since the
+// VM is watched, for lack of permission or because it cannot read the VM's configuration itself. Nobody's absence is
+// certain meanwhile. A VM that became unreadable later keeps the UUID that it had, and is in nobody's way: its own
+// absence is what its reference says.
+func (s *source) unidentified() error {
+	if vm := s.index.unidentified(); vm != nil {
+		return fmt.Errorf("vcenter %q: %w, it may be any: %s tells no uuid, connection state %q; "+
+			"make it readable or take it out of the vcenter", s.client.Name(), errUnidentified, vm, vm.Connection)
 	}
 	return nil
 }
 
-// unidentified returns a VM that could be any, nil when there is none; among several always the same.
+// unidentified returns a VM whose UUID is not known, nil when there is none; among several always the same.
 func (x *index) unidentified() *VM {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var found *VM
-	for _, vm := range x.vms {
-		if !vm.identified() && (found == nil || vm.Ref.Value < found.Ref.Value) {
+	for _, vm := range x.unknown {
+		if found == nil || vm.Ref.Value < found.Ref.Value {
 			found = vm
 		}
 	}
 	return found
 }
 
-// identified reports whether the UUID is known and told by a vCenter that can read the VM's configuration.
-func (vm *VM) identified() bool {
-	switch vm.Connection {
-	case types.VirtualMachineConnectionStateInaccessible,
-		types.VirtualMachineConnectionStateOrphaned,
-		types.VirtualMachineConnectionStateInvalid:
-		return false
+// Doubt returns why lookups cannot count on the vCenter of that name at the moment, nil when they can.
+func (inv *Inventory) Doubt(vcenter string) error {
+	m := inv.member(vcenter)
+	if m == nil {
+		return fmt.Errorf("vcenter %q is not part of the inventory", vcenter)
 	}
-	return vm.UUID != UUID{} && !vm.uuidHidden
+	return m.doubt()
 }

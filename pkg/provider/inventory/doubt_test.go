@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// While a VM could be any, nobody is certainly absent.
+// While a VM could be any, nobody is certainly absent; one whose UUID was told is in nobody's way.
 func TestUnidentified(t *testing.T) {
 	vm := ref("VirtualMachine", "vm-1")
 	known := func(changes map[string]any) vcenter.Update {
@@ -28,18 +28,24 @@ func TestUnidentified(t *testing.T) {
 	}{
 		{"known", []vcenter.Update{known(nil)}, false},
 		{"disconnected host", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("disconnected")})}, false},
-		{"inaccessible", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")})}, true},
-		{"orphaned", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("orphaned")})}, true},
-		{"invalid", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("invalid")})}, true},
+		{"inaccessible", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")})}, false},
+		{"inaccessible and no uuid", []vcenter.Update{enter(vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")})}, true},
+		{"inaccessible after it was known, in a new watch", []vcenter.Update{known(nil), enter(vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")})}, false},
+		{"orphaned", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("orphaned")})}, false},
+		{"orphaned and no uuid", []vcenter.Update{enter(vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("orphaned")})}, true},
+		{"orphaned after it was known, in a new watch", []vcenter.Update{known(nil), enter(vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("orphaned")})}, false},
+		{"invalid", []vcenter.Update{known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("invalid")})}, false},
+		{"invalid and no uuid", []vcenter.Update{enter(vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("invalid")})}, true},
+		{"invalid after it was known, in a new watch", []vcenter.Update{known(nil), enter(vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("invalid")})}, false},
 		{"accessible again", []vcenter.Update{
-			known(map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")}),
-			update(vcenter.Modify, vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("connected")}),
+			enter(vm, map[string]any{"runtime.connectionState": types.VirtualMachineConnectionState("inaccessible")}),
+			update(vcenter.Modify, vm, map[string]any{"summary.config.uuid": someUUID}),
 		}, false},
 		{"no uuid", []vcenter.Update{enter(vm, map[string]any{"name": "one"})}, true},
 		{"uuid of zeros", []vcenter.Update{known(map[string]any{"summary.config.uuid": "00000000-0000-0000-0000-000000000000"})}, true},
 		{"uuid blank after it was known", []vcenter.Update{known(nil), update(vcenter.Modify, vm, map[string]any{"summary.config.uuid": ""})}, false},
 		{"uuid hidden", []vcenter.Update{hidden}, true},
-		{"uuid hidden after it was known", []vcenter.Update{known(nil), hidden}, true},
+		{"uuid hidden after it was known", []vcenter.Update{known(nil), hidden}, false},
 		{"uuid told again", []vcenter.Update{hidden, known(nil)}, false},
 		{"gone", []vcenter.Update{hidden, {Kind: vcenter.Leave, Ref: vm}}, false},
 	} {

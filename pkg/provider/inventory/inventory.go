@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
-	"slices"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
@@ -20,27 +17,24 @@ type Config struct {
 	VCenters []VCenterConfig
 	// Categories are the names of the tag categories of region and zone; without both no tags are read.
 	Categories Categories
-	// TagRefresh is how often tags are read; 60 s when zero.
+	// Previous, when set, is an inventory that this one is to replace. Of the vCenters with the same Client it takes over
+	// connection, index and, when the categories are the same, tags, as they are. Its Run has to begin before the other's
+	// ends: see [Inventory.Running].
+	Previous *Inventory
+	// TagRefresh is how often tags are read when nothing asks for it; when zero, every 5 min where the vCenter's events
+	// tell of every tag that is attached or detached, every 60 s where they do not.
 	TagRefresh time.Duration
-	// TagMissInterval is the least time between two readings that are made early because a tag was missed;
-	// 1 s when zero.
+	// TagMissInterval is the least time between two readings that are made early, because of an event or because a tag was
+	// missed; 500 ms when zero. It grows, to 5 s, while events go on and on that change nothing.
 	TagMissInterval time.Duration
+	// ParityUpstream makes zones as upstream does where that is no matter of luck: a tag farther up replaces one nearer by
+	// as long as the other label is missing. See [Inventory.Zone].
+	ParityUpstream bool
 	// OnChange, when set, is told what changed in the index, after it has changed. It is called from the goroutines that
 	// keep the index, one for each vCenter, and must not block.
 	OnChange func(Change)
 	// Logger receives changes of state; none when nil.
 	Logger *slog.Logger
-}
-
-// Change says what happened to the index of one vCenter.
-type Change struct {
-	// VCenter is its name.
-	VCenter string
-	// VMs are those of which something changed, as they are now, and Left those that are no longer there, as they were.
-	VMs, Left []*VM
-	// Everything says that VMs may answer differently that are not named: tags were read anew and differ, an object above
-	// VMs changed, the index came into sync or lost it.
-	Everything bool
 }
 
 // Categories are the names of two tag categories.
@@ -64,6 +58,8 @@ type VCenterConfig struct {
 type Inventory struct {
 	cfg     Config
 	members []*member
+	running chan struct{}
+	lookups counters
 }
 
 // New returns an inventory that has not begun to watch.
@@ -71,45 +67,45 @@ func New(cfg Config) (*Inventory, error) {
 	if len(cfg.VCenters) == 0 {
 		return nil, errors.New("inventory: no vcenter")
 	}
-	cfg.TagRefresh = cmp.Or(cfg.TagRefresh, time.Minute)
-	cfg.TagMissInterval = cmp.Or(cfg.TagMissInterval, time.Second)
+	cfg.TagMissInterval = cmp.Or(cfg.TagMissInterval, 500*time.Millisecond)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	inv := &Inventory{cfg: cfg}
+	inv := &Inventory{cfg: cfg, running: make(chan struct{})}
 	for _, vc := range cfg.VCenters {
-		log := cfg.Logger.With("vcenter", vc.Client.Name())
-		inv.members = append(inv.members, &member{
-			client:      vc.Client,
-			datacenters: vc.Datacenters,
-			index:       newIndex(),
-			tags:        newTagIndex(vc.Client, cfg, log),
-			log:         log,
-			changed:     make(chan struct{}),
-		})
+		inv.members = append(inv.members, newMember(vc, cfg))
 	}
+	inv.cfg.Previous = nil
 	return inv, nil
 }
 
-// Run connects to every vCenter and keeps the index current until ctx ends; then it logs out and returns nil. It is
-// called once.
+// Run connects to every vCenter and keeps the index current until ctx ends; then it logs out and returns nil. What
+// another inventory has taken over meanwhile goes on. It is called once.
 func (inv *Inventory) Run(ctx context.Context) error {
-	// The connections end last, so that watches and tag readings end on a live session.
-	connCtx, disconnect := context.WithCancel(context.WithoutCancel(ctx))
-	defer disconnect()
-	var conns, work errgroup.Group
+	var ends []func() error
+	end := func() error {
+		errs := make([]error, len(ends))
+		var wg sync.WaitGroup
+		for i, end := range ends {
+			wg.Go(func() { errs[i] = end() })
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	}
 	for _, m := range inv.members {
-		conns.Go(func() error { return m.client.Run(connCtx) })
-		work.Go(func() error { return m.client.Watch(ctx, watched(), feed{m}) })
-		work.Go(func() error { return m.tags.run(ctx) })
+		release, err := m.hold(ctx)
+		if err != nil {
+			return errors.Join(fmt.Errorf("vcenter %q: %w", m.client.Name(), err), end())
+		}
+		ends = append(ends, release)
 	}
-	err := work.Wait()
-	disconnect()
-	if errors.Is(err, ctx.Err()) {
-		err = nil
-	}
-	return errors.Join(err, conns.Wait())
+	close(inv.running)
+	<-ctx.Done()
+	return end()
 }
+
+// Running is closed when Run has begun: what is taken over from another inventory no longer needs that one's Run.
+func (inv *Inventory) Running() <-chan struct{} { return inv.running }
 
 // WaitSynced waits until every vCenter is in sync and its tags have been read, or returns an error that names those
 // that are not when ctx ends.
@@ -127,99 +123,10 @@ func (inv *Inventory) WaitSynced(ctx context.Context) error {
 			}
 		}
 		if err := m.tags.wait(ctx); err != nil {
-			return err
+			return errors.Join(err, inv.doubt())
 		}
 	}
 	return nil
-}
-
-// Result is the answer to a lookup.
-type Result struct {
-	// VMs are those found on vCenters that are in sync. It must not be changed.
-	VMs []*VM
-	// Doubt says which vCenters could not be asked, and why; nil when all could.
-	Doubt error
-}
-
-// One returns the only VM of the result. Without one the error is [ErrNotFound], joined with the doubt there is; with
-// several it names them and wraps [ErrAmbiguous].
-func (r Result) One() (*VM, error) {
-	switch {
-	case len(r.VMs) == 1:
-		return r.VMs[0], nil
-	case len(r.VMs) > 1:
-		return nil, fmt.Errorf("%w: %v", ErrAmbiguous, r.VMs)
-	case r.Doubt != nil:
-		return nil, fmt.Errorf("%w, but not every vcenter could be asked: %w", ErrNotFound, r.Doubt)
-	}
-	return nil, ErrNotFound
-}
-
-var (
-	// ErrNotFound says that the index holds no such VM. It is no proof that there is none: see
-	// [Inventory.ConfirmAbsent].
-	ErrNotFound = errors.New("vm not found")
-	// ErrAmbiguous says that several VMs answer to the same name, address or UUID.
-	ErrAmbiguous = errors.New("several vms match")
-)
-
-// ByUUID finds VMs by BIOS UUID: as given, or when no vCenter has one of those, with the byte order swapped.
-func (inv *Inventory) ByUUID(u UUID) Result {
-	exact := inv.lookup(func(x *index) []*VM { return x.uuid(u) })
-	if len(exact.VMs) > 0 {
-		return exact
-	}
-	r := inv.lookup(func(x *index) []*VM { return x.uuid(u.Swapped()) })
-	if r.Doubt == nil {
-		r.Doubt = exact.Doubt
-	}
-	return r
-}
-
-// ByHostName finds VMs by the hostname that the guest reports, whatever its case. A short name finds a guest that
-// reports a full one and the other way round; VMs with exactly the given name come before those.
-func (inv *Inventory) ByHostName(name string) Result {
-	name = foldHost(name)
-	if name == "" {
-		return Result{}
-	}
-	r := inv.lookup(func(x *index) []*VM { return x.host(name) })
-	if exact := slices.DeleteFunc(slices.Clone(r.VMs), func(vm *VM) bool { return foldHost(vm.HostName) != name }); len(exact) > 0 {
-		r.VMs = exact
-		return r
-	}
-	if len(r.VMs) == 0 {
-		if short := firstLabel(name); short != name {
-			// Only a guest that reports the short name alone: one in another domain is somebody else.
-			r = inv.lookup(func(x *index) []*VM { return x.host(short) })
-			r.VMs = slices.DeleteFunc(slices.Clone(r.VMs), func(vm *VM) bool { return foldHost(vm.HostName) != short })
-		}
-	}
-	return r
-}
-
-// ByIP finds VMs by an address that the guest reports on one of the VM's own adapters.
-func (inv *Inventory) ByIP(ip netip.Addr) Result {
-	ip = ip.Unmap().WithZone("")
-	return inv.lookup(func(x *index) []*VM { return x.ip(ip) })
-}
-
-// lookup asks every vCenter that is in sync.
-func (inv *Inventory) lookup(f func(*index) []*VM) Result {
-	var r Result
-	for _, m := range inv.members {
-		if err := m.doubt(); err != nil {
-			r.Doubt = errors.Join(r.Doubt, err)
-			continue
-		}
-		vms := m.filter(f(m.index))
-		if r.VMs == nil {
-			r.VMs = vms
-		} else if len(vms) > 0 {
-			r.VMs = append(slices.Clone(r.VMs), vms...)
-		}
-	}
-	return r
 }
 
 // doubt returns what every vCenter that is not in sync says.

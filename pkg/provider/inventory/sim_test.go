@@ -30,6 +30,8 @@ metadata: {name: test}
 spec:
   vcenters:
     - name: us
+      users: [{name: cpi@vsphere.local, password: secret of cpi}]
+      permissions: [{user: cpi@vsphere.local, role: ReadOnly}]
       folders: [{path: americas, region: us}]
       datacenters:
         - name: west
@@ -50,6 +52,8 @@ spec:
             - {name: e1, uuid: 42030a3b-1c2d-4e5f-8071-92a3b4c5d6e7}
             - {name: e2, uuid: 3b0a0442-2d1c-5f4e-8071-92a3b4c5d6e7} # eu2's with the byte order swapped
     - name: eu
+      users: [{name: cpi@vsphere.local, password: secret of cpi}]
+      permissions: [{user: cpi@vsphere.local, role: ReadOnly}]
       datacenters:
         - name: dc
           region: eu
@@ -71,8 +75,8 @@ type world struct {
 	clients   map[string]*vcenter.Client
 }
 
-// start runs both for the time of the test; edit changes the inventory's configuration.
-func start(t *testing.T, edit func(*world, *inventory.Config)) *world {
+// start runs both for the time of the test; edit changes the inventory's configuration, as whose account is used.
+func start(t testing.TB, edit func(*world, *inventory.Config), as ...func(*vcenter.Credentials)) *world {
 	t.Helper()
 	top, err := topology.Load("test.yaml", []byte(zones))
 	if err != nil {
@@ -107,7 +111,11 @@ func start(t *testing.T, edit func(*world, *inventory.Config)) *world {
 			Credentials: func(context.Context) (vcenter.Credentials, error) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				return vcenter.Credentials{User: v.User(), Password: w.passwords[v.Name()]}, nil
+				c := vcenter.Credentials{User: v.User(), Password: w.passwords[v.Name()]}
+				for _, change := range as {
+					change(&c)
+				}
+				return c, nil
 			},
 			CallTimeout: 3 * time.Second, MaxWait: time.Second,
 			Retry:      vcenter.Backoff{Min: 20 * time.Millisecond, Max: 100 * time.Millisecond},
@@ -141,7 +149,7 @@ func start(t *testing.T, edit func(*world, *inventory.Config)) *world {
 }
 
 // synced waits for all vCenters.
-func (w *world) synced(t *testing.T) {
+func (w *world) synced(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -150,7 +158,7 @@ func (w *world) synced(t *testing.T) {
 	}
 }
 
-func (w *world) vcenter(t *testing.T, name string) *sim.VCenter {
+func (w *world) vcenter(t testing.TB, name string) *sim.VCenter {
 	t.Helper()
 	v, ok := w.sim.VCenter(name)
 	if !ok {
@@ -159,7 +167,7 @@ func (w *world) vcenter(t *testing.T, name string) *sim.VCenter {
 	return v
 }
 
-func (w *world) gate(t *testing.T, vcenter string, s gate.State) {
+func (w *world) gate(t testing.TB, vcenter string, s gate.State) {
 	t.Helper()
 	if err := w.vcenter(t, vcenter).Gate().Set(t.Context(), gate.Mode{State: s}); err != nil {
 		t.Fatal(err)

@@ -1,19 +1,18 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/vmware/govmomi/vapi/tags"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
-
-// nameAge is how many readings a tag's name is believed: names are read one by one, and rarely change.
-const nameAge = 10
 
 var errNoCategory = errors.New("does not exist")
 
@@ -23,22 +22,21 @@ type tagCall func(ctx context.Context, f func(context.Context, *tags.Manager) er
 // tagReader reads one vCenter's tags in few calls: per reading one list of tags per category and one batched list of
 // attachments, plus one call per tag whose name is not known yet.
 type tagReader struct {
-	readings   int
+	age        time.Duration     // how long names are believed; 5 min when zero
+	learntAt   time.Time         // when names were last forgotten
 	categories map[string]string // id → name
 	names      map[string]string // tag id → name
+	stale      map[string]bool   // ids of categories whose name has to be looked at again
 }
 
 // read returns, for each of the named categories, what its tags are attached to. What was learnt is kept when a call
 // fails, so that the next reading goes on from there, except when something is not there: a category may have been
 // deleted and made again, and then everything is read anew.
 func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string) (_ []attached, err error) {
-	if r.readings%nameAge == 0 {
-		r.categories, r.names = map[string]string{}, map[string]string{}
-	}
-	r.readings++
+	r.forget()
 	defer func() {
 		if vcenter.NotFound(err) || errors.Is(err, errNoCategory) {
-			r.readings = 0
+			r.categories = nil
 		}
 	}()
 	result := make([]attached, len(categories))
@@ -72,6 +70,22 @@ func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string
 		}
 	}
 	return result, nil
+}
+
+// forget drops the names when they are old. Of categories there may be many: of those it is asked again for the names
+// that were of use.
+func (r *tagReader) forget() {
+	if r.categories != nil && time.Since(r.learntAt) < cmp.Or(r.age, refreshFollowed) {
+		return
+	}
+	r.learntAt, r.names = time.Now(), map[string]string{}
+	if r.categories == nil {
+		r.categories = map[string]string{}
+	}
+	r.stale = map[string]bool{}
+	for id := range r.categories {
+		r.stale[id] = true
+	}
 }
 
 // tagIDs lists the tags of the named category and learns the names of those that are new.
@@ -108,7 +122,15 @@ func (r *tagReader) tagIDs(ctx context.Context, call tagCall, category string) (
 // categoryID finds a category by its name, which the API does not do.
 func (r *tagReader) categoryID(ctx context.Context, call tagCall, name string) (string, error) {
 	if id, ok := r.knownCategory(name); ok {
-		return id, nil
+		if !r.stale[id] {
+			return id, nil
+		}
+		if err := r.learnCategory(ctx, call, id); err != nil {
+			return "", err
+		}
+		if r.categories[id] == name {
+			return id, nil
+		}
 	}
 	var ids []string
 	err := call(ctx, func(ctx context.Context, m *tags.Manager) (err error) {
@@ -118,25 +140,39 @@ func (r *tagReader) categoryID(ctx context.Context, call tagCall, name string) (
 	if err != nil {
 		return "", fmt.Errorf("list tag categories: %w", err)
 	}
+	maps.DeleteFunc(r.categories, func(id, _ string) bool { return !slices.Contains(ids, id) })
 	for _, id := range ids {
-		if _, ok := r.categories[id]; ok {
+		if _, ok := r.categories[id]; ok && !r.stale[id] {
 			continue
 		}
-		err := call(ctx, func(ctx context.Context, m *tags.Manager) error {
-			c, err := m.GetCategory(ctx, id)
-			if err == nil {
-				r.categories[id] = c.Name
-			}
-			return err
-		})
-		if err != nil && !vcenter.NotFound(err) { // deleted since the list was made
-			return "", fmt.Errorf("tag category %s: %w", id, err)
+		if err := r.learnCategory(ctx, call, id); err != nil {
+			return "", err
 		}
 	}
-	if id, ok := r.knownCategory(name); ok {
+	if id, ok := r.knownCategory(name); ok && !r.stale[id] {
 		return id, nil
 	}
 	return "", fmt.Errorf("tag category %q %w", name, errNoCategory)
+}
+
+// learnCategory asks for the name of a category; one that was deleted meanwhile has none.
+func (r *tagReader) learnCategory(ctx context.Context, call tagCall, id string) error {
+	err := call(ctx, func(ctx context.Context, m *tags.Manager) error {
+		c, err := m.GetCategory(ctx, id)
+		if err == nil {
+			r.categories[id] = c.Name
+		}
+		return err
+	})
+	if vcenter.NotFound(err) {
+		delete(r.categories, id)
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("tag category %s: %w", id, err)
+	}
+	delete(r.stale, id)
+	return nil
 }
 
 func (r *tagReader) knownCategory(name string) (id string, ok bool) {

@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -12,35 +11,15 @@ type Zone struct {
 	Region, Zone string
 }
 
-// MissingTagError says that a VM has no region, no zone, or neither.
-type MissingTagError struct {
-	VM *VM
-	// Categories are those of which no tag was found, Found is what the best of the walks did find.
-	Categories []string
-	Found      Zone
-	// Walked names the objects looked at, from the host upward.
-	Walked []string
-	// Err is why the tags may not be the latest; nil when they are.
-	Err error
-}
-
-// Error names the categories and everything that was looked at.
-func (e *MissingTagError) Error() string {
-	msg := fmt.Sprintf("vm %s: no tag of category %s on any of %s",
-		e.VM, strings.Join(e.Categories, " or "), strings.Join(e.Walked, ", "))
-	if e.Err != nil {
-		msg += ": " + e.Err.Error()
-	}
-	return msg
-}
-
-// Unwrap returns Err.
-func (e *MissingTagError) Unwrap() error { return e.Err }
-
 // Zone returns the region and zone of vm: for each, the tag on the nearest object, from the VM's host over its cluster,
 // folders and datacenter up to the root. When that walk does not find both, the one from the VM's resource pool, and
-// then the one from its folder, may; results of different walks are not mixed, as upstream's are not. Without both
-// categories configured the zone is empty. A miss is a [MissingTagError] and has the tags read again soon.
+// then the one from the VM itself over its folders, may; results of different walks are not mixed, as upstream's are
+// not. Of several tags of one category on one object the first by name counts. Without both categories configured the
+// zone is empty. A miss is a [MissingTagError] and has the tags read again soon.
+//
+// With [Config.ParityUpstream] a walk goes on as upstream's does (pkg/common/connectionmanager/zones.go): until it has
+// both, what it has is replaced by what an object farther up has. Where upstream's answer depends on the order in which
+// the vCenter lists the tags of an object, the tag that ends the walk counts first, then the first by name.
 func (inv *Inventory) Zone(vm *VM) (Zone, error) {
 	if !inv.cfg.Categories.enabled() {
 		return Zone{}, nil
@@ -49,40 +28,85 @@ func (inv *Inventory) Zone(vm *VM) (Zone, error) {
 	if m == nil {
 		return Zone{}, fmt.Errorf("vm %s: unknown vcenter", vm)
 	}
-	region, zone, err := m.tags.snapshot()
-	miss := &MissingTagError{VM: vm, Err: err}
-	seen := map[types.ManagedObjectReference]bool{}
-	for _, start := range []types.ManagedObjectReference{vm.Host, vm.ResourcePool, vm.Ref} {
-		chain := m.index.above(start)
-		if start == vm.Ref {
-			chain = append(chain, m.index.above(vm.Parent)...)
-		}
-		var found Zone
-		for _, ref := range chain {
-			if names := region[ref]; found.Region == "" && len(names) > 0 {
-				found.Region = names[0]
-			}
-			if names := zone[ref]; found.Zone == "" && len(names) > 0 {
-				found.Zone = names[0]
-			}
-			if found.Region != "" && found.Zone != "" {
-				return found, nil
-			}
-			if !seen[ref] {
-				seen[ref] = true
-				miss.Walked = append(miss.Walked, fmt.Sprintf("%s %q", ref.Type, m.index.name(ref)))
-			}
-		}
-		if miss.Found == (Zone{}) {
-			miss.Found = found
-		}
-	}
-	if miss.Found.Region == "" {
-		miss.Categories = append(miss.Categories, fmt.Sprintf("%q", inv.cfg.Categories.Region))
-	}
-	if miss.Found.Zone == "" {
-		miss.Categories = append(miss.Categories, fmt.Sprintf("%q", inv.cfg.Categories.Zone))
+	tags := m.tags.state.Load()
+	w := walker{index: m.index, tags: tags, parity: inv.cfg.ParityUpstream}
+	m.index.mu.RLock()
+	zone, ok := w.zone(vm)
+	m.index.mu.RUnlock()
+	if ok {
+		return zone, nil
 	}
 	m.tags.missed()
-	return Zone{}, miss
+	return Zone{}, w.miss(vm, inv.cfg.Categories)
+}
+
+// walker looks for tags above VMs. The index's lock is held while it walks.
+type walker struct {
+	index  *index
+	tags   *tagState
+	parity bool
+}
+
+// walks are the objects at which walks begin, in turn. A VM in a vApp has no folder, and lies below its vApp.
+func walks(vm *VM) [3]types.ManagedObjectReference {
+	return [...]types.ManagedObjectReference{vm.Host, vm.ResourcePool, vm.Ref}
+}
+
+// zone returns what the first walk that finds both finds.
+func (w walker) zone(vm *VM) (z Zone, ok bool) {
+	for _, start := range walks(vm) {
+		if z, ok := w.walk(vm, start); ok {
+			return z, true
+		}
+	}
+	return Zone{}, false
+}
+
+// walk goes up from start. Without both labels it returns the one it has seen.
+func (w walker) walk(vm *VM, start types.ManagedObjectReference) (z Zone, ok bool) {
+	for ref, n := start, 0; ref.Value != "" && n < maxDepth; ref, n = w.up(vm, ref), n+1 {
+		w.see(&z, first(w.tags.region[ref]), first(w.tags.zone[ref]))
+		if z.Region != "" && z.Zone != "" {
+			return z, true
+		}
+	}
+	return z, false
+}
+
+// see takes in the labels of the next object; empty ones are none.
+func (w walker) see(z *Zone, region, zone string) {
+	before := *z
+	if z.Region == "" {
+		z.Region = region
+	}
+	if z.Zone == "" {
+		z.Zone = zone
+	}
+	if !w.parity || z.Region != "" && z.Zone != "" {
+		return
+	}
+	if before.Region != "" && region != "" {
+		z.Region = region
+	}
+	if before.Zone != "" && zone != "" {
+		z.Zone = zone
+	}
+}
+
+// up returns the object above.
+func (w walker) up(vm *VM, ref types.ManagedObjectReference) types.ManagedObjectReference {
+	switch {
+	case ref != vm.Ref:
+		return w.index.entities[ref].parent
+	case vm.Parent.Value != "":
+		return vm.Parent
+	}
+	return vm.ResourcePool
+}
+
+func first(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
 }

@@ -32,6 +32,7 @@ func tree(f feed) *VM {
 	f.Update([]vcenter.Update{enter(vm, map[string]any{
 		"name": "vm-1", "summary.config.uuid": someUUID, "runtime.host": host, "resourcePool": pool, "parent": folder,
 	})})
+	f.Synced()
 	return f.index.vms[vm]
 }
 
@@ -61,7 +62,7 @@ func TestZone(t *testing.T) {
 		{"vm folder", on("Folder:vms=r"), on("Folder:k8s=z"), Zone{"r", "z"}, ""},
 		{"vm folder and datacenter", on("Datacenter:dc=r"), on("Folder:k8s=z"), Zone{"r", "z"}, ""},
 		{"the vm itself", on("VirtualMachine:vm-1=r"), on("VirtualMachine:vm-1=z"), Zone{"r", "z"}, ""},
-		{"walks are not mixed", on("ResourcePool:team=r"), on("Folder:k8s=z"), Zone{}, `no tag of category`},
+		{"walks are not mixed", on("ResourcePool:team=r"), on("Folder:k8s=z"), Zone{}, `no way up has tags of both categories`},
 		{"no zone", on("Datacenter:dc=r"), nil, Zone{}, `no tag of category "k8s-zone" on any of HostSystem "host", ClusterComputeResource "cluster", Folder "hosts", Datacenter "dc", Folder "us", Folder "root"`},
 		{"no region", nil, on("Datacenter:dc=z"), Zone{}, `category "k8s-region"`},
 		{"nothing", nil, nil, Zone{}, `"k8s-region" or "k8s-zone"`},
@@ -70,7 +71,7 @@ func TestZone(t *testing.T) {
 			inv, f := offline(t, Categories{Region: "k8s-region", Zone: "k8s-zone"})
 			vm := tree(f)
 			tags := inv.members[0].tags
-			tags.region, tags.zone, tags.readAt = tc.region, tc.zone, time.Now()
+			tags.state.Store(&tagState{region: tc.region, zone: tc.zone, readAt: time.Now()})
 			got, err := inv.Zone(vm)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
@@ -79,7 +80,7 @@ func TestZone(t *testing.T) {
 			if (tc.missing == "") != (err == nil) || err != nil && (!errors.As(err, &missing) || !strings.Contains(err.Error(), tc.missing)) {
 				t.Errorf("error %v, want %q in it", err, tc.missing)
 			}
-			if asked := len(tags.early) == 1; asked != (tc.missing != "") {
+			if asked := len(tags.pace.misses) == 1; asked != (tc.missing != "") {
 				t.Errorf("early reading asked for: %v", asked)
 			}
 		})
@@ -95,8 +96,7 @@ func TestZoneUnread(t *testing.T) {
 	}
 	tags := inv.members[0].tags
 	dc := ref("Datacenter", "dc")
-	tags.region, tags.zone, tags.readAt = attached{dc: {"r"}}, attached{dc: {"z"}}, time.Now()
-	tags.err = errors.New("503")
+	tags.state.Store(&tagState{region: attached{dc: {"r"}}, zone: attached{dc: {"z"}}, readAt: time.Now(), err: errors.New("503")})
 	if z, err := inv.Zone(vm); err != nil || z != (Zone{"r", "z"}) {
 		t.Errorf("with an older reading: %v, %v", z, err)
 	}
@@ -129,6 +129,7 @@ func TestDatacenterNames(t *testing.T) {
 		vms, scope  int
 	}{{nil, 1, 1}, {[]string{"dc"}, 1, 1}, {[]string{"other"}, 0, 0}, {[]string{"dc", "/us/dc"}, 1, 1}} {
 		m.datacenters = tc.datacenters
+		m.selected.Store(nil)
 		if n := len(m.filter([]*VM{vm})); n != tc.vms {
 			t.Errorf("%v: %d VMs", tc.datacenters, n)
 		}

@@ -11,15 +11,6 @@ import (
 	"time"
 )
 
-// Credentials are what a vCenter is asked to accept.
-type Credentials struct {
-	User, Password string
-}
-
-// CredentialsFunc returns the credentials to log in with. It is called anew at every attempt, so it may follow a file
-// or a Secret; an error from it counts as [ErrNoCredentials].
-type CredentialsFunc func(ctx context.Context) (Credentials, error)
-
 // Config says where a vCenter is and how to talk to it. Server, UserAgent and Credentials are mandatory.
 type Config struct {
 	// Name is what errors and logs call this vCenter; Server when empty.
@@ -31,11 +22,11 @@ type Config struct {
 
 	// Insecure turns the verification of the server's certificate off.
 	Insecure bool
-	// CAFile names a PEM file of the authorities to trust instead of the system's, read anew at every login.
+	// CAFile names a PEM file of the authorities to trust instead of the system's, read anew for every connection.
 	CAFile string
 	// CAData is as CAFile, in memory.
 	CAData []byte
-	// Thumbprint, SHA-1 or SHA-256 in colon form, is trusted where verification fails for lack of trust.
+	// Thumbprint, SHA-1 or SHA-256 with or without colons, is trusted where verification fails for lack of trust.
 	Thumbprint string
 
 	// Dial, when set, makes the connections on which TLS is then spoken, in place of the network's.
@@ -45,24 +36,32 @@ type Config struct {
 	UserAgent string
 	// Credentials are asked for at every login.
 	Credentials CredentialsFunc
+	// TokenFile holds the bearer token for session managers where credentials name none; the one of the pod's
+	// ServiceAccount when empty.
+	TokenFile string
 
-	// CallTimeout bounds every call but the long poll; 20 s when zero.
+	// CallTimeout bounds every call but the long poll and logins, which may take four times as long; 20 s when zero.
 	CallTimeout time.Duration
 	// MaxWait is how long the vCenter may hold a long poll with nothing to tell, to the second; 60 s when zero.
 	// A poll that takes CallTimeout longer than this is given up: the vCenter hangs.
 	MaxWait time.Duration
 	// RoundTrips is how often a SOAP call is tried when the network fails in passing; 3 when zero.
 	RoundTrips int
-	// Retry paces new attempts at a vCenter that does not answer; 500 ms to 30 s when zero.
+	// Retry paces new attempts at a vCenter that does not answer; 500 ms to 2 s when zero. Such an attempt is one call
+	// that needs no session, so a vCenter that is back is noticed soon.
 	Retry Backoff
-	// LoginRetry paces new attempts after a refused login, slower so that no account is locked; 10 s to 1 min when zero.
+	// FaultRetry paces new attempts at a vCenter that answers and has no session to give, is not the one to trust, or
+	// ends the watch; 500 ms to 30 s when zero.
+	FaultRetry Backoff
+	// LoginRetry paces new attempts after a refused login, 10 s to 1 min when zero. Whatever it says, the same
+	// credentials are not refused so often that the account is locked.
 	LoginRetry Backoff
 
 	// OnState, when set, is told the outcome of every attempt to log in or to check the session, from one goroutine of
 	// Run. It must not block.
 	OnState func(State)
-	// OnCall, when set, is told of every call after it was made, the long poll included, from the goroutine that made it. It
-	// must not block.
+	// OnCall, when set, is told of every call after it was made, the long poll included, each repetition by itself, from
+	// the goroutine that made it. It must not block.
 	OnCall func(Call)
 	// Logger receives connection changes; none when nil.
 	Logger *slog.Logger
@@ -93,7 +92,9 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&c.CallTimeout, 20*time.Second)
 	orDefault(&c.MaxWait, time.Minute)
 	orDefault(&c.RoundTrips, 3)
-	orDefault(&c.Retry, Backoff{Min: 500 * time.Millisecond, Max: 30 * time.Second})
+	orDefault(&c.TokenFile, serviceAccountToken)
+	orDefault(&c.Retry, Backoff{Min: 500 * time.Millisecond, Max: 2 * time.Second})
+	orDefault(&c.FaultRetry, Backoff{Min: 500 * time.Millisecond, Max: 30 * time.Second})
 	orDefault(&c.LoginRetry, Backoff{Min: 10 * time.Second, Max: time.Minute})
 	// The wire format counts whole seconds, and none would mean "do not wait".
 	c.MaxWait = max(c.MaxWait.Truncate(time.Second), time.Second)

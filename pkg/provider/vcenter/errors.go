@@ -19,9 +19,14 @@ var (
 	ErrInvalidLogin = errors.New("login refused: wrong user name or password")
 	// ErrNoCredentials says that there are no credentials to log in with.
 	ErrNoCredentials = errors.New("no credentials")
+	// ErrCertificate says that the vCenter's certificate is not to be trusted, or that it cannot be told whether it is.
+	ErrCertificate = errors.New("certificate is not trusted")
 	// ErrNotConnected says that there is no session at the moment; it is joined with the reason.
 	ErrNotConnected = errors.New("not connected")
 )
+
+// errManager is in the errors of a session manager.
+var errManager = errors.New("no session to share")
 
 // expired reports whether err says that the session it was met on is no longer one.
 func expired(err error) bool {
@@ -58,4 +63,32 @@ func unreachable(err error) bool {
 // Gone reports whether err says that the object asked about no longer exists.
 func Gone(err error) bool {
 	return fault.Is(err, &types.ManagedObjectNotFound{})
+}
+
+// reason sorts the errors that keep a client from its vCenter, by what is to be done about them.
+type reason string
+
+const (
+	reasonNone        reason = ""
+	reasonLogin       reason = "login"       // other credentials
+	reasonCredentials reason = "credentials" // any credentials
+	reasonTrust       reason = "trust"       // another certificate, or authority
+	reasonFault       reason = "fault"       // what the vCenter, or a session manager, says
+	reasonSilence     reason = "silence"     // nothing here: nobody answers
+)
+
+func reasonOf(err error) reason {
+	switch {
+	case err == nil:
+		return reasonNone
+	case errors.Is(err, ErrInvalidLogin):
+		return reasonLogin
+	case errors.Is(err, ErrNoCredentials):
+		return reasonCredentials
+	case errors.Is(err, ErrCertificate):
+		return reasonTrust
+	case errors.Is(err, errManager) || !unreachable(err):
+		return reasonFault
+	}
+	return reasonSilence
 }

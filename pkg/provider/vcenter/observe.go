@@ -1,14 +1,141 @@
 package vcenter
 
-import "time"
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/soap"
+)
 
 // Call is one call that was made to a vCenter.
 type Call struct {
-	// Method is the SOAP method ("FindByUuid") or the verb and path of a REST call, without identifiers
-	// ("GET /com/vmware/cis/tagging/tag").
+	// Method is the SOAP method ("FindByUuid") or the verb and path of a REST call, without identifiers and with its
+	// action, if any ("GET /com/vmware/cis/tagging/tag",
+	// "POST /com/vmware/cis/tagging/tag-association?~action=list-attached-objects-on-tags").
 	Method string
-	// Result is "ok", "error" for an answer that is a fault, "timeout", or "unreachable".
+	// Result is "ok", "error" for an answer that is a fault, "timeout", "unreachable" also for a proxy's answer that nobody
+	// is behind it (502, 503, 504), or "canceled" when whoever made the call lost interest, as at the end of the process.
 	Result string
 	// Duration is from the request to the answer.
 	Duration time.Duration
+}
+
+// The values of [Call.Result].
+const (
+	resultOK          = "ok"
+	resultError       = "error"
+	resultTimeout     = "timeout"
+	resultUnreachable = "unreachable"
+	resultCanceled    = "canceled"
+)
+
+// observe has OnCall told of the calls that pass through next.
+func (c *Config) observe(next soap.RoundTripper) soap.RoundTripper {
+	if c.OnCall == nil {
+		return next
+	}
+	return soapObserver{next: next, onCall: c.OnCall}
+}
+
+type soapObserver struct {
+	next   soap.RoundTripper
+	onCall func(Call)
+}
+
+// RoundTrip implements [soap.RoundTripper].
+func (o soapObserver) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
+	began := time.Now()
+	err := o.next.RoundTrip(ctx, req, res)
+	o.onCall(Call{Method: soapMethod(req), Result: soapResult(ctx, err), Duration: time.Since(began)})
+	return err
+}
+
+// soapMethod names a call by the type of its body, which is the method's name and "Body".
+func soapMethod(req soap.HasFault) string {
+	t := reflect.TypeOf(req)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return strings.TrimSuffix(t.Name(), "Body")
+}
+
+func soapResult(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return resultOK
+	case soap.IsSoapFault(err):
+		return resultError
+	}
+	return noAnswer(ctx, err)
+}
+
+// noAnswer tells why there is none.
+func noAnswer(ctx context.Context, err error) string {
+	var netErr net.Error
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return resultCanceled
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		return resultTimeout
+	}
+	return resultUnreachable
+}
+
+// observeHTTP is observe for REST.
+func (c *Config) observeHTTP(next http.RoundTripper) http.RoundTripper {
+	if c.OnCall == nil {
+		return next
+	}
+	return restObserver{next: next, onCall: c.OnCall}
+}
+
+type restObserver struct {
+	next   http.RoundTripper
+	onCall func(Call)
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (o restObserver) RoundTrip(req *http.Request) (*http.Response, error) {
+	began := time.Now()
+	res, err := o.next.RoundTrip(req)
+	o.onCall(Call{Method: restMethod(req), Result: restResult(req.Context(), res, err), Duration: time.Since(began)})
+	return res, err
+}
+
+func restResult(ctx context.Context, res *http.Response, err error) string {
+	switch {
+	case err != nil:
+		return noAnswer(ctx, err)
+	case res.StatusCode < http.StatusBadRequest:
+		return resultOK
+	case res.StatusCode >= http.StatusBadGateway && res.StatusCode <= http.StatusGatewayTimeout:
+		return resultUnreachable
+	}
+	return resultError
+}
+
+// restMethod names a REST call: identifiers are path segments like "id:urn:vmomi:InventoryServiceTag:…" or UUIDs.
+func restMethod(req *http.Request) string {
+	var b strings.Builder
+	b.WriteString(req.Method)
+	b.WriteByte(' ')
+	for segment := range strings.SplitSeq(strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, "/rest"), "/"), "/") {
+		if segment == "" || strings.ContainsRune(segment, ':') || len(segment) == 36 && strings.Count(segment, "-") == 4 {
+			continue
+		}
+		b.WriteByte('/')
+		b.WriteString(segment)
+	}
+	for _, key := range []string{"~action", "action"} {
+		if action := req.URL.Query().Get(key); action != "" {
+			b.WriteString("?" + key + "=" + action)
+			break
+		}
+	}
+	return b.String()
 }

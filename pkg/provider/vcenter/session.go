@@ -2,16 +2,17 @@ package vcenter
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
-	"sync"
+	"time"
 
-	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/session"
-	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/types"
 )
+
+// farewell is how long a login or a logout that is under way is given when the process ends: cut off, it might leave a
+// session behind that nobody knows of.
+const farewell = 5 * time.Second
 
 // Session is one login at a vCenter. It may be used from any goroutine until [Session.Done] is closed.
 type Session struct {
@@ -22,37 +23,16 @@ type Session struct {
 	creds Credentials
 	ctx   context.Context // ends with the session
 	end   context.CancelFunc
-
-	restMu sync.Mutex // held during a REST login, so that there is only ever one REST session
-	rest   *rest.Client
 }
 
 // Done is closed when the session has been given up: it expired, or another one has taken its place.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
-// login makes a session. A refusal wraps ErrInvalidLogin.
-func login(ctx context.Context, cfg *Config, creds Credentials) (*Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.CallTimeout)
-	defer cancel()
-	sc, err := newSOAPClient(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("vcenter %q: %w", cfg.Name, err)
-	}
-	vim, err := vim25.NewClient(ctx, sc)
-	if err == nil {
-		vim.RoundTripper = vim25.Retry(sc, vim25.RetryTemporaryNetworkError, cfg.RoundTrips)
-		err = session.NewManager(vim).Login(ctx, url.UserPassword(creds.User, creds.Password))
-	}
-	if err != nil {
-		sc.CloseIdleConnections()
-		if fault.Is(err, &types.InvalidLogin{}) {
-			err = fmt.Errorf("user %q: %w", creds.User, ErrInvalidLogin)
-		}
-		return nil, fmt.Errorf("vcenter %q: log in: %w", cfg.Name, err)
-	}
+// newSession is a session that vim is logged in to.
+func newSession(cfg *Config, creds Credentials, vim *vim25.Client) *Session {
 	s := &Session{Vim: vim, cfg: cfg, creds: creds}
 	s.ctx, s.end = context.WithCancel(context.Background())
-	return s, nil
+	return s
 }
 
 // alive asks the vCenter whether it still knows the session. An error means that it could not be asked.
@@ -66,21 +46,30 @@ func (s *Session) alive(ctx context.Context) (bool, error) {
 	return u != nil, nil
 }
 
-// logout ends both sessions as well as it can; what cannot be told to the vCenter runs into its idle timeout.
+// logout ends the session as well as it can; what cannot be told to the vCenter runs into its idle timeout.
 func (s *Session) logout(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(s.cfg.CallTimeout, farewell))
 	defer cancel()
-	s.restMu.Lock()
-	if s.rest != nil {
-		if err := s.rest.Logout(ctx); err != nil {
-			s.cfg.Logger.Debug("rest logout", "err", err)
-		}
-		s.rest.CloseIdleConnections()
-		s.rest = nil
-	}
-	s.restMu.Unlock()
 	if err := session.NewManager(s.Vim).Logout(ctx); err != nil {
 		s.cfg.Logger.Debug("soap logout", "err", err)
 	}
 	s.Vim.CloseIdleConnections()
+}
+
+// outlive returns a context that ends a while after ctx does.
+func outlive(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(while)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel(context.Cause(ctx))
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel(errors.New("done"))
+	}
 }

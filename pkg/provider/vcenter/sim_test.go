@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,9 +53,16 @@ type target struct {
 	asked int
 }
 
-func start(t *testing.T) *target {
+func start(t *testing.T) *target { return startFrom(t, small) }
+
+// limited is a vCenter that bears so many sessions.
+func limited(sessions string) string {
+	return strings.Replace(small, "    - name: vc\n", "    - name: vc\n      sessions: "+sessions+"\n", 1)
+}
+
+func startFrom(t *testing.T, text string) *target {
 	t.Helper()
-	top, err := topology.Load("test.yaml", []byte(small))
+	top, err := topology.Load("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,17 +160,23 @@ func sessions(t *testing.T, admin *govmomi.Client) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m mo.SessionManager
-	if err := property.DefaultCollector(admin.Client).RetrieveOne(t.Context(), admin.SessionManager.Reference(), []string{"sessionList"}, &m); err != nil {
-		t.Fatal(err)
-	}
 	var keys []string
-	for _, s := range m.SessionList {
+	for _, s := range sessionList(t, admin) {
 		if s.Key != own.Key {
 			keys = append(keys, s.Key)
 		}
 	}
 	return keys
+}
+
+// sessionList is what the vCenter tells of its SOAP sessions.
+func sessionList(t *testing.T, admin *govmomi.Client) []types.UserSession {
+	t.Helper()
+	var m mo.SessionManager
+	if err := property.DefaultCollector(admin.Client).RetrieveOne(t.Context(), admin.SessionManager.Reference(), []string{"sessionList"}, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.SessionList
 }
 
 func (v *target) gate(t *testing.T, s gate.State) {

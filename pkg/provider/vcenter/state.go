@@ -15,6 +15,8 @@ type State struct {
 	Err error
 	// Since is when Connected last changed.
 	Since time.Time
+	// Reconnects counts how often there was a connection again after there had been none.
+	Reconnects int
 }
 
 // State returns the state at this moment.
@@ -65,6 +67,10 @@ func (c *Client) setState(connected bool, err error) State {
 func (c *Client) setStateLocked(connected bool, err error) State {
 	if c.state.Connected != connected || c.state.Since.IsZero() {
 		c.state.Since = time.Now()
+		if connected && c.connected {
+			c.state.Reconnects++
+		}
+		c.connected = c.connected || connected
 	}
 	c.state.Connected, c.state.Err = connected, err
 	close(c.changed)

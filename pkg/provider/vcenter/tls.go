@@ -1,6 +1,7 @@
 package vcenter
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,44 +12,88 @@ import (
 	"os"
 	"strings"
 
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
+// dialFunc makes a connection.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
 // newSOAPClient returns a client that trusts what cfg says and has made no call.
-func newSOAPClient(cfg *Config) (*soap.Client, error) {
-	sc := soap.NewClient(&url.URL{Scheme: "https", Host: cfg.address(), Path: "/sdk"}, cfg.Insecure)
+func newSOAPClient(cfg *Config) *soap.Client {
+	sc := soap.NewClient(&url.URL{Scheme: "https", Host: cfg.address(), Path: vim25.Path}, cfg.Insecure)
+	sc.Namespace, sc.Version = "urn:"+vim25.Namespace, vim25.Version
 	sc.UserAgent = cfg.UserAgent
-	pool, err := cfg.authorities()
-	if err != nil {
-		return nil, err
-	}
-	if pool != nil {
-		sc.DefaultTransport().TLSClientConfig.RootCAs = pool
-	}
-	if cfg.Dial != nil {
-		sc.DefaultTransport().DialTLSContext = cfg.dialTLS(sc.DefaultTransport().TLSClientConfig)
-	}
-	if cfg.Thumbprint != "" {
-		sc.SetThumbprint(cfg.address(), cfg.Thumbprint)
-	}
-	return sc, nil
+	t := sc.DefaultTransport()
+	t.TLSClientConfig = cfg.tls(strings.Trim(cfg.Server, "[]")) // for connections through a proxy
+	t.DialTLSContext = cfg.dialTLS(cfg.Dial)
+	return sc
 }
 
-// dialTLS makes TLS connections over those of Dial. govmomi's own transport knows only the network's.
-func (c *Config) dialTLS(config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
-	config = config.Clone()
-	config.ServerName = strings.Trim(c.Server, "[]")
+// dialTLS makes TLS connections over those of dial, the network's when nil. govmomi's own way knows no deadline: a
+// server that accepts connections and does not speak TLS would cost one more goroutine at every attempt.
+func (c *Config) dialTLS(dial dialFunc) dialFunc {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := c.Dial(ctx, network, address)
+		ctx, cancel := context.WithTimeout(ctx, c.CallTimeout) // the transport's context outlives the call
+		defer cancel()
+		host, _, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err
 		}
-		secure := tls.Client(conn, config)
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		secure := tls.Client(conn, c.tls(host))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 		return secure, nil
 	}
+}
+
+// tls is how to speak TLS with a host. Authorities are read at every handshake, so that a session outlives a change of
+// the CA file and of the certificate.
+func (c *Config) tls(host string) *tls.Config {
+	config := &tls.Config{ServerName: host, InsecureSkipVerify: true} // verify does it, with what is in the file now
+	if !c.Insecure {
+		config.VerifyConnection = func(s tls.ConnectionState) error { return c.verify(s, host) }
+	}
+	return config
+}
+
+// verify says whether the certificate that a server showed is to be trusted. What it returns wraps ErrCertificate.
+func (c *Config) verify(s tls.ConnectionState, host string) error {
+	roots, err := c.authorities()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	leaf := s.PeerCertificates[0]
+	between := x509.NewCertPool()
+	for _, cert := range s.PeerCertificates[1:] {
+		between.AddCert(cert)
+	}
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, DNSName: host})
+	if err == nil {
+		return nil
+	}
+	pinned := ""
+	if c.Thumbprint != "" && soap.IsCertificateUntrusted(err) {
+		if sameThumbprint(c.Thumbprint, soap.ThumbprintSHA256(leaf)) || sameThumbprint(c.Thumbprint, soap.ThumbprintSHA1(leaf)) {
+			return nil
+		}
+		pinned = ", which is not the configured thumbprint"
+	}
+	issuer := cmp.Or(leaf.Issuer.CommonName, leaf.Issuer.String())
+	return fmt.Errorf("%w: issued by %q, thumbprint %s%s: %w", ErrCertificate, issuer, soap.ThumbprintSHA256(leaf), pinned, err)
+}
+
+// sameThumbprint compares thumbprints whatever their case, with or without colons.
+func sameThumbprint(a, b string) bool {
+	return b != "" && strings.EqualFold(strings.ReplaceAll(a, ":", ""), strings.ReplaceAll(b, ":", ""))
 }
 
 // authorities returns the certificate authorities to trust, nil for the system's.
@@ -58,7 +103,7 @@ func (c *Config) authorities() (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if len(c.CAData) > 0 && !pool.AppendCertsFromPEM(c.CAData) {
-		return nil, fmt.Errorf("certificate authority: no certificate in the given PEM")
+		return nil, errors.New("certificate authority: no certificate in the given PEM")
 	}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)

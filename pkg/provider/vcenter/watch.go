@@ -2,6 +2,7 @@ package vcenter
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -14,6 +15,11 @@ type WatchSpec struct {
 	Properties map[string][]string
 	// Root is where the watch begins; the objects below it, at any depth, are watched. The root folder when zero.
 	Root types.ManagedObjectReference
+	// Along names for a path others that are read with it when it has changed and they have not: a handler that does not
+	// keep their last values needs them to make sense of the new one.
+	Along map[string][]string
+	// Events are the types of events ("com.vmware.cis.tagging.attach") that an [EventHandler] wants to hear of.
+	Events []string
 }
 
 // Kind is what happened to an object.
@@ -71,10 +77,11 @@ func (c *Client) Watch(ctx context.Context, spec WatchSpec, h Handler) error {
 		}
 		c.cfg.Logger.Debug("watch lost", "err", err)
 		h.Lost(err)
-		if failures++; w.synced {
+		// What breaks the connection is paced by Run; a watch that fails again and again on one that works is not.
+		if failures++; w.synced || expired(err) || unreachable(err) && !errors.Is(err, context.DeadlineExceeded) {
 			failures = 1
 		}
-		t := time.NewTimer(c.cfg.Retry.pause(failures))
+		t := time.NewTimer(c.cfg.FaultRetry.pause(failures))
 		select {
 		case <-t.C:
 		case <-ctx.Done():

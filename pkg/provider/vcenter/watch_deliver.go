@@ -14,6 +14,10 @@ func (w *watch) deliver(ctx context.Context, s *Session, pc *property.Collector,
 	var batch []Update
 	for _, fs := range set.FilterSet {
 		for _, o := range fs.ObjectSet {
+			if o.Obj == w.events {
+				w.happened(o)
+				continue
+			}
 			u := Update{Kind: Kind(o.Kind), Ref: o.Obj}
 			for _, m := range o.MissingSet {
 				u.Missing = append(u.Missing, m.Path)
@@ -54,6 +58,9 @@ func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector
 				u.Changes[j].Val = nil
 			}
 		}
+		if u.Kind == Modify {
+			reread = append(reread, w.along(u.Changes)...)
+		}
 		if len(reread) == 0 {
 			continue
 		}
@@ -65,6 +72,18 @@ func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector
 		u.Changes = append(u.Changes, changes...)
 	}
 	return nil
+}
+
+// along returns the paths to be read with changes that do not bring them.
+func (w *watch) along(changes []types.PropertyChange) (paths []string) {
+	for _, c := range changes {
+		for _, path := range w.spec.Along[c.Name] {
+			if !slices.ContainsFunc(changes, func(c types.PropertyChange) bool { return c.Name == path }) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }
 
 // read reads properties of one object; a nil value stands for one that is unset.

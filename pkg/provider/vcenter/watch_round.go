@@ -23,6 +23,7 @@ type watch struct {
 	round  int
 	synced bool
 	seen   map[types.ManagedObjectReference]int // the round in which each object was last told
+	events types.ManagedObjectReference         // the collector of this round's events; zero without one
 
 	owner    *Session // whose the leftovers are
 	leftover []func(context.Context) error
@@ -36,6 +37,9 @@ func (w *watch) run(parent context.Context, s *Session) error {
 	w.round++
 	w.sweep(ctx, s)
 	pc, err := w.collector(ctx, s)
+	if err == nil {
+		err = w.followEvents(ctx, s, pc)
+	}
 	if err == nil {
 		err = w.follow(ctx, s, pc)
 	}
@@ -98,6 +102,9 @@ func (w *watch) follow(ctx context.Context, s *Session, pc *property.Collector) 
 			version = set.Version
 			truncated = set.Truncated != nil && *set.Truncated
 			if err := w.deliver(ctx, s, pc, set); err != nil {
+				return err
+			}
+			if err := w.rest(ctx, set); err != nil {
 				return err
 			}
 		}

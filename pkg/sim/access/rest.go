@@ -45,10 +45,10 @@ func (m *Manager) CloseREST(id string) {
 }
 
 // TouchREST is called for every call of a REST session: it tells whose it is, by the name in the topology, and puts its
-// expiry off. It is false for a session that is over.
+// expiry off. It is false for a session that is over. The cookie of a SOAP session is as good as an id, as in a vCenter.
 func (m *Manager) TouchREST(id string) (user string, ok bool) {
-	s := m.sessions.get(id)
-	if s == nil || !s.rest {
+	s := m.sessions.byCookie(id)
+	if s == nil {
 		return "", false
 	}
 	s.touch()

@@ -15,16 +15,16 @@ func by(user string) string {
 	return " by " + user
 }
 
-// changed tells the log that a tag was attached or detached.
+// changed tells the vCenter's event history and the log that a tag was attached or detached.
 func (h *Handler) changed(kind, user, tagID string, ref vc.Ref, cause uint64) {
-	if h.opts.Events == nil {
-		return
+	category, name, ok := h.store.label(tagID)
+	if !ok { // deleted meanwhile
+		category, name = "?", tagID
 	}
-	label := tagID
-	if category, name, ok := h.store.label(tagID); ok {
-		label = category + "/" + name
+	h.post(kind, user, name, ref)
+	if h.opts.Events != nil {
+		h.note(kind, user, category+"/"+name, ref, cause)
 	}
-	h.note(kind, user, label, ref, cause)
 }
 
 func (h *Handler) note(kind, user, label string, ref vc.Ref, cause uint64) {

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -43,16 +42,11 @@ func (c *Corrections) EndSession(base *simulator.Context, key string) {
 	}
 	ctx := vc.Fresh(base)
 	ctx.Session = session
-	for _, kind := range []string{"EventHistoryCollector", "TaskHistoryCollector"} {
+	for _, kind := range []string{eventCollector, "TaskHistoryCollector"} {
 		for _, obj := range session.AllReference(kind) {
-			if d, ok := obj.(destroyable); ok {
-				d.DestroyCollector(ctx, &types.DestroyCollector{This: obj.Reference()})
+			if h, ok := obj.(historyCollector); ok {
+				ctx.WithLock(ctx.Map.EventManager(), func() { h.DestroyCollector(ctx, &types.DestroyCollector{This: obj.Reference()}) })
 			}
 		}
 	}
-}
-
-// destroyable is a history collector.
-type destroyable interface {
-	DestroyCollector(ctx *simulator.Context, req *types.DestroyCollector) soap.HasFault
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -60,4 +61,23 @@ func datacenter(ctx *simulator.Context, ref vc.Ref) (*types.DatacenterEventArgum
 		arg.Name = e.Entity().Name
 	}
 	return arg, true
+}
+
+// anchorEvent gives an EventEx that a client posts without an object, as it may, the root folder for one: vcsim's alarms
+// look for it in the inventory, and a vCenter whose event manager panics stands still.
+func anchorEvent(ctx *simulator.Context, method *simulator.Method) {
+	req, ok := method.Body.(*types.PostEvent)
+	if !ok {
+		return
+	}
+	e, ok := req.EventToPost.(*types.EventEx)
+	if !ok {
+		return
+	}
+	if _, known := ctx.Map.Get(vc.Ref{Type: e.ObjectType, Value: e.ObjectId}).(mo.Entity); known {
+		return
+	}
+	if s, ok := ctx.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance); ok {
+		e.ObjectType, e.ObjectId = s.Content.RootFolder.Type, s.Content.RootFolder.Value
+	}
 }

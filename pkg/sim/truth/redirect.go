@@ -129,6 +129,7 @@ func (c *Corrections) Check(ctx *simulator.Context, method *simulator.Method) ty
 		return nil
 	}
 	c.collectors.note(ctx, method)
+	anchorEvent(ctx, method)
 	noteCall(ctx, method.This)
 	if c.opts.Stock.Has(stock.Dangling) {
 		return nil

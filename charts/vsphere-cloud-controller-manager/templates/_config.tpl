@@ -1,0 +1,123 @@
+{{/* What a schema cannot say, or not so that anybody understands it. */}}
+{{- define "ccm.validate" -}}
+{{- $names := dict }}
+{{- $servers := dict }}
+{{- range $i, $vc := .Values.vcenters }}
+{{- $at := printf "vcenters[%d] (%s)" $i $vc.name }}
+{{- if hasKey $names $vc.name }}
+{{- fail (printf "%s: the name is taken by another vCenter" $at) }}
+{{- end }}
+{{- $_ := set $names $vc.name true }}
+{{- if hasKey $servers (lower $vc.server) }}
+{{- fail (printf "%s: the server %s is that of another vCenter too" $at $vc.server) }}
+{{- end }}
+{{- $_ := set $servers (lower $vc.server) true }}
+{{- if regexMatch "^[^:]+:[0-9]+$" $vc.server }}
+{{- fail (printf "%s: the server %s has its port in it: put that into port" $at $vc.server) }}
+{{- end }}
+{{- if and $vc.ca $vc.caFile }}
+{{- fail (printf "%s: ca and caFile are two ways to say one thing: leave one out" $at) }}
+{{- end }}
+{{- if $vc.secretName }}
+{{- if or $vc.username $vc.password }}
+{{- fail (printf "%s: its credentials are in the Secret %s: leave username and password out" $at $vc.secretName) }}
+{{- end }}
+{{- else if $.Values.credentials.create }}
+{{- if not (and $vc.username $vc.password) }}
+{{- fail (printf "%s: give it username and password, or a secretName, or set credentials.create to false" $at) }}
+{{- end }}
+{{- else if or $vc.username $vc.password }}
+{{- fail (printf "%s: username and password go nowhere while credentials.create is false" $at) }}
+{{- end }}
+{{- end }}
+{{- if ne (empty .Values.labels.region) (empty .Values.labels.zone) }}
+{{- fail "labels: region and zone are needed together" }}
+{{- end }}
+{{- end }}
+
+{{/* The name of the file with a vCenter's certificate authority. */}}
+{{- define "ccm.caKey" -}}
+ca-{{ .name }}.crt
+{{- end }}
+
+{{/* "true" when a vCenter has its credentials in the common Secret. */}}
+{{- define "ccm.shared" -}}
+{{- range .Values.vcenters }}{{ if not .secretName }}true{{ break }}{{ end }}{{ end }}
+{{- end }}
+
+{{/* vsphere.conf. */}}
+{{- define "ccm.config" -}}
+{{- $conf := dict }}
+{{- if include "ccm.shared" . }}
+{{- $_ := set $conf "global" (dict "secretName" .Values.credentials.secretName "secretNamespace" .Release.Namespace) }}
+{{- end }}
+{{- $all := dict }}
+{{- range $vc := .Values.vcenters }}
+{{- $one := dict }}
+{{- range $key := list "server" "port" "datacenters" "caFile" "thumbprint" "insecureFlag" "ipFamily" "soapRoundtripCount" "secretName" }}
+{{- $value := get $vc $key }}
+{{- if or $value (kindIs "bool" $value) }}
+{{- $_ := set $one $key $value }}
+{{- end }}
+{{- end }}
+{{- if $vc.ca }}
+{{- $_ := set $one "caFile" (printf "/etc/cloud/%s" (include "ccm.caKey" $vc)) }}
+{{- end }}
+{{- if $vc.secretName }}
+{{- $_ := set $one "secretNamespace" $.Release.Namespace }}
+{{- end }}
+{{- $_ := set $all $vc.name $one }}
+{{- end }}
+{{- $_ := set $conf "vcenter" $all }}
+{{- with .Values.labels }}
+{{- if .region }}
+{{- $_ := set $conf "labels" (dict "region" .region "zone" .zone) }}
+{{- end }}
+{{- end }}
+{{- $nodes := dict }}
+{{- range $key, $value := .Values.nodes }}
+{{- if $value }}
+{{- $_ := set $nodes $key $value }}
+{{- end }}
+{{- end }}
+{{- if $nodes }}
+{{- $_ := set $conf "nodes" $nodes }}
+{{- end }}
+{{- toYaml $conf }}
+{{- end }}
+
+{{/* The keys of the Secret. One cannot hold the colons of an IPv6 address, so such a server has a key of its own. */}}
+{{- define "ccm.credentials" -}}
+{{- $data := dict }}
+{{- range .Values.vcenters }}
+{{- if not .secretName }}
+{{- if contains ":" .server }}
+{{- $_ := set $data (printf "server_%s" .name) .server }}
+{{- $_ := set $data (printf "username_%s" .name) .username }}
+{{- $_ := set $data (printf "password_%s" .name) .password }}
+{{- else }}
+{{- $_ := set $data (printf "%s.username" .server) .username }}
+{{- $_ := set $data (printf "%s.password" .server) .password }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $data }}
+{{- end }}
+
+{{/* The Secrets that have to be read, as a YAML list, each once. */}}
+{{- define "ccm.secretNames" -}}
+{{- $names := .Values.rbac.secretNames }}
+{{- if .Values.config.create }}
+{{- if include "ccm.shared" . }}
+{{- $names = append $names .Values.credentials.secretName }}
+{{- end }}
+{{- range .Values.vcenters }}
+{{- if .secretName }}
+{{- $names = append $names .secretName }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with $names | uniq | sortAlpha }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// The formats.
+const (
+	formatOCI           = "oci"
+	formatDockerArchive = "docker-archive"
+)
+
+// options are what the command line asks for.
+type options struct {
+	// root is the main module's; out is where the images go.
+	root, out string
+	programs  []program
+	platforms []v1.Platform
+	format    string
+	// repository and tag are in the names of images: repository/program:tag.
+	repository, tag string
+	// ldflags are the linker's.
+	ldflags string
+	// version and revision are asked of git when they are empty.
+	version, revision string
+	stamp             stamp
+}
+
+func parse(args []string) (*options, error) {
+	o := &options{}
+	var names, platforms string
+	fs := flag.NewFlagSet("image", flag.ContinueOnError)
+	fs.StringVar(&o.root, "root", ".", "the main module's `folder`")
+	fs.StringVar(&o.out, "out", "dist/image", "the `folder` for the images, below root unless it is absolute")
+	fs.StringVar(&names, "programs", "", "comma-separated `names` of folders below cmd (all programs that have images)")
+	fs.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "comma-separated `list` of OS/architecture")
+	fs.StringVar(&o.format, "format", formatOCI, "oci, a layout folder, or docker-archive, a file per platform")
+	fs.StringVar(&o.repository, "repository", "localhost", "what comes before a program's `name` in the name of its image")
+	fs.StringVar(&o.tag, "tag", "dev", "the images' `tag`")
+	fs.StringVar(&o.ldflags, "ldflags", "-s -w", "the linker's `flags`")
+	fs.StringVar(&o.version, "version", "", "the `release` (what git describe says)")
+	fs.StringVar(&o.revision, "revision", "", "the `commit` (git's HEAD)")
+	if err := fs.Parse(args); err != nil {
+		return nil, err
+	}
+	if fs.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if o.format != formatOCI && o.format != formatDockerArchive {
+		return nil, fmt.Errorf("-format %s: %s and %s are known", o.format, formatOCI, formatDockerArchive)
+	}
+	var err error
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(o.out) {
+		o.out = filepath.Join(o.root, o.out)
+	}
+	if o.programs, err = named(names); err != nil {
+		return nil, err
+	}
+	for s := range strings.SplitSeq(platforms, ",") {
+		p, err := v1.ParsePlatform(strings.TrimSpace(s))
+		if err != nil || p.OS != "linux" || p.Architecture == "" || p.Variant != "" || p.OSVersion != "" {
+			return nil, fmt.Errorf("-platforms: %q is not one like linux/amd64", s)
+		}
+		o.platforms = append(o.platforms, *p)
+	}
+	return o, nil
+}
+
+// named returns the programs of a list, all when it is empty. A name that has no line in the table may be built all the
+// same.
+func named(list string) ([]program, error) {
+	if list == "" {
+		return programs(), nil
+	}
+	var found []program
+	for name := range strings.SplitSeq(list, ",") {
+		if name == "" || filepath.Base(name) != name {
+			return nil, errors.New("-programs: names of folders below cmd are needed")
+		}
+		all := programs()
+		i := slices.IndexFunc(all, func(p program) bool { return p.name == name })
+		if i < 0 {
+			found = append(found, program{name: name, title: name})
+			continue
+		}
+		found = append(found, all[i])
+	}
+	return found, nil
+}

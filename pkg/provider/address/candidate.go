@@ -1,0 +1,60 @@
+package address
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
+)
+
+// candidate is an address that a node may be given.
+type candidate struct {
+	ip      netip.Addr
+	network string
+}
+
+// candidates appends those of a family to list: the static ones in their order, then all, in the order of adapters and
+// of addresses on each. One that is there twice is as good as one that is there once.
+func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate {
+	for _, ip := range g.Static {
+		if !is(ip, family) || !guest.Usable(ip) {
+			continue
+		}
+		for _, a := range g.Adapters {
+			if !a.Virtual && slices.Contains(a.Addresses, ip) {
+				list = append(list, candidate{ip, a.Network})
+			}
+		}
+	}
+	for _, a := range g.Adapters {
+		if a.Virtual {
+			continue
+		}
+		for _, ip := range a.Addresses {
+			if is(ip, family) && guest.Usable(ip) {
+				list = append(list, candidate{ip, a.Network})
+			}
+		}
+	}
+	return list
+}
+
+// is tells whether an address is of a family.
+func is(ip netip.Addr, family config.IPFamily) bool {
+	switch family {
+	case config.IPv4:
+		return ip.Is4()
+	case config.IPv6:
+		return ip.Is6() && !ip.Is4In6()
+	}
+	return false
+}
+
+// familyOf returns the family of an address.
+func familyOf(ip netip.Addr) config.IPFamily {
+	if ip.Is4() {
+		return config.IPv4
+	}
+	return config.IPv6
+}

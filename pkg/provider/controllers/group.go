@@ -1,0 +1,125 @@
+package controllers
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	ccmconfig "k8s.io/cloud-provider/app/config"
+)
+
+// group is the controllers that one [Initializers] makes, and what they share: the index over nodes by VM, and the
+// goroutine that tells the news to those that have been started.
+type group struct {
+	config *ccmconfig.CompletedConfig
+	cloud  cloudprovider.Interface
+	nudges *Nudges
+	opts   Options
+
+	mu      sync.Mutex
+	started bool
+	rounds  []*rounds
+	retry   *retry // nil unless cloud-node has been started
+}
+
+func (g *group) nodes() coreinformers.NodeInformer {
+	return g.config.SharedInformers.Core().V1().Nodes()
+}
+
+// start is called by each controller when it starts; the first one begins to listen to the news.
+func (g *group) start(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.started {
+		return nil
+	}
+	if err := addIndex(g.nodes().Informer()); err != nil {
+		return err
+	}
+	g.started = true
+	p := pace{debounce: g.opts.Debounce, floor: g.opts.Floor}
+	g.nudges.goRun(func() {
+		// Before the cache is there no VM could be told from one that no node is bound to.
+		if cache.WaitForCacheSync(ctx.Done(), g.nodes().Informer().HasSynced) {
+			g.nudges.each(ctx, p, g.tell)
+		}
+	})
+	return nil
+}
+
+// newRounds returns rounds that are run until ctx ends and hear the news. The fields of r that differ from one
+// controller to the next are set.
+func (g *group) newRounds(ctx context.Context, r *rounds) *rounds {
+	r.init()
+	r.floor = min(g.opts.Floor, r.period)
+	r.nodes = g.nodes().Lister()
+	r.synced = g.nodes().Informer().HasSynced
+	g.nudges.goRun(func() { r.run(ctx) })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rounds = append(g.rounds, r)
+	return r
+}
+
+// tell says the news to whom it may concern.
+func (g *group) tell(n news) {
+	g.mu.Lock()
+	all, again := g.rounds, g.retry
+	g.mu.Unlock()
+	if n.everything {
+		for _, r := range all {
+			r.urgeAll()
+		}
+		if again != nil {
+			again.all()
+		}
+		return
+	}
+	var names []string
+	stranger := false
+	for id := range n.ids {
+		nodes := g.byVM(id)
+		stranger = stranger || len(nodes) == 0
+		for _, node := range nodes {
+			names = append(names, node.Name)
+			if again != nil {
+				again.node(node)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, r := range all {
+		r.urge(names...)
+	}
+	if stranger && again != nil {
+		again.all()
+	}
+}
+
+// byVM returns the nodes that run on a VM, as far as they tell.
+func (g *group) byVM(id string) []*v1.Node {
+	objects, err := g.nodes().Informer().GetIndexer().ByIndex(indexName, vmKey(id))
+	if err != nil { // the index is there since start
+		return nil
+	}
+	nodes := make([]*v1.Node, 0, len(objects))
+	for _, object := range objects {
+		if node, ok := object.(*v1.Node); ok {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// orDefault returns d, or what stands for it when it is not positive.
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}

@@ -1,0 +1,177 @@
+package controllers_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	clienttesting "k8s.io/client-go/testing"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
+)
+
+func labelled(labels map[string]string) *v1.Node {
+	node := boundNode(1)
+	node.Labels = maps.Clone(labels)
+	return node
+}
+
+func inZone(region, zone string) map[string]string {
+	return map[string]string{v1.LabelTopologyRegion: region, v1.LabelTopologyZone: zone}
+}
+
+func inBetaZone(region, zone string) map[string]string {
+	labels := inZone(region, zone)
+	labels[v1.LabelFailureDomainBetaRegion], labels[v1.LabelFailureDomainBetaZone] = region, zone
+	return labels
+}
+
+// The cloud says region "eu", zone "eu-1", unless told otherwise.
+func TestRelabel(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		node   *v1.Node
+		answer func(*v1.Node, *cloudprovider.InstanceMetadata) error
+		want   map[string]string
+		event  string // empty when nothing may be patched
+	}{
+		{name: "equal", node: labelled(inZone("eu", "eu-1")), want: inZone("eu", "eu-1")},
+		{name: "equal, beta labels too", node: labelled(inBetaZone("eu", "eu-1")), want: inBetaZone("eu", "eu-1")},
+		{
+			name: "another zone", node: labelled(inZone("eu", "eu-2")), want: inZone("eu", "eu-1"),
+			event: "node-0001: Region and zone changed from eu/eu-2 to eu/eu-1",
+		},
+		{
+			name: "another region, beta labels follow", node: labelled(inBetaZone("us", "us-1")), want: inBetaZone("eu", "eu-1"),
+			event: "node-0001: Region and zone changed from us/us-1 to eu/eu-1",
+		},
+		{
+			name: "zones were enabled later", node: labelled(nil), want: inZone("eu", "eu-1"),
+			event: "node-0001: Region and zone changed from -/- to eu/eu-1",
+		},
+		{
+			name: "only a beta label is wrong", want: inBetaZone("eu", "eu-1"),
+			node:  labelled(map[string]string{v1.LabelTopologyRegion: "eu", v1.LabelTopologyZone: "eu-1", v1.LabelFailureDomainBetaRegion: "eu", v1.LabelFailureDomainBetaZone: "x"}),
+			event: "node-0001: Region and zone changed from eu/eu-1 to eu/eu-1",
+		},
+		{
+			name: "an error", node: labelled(inZone("us", "us-1")), want: inZone("us", "us-1"),
+			answer: func(*v1.Node, *cloudprovider.InstanceMetadata) error { return errors.New("vcenter is out of reach") },
+		},
+		{
+			name: "no zone", node: labelled(inZone("us", "us-1")), want: inZone("us", "us-1"),
+			answer: func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error { m.Zone = ""; return nil },
+		},
+		{
+			name: "no region", node: labelled(inZone("us", "us-1")), want: inZone("us", "us-1"),
+			answer: func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error { m.Region = ""; return nil },
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in(t, func(t *testing.T) {
+				r := start(t, settings{only: []string{controllers.RelabelController}, opts: controllers.Options{RelabelZones: true}}, tc.node)
+				r.cloud.set(func(h *hooks) { h.metadata = tc.answer })
+				settle(time.Second)
+				r.nudges.Changed(providerID(1))
+				settle(time.Second)
+				if diff := cmp.Diff(tc.want, r.node(name(1)).Labels); diff != "" {
+					t.Errorf("labels (-want +got):\n%s", diff)
+				}
+				var events []string
+				if tc.event != "" {
+					events = []string{tc.event}
+				}
+				if diff := cmp.Diff(events, r.events("ZoneRelabeled")); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+				if got, want := r.count("patch", "nodes"), len(events); got != want {
+					t.Errorf("%d patches, want %d", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestRelabelFollows(t *testing.T) {
+	in(t, func(t *testing.T) {
+		r := start(t, settings{statusPeriod: time.Minute, opts: controllers.Options{RelabelZones: true}},
+			labelled(inBetaZone("eu", "eu-1")), newNode(2))
+		settle(time.Second)
+		move := func(zone string) {
+			r.cloud.set(func(h *hooks) {
+				h.metadata = func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error { m.Zone = zone; return nil }
+			})
+		}
+		check := func(zone string) {
+			t.Helper()
+			for i := 1; i <= 2; i++ {
+				if got := r.node(name(i)).Labels; got[v1.LabelTopologyZone] != zone || got[v1.LabelFailureDomainBetaZone] != zone {
+					t.Errorf("%s: labels %v, want zone %s", name(i), got, zone)
+				}
+			}
+		}
+		check("eu-1")
+		move("eu-2") // vMotion
+		r.nudges.Changed(providerID(1))
+		r.nudges.Changed(providerID(2))
+		settle(110 * time.Millisecond)
+		check("eu-2")
+		move("eu-3") // a tag
+		r.nudges.Everything()
+		settle(1100 * time.Millisecond)
+		check("eu-3")
+		move("eu-4") // nobody tells
+		settle(time.Minute)
+		check("eu-4")
+	})
+}
+
+// A node that is not initialized is not this controller's, and one without the option is nobody's.
+func TestRelabelLeavesAlone(t *testing.T) {
+	in(t, func(t *testing.T) {
+		r := start(t, settings{only: []string{controllers.RelabelController}, opts: controllers.Options{RelabelZones: true}}, newNode(1))
+		settle(time.Second)
+		r.nudges.Changed(providerID(1))
+		settle(time.Second)
+		if n := r.cloud.counts()["metadata"]; n != 0 {
+			t.Errorf("asked %d times about a node that is not initialized", n)
+		}
+		off := start(t, settings{}, labelled(inZone("us", "us-1")))
+		off.nudges.Changed(providerID(1))
+		settle(time.Minute)
+		if diff := cmp.Diff(inZone("us", "us-1"), off.node(name(1)).Labels); diff != "" {
+			t.Errorf("labels changed without the option (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// The patch must not reach another node that has come under the name.
+func TestRelabelPatchNamesTheNode(t *testing.T) {
+	in(t, func(t *testing.T) {
+		r := start(t, settings{only: []string{controllers.RelabelController}, opts: controllers.Options{RelabelZones: true}}, labelled(inZone("eu", "eu-2")))
+		settle(time.Second)
+		for _, a := range r.client.Actions() {
+			patch, ok := a.(clienttesting.PatchAction)
+			if !ok || patch.GetResource().Resource != "nodes" {
+				continue
+			}
+			var got map[string]any
+			if err := json.Unmarshal(patch.GetPatch(), &got); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{"metadata": map[string]any{
+				"uid": "uid-" + uuid(1), "labels": map[string]any{v1.LabelTopologyZone: "eu-1"},
+			}}
+			if diff := cmp.Diff(want, got); diff != "" || patch.GetSubresource() != "" {
+				t.Errorf("patch of %q (-want +got):\n%s", patch.GetSubresource(), diff)
+			}
+			return
+		}
+		t.Error("no patch")
+	})
+}

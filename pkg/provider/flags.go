@@ -1,0 +1,127 @@
+package provider
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cloud-provider/app"
+	"k8s.io/cloud-provider/names"
+	"k8s.io/cloud-provider/options"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
+)
+
+// commandName is what the program is called in its own words.
+const commandName = "vsphere-cloud-controller-manager"
+
+// command is a parsed command line.
+type command struct {
+	ccm      *options.CloudControllerManagerOptions
+	logs     *logs.Options
+	sections cliflag.NamedFlagSets
+	provider Options
+
+	healthAddress string // empty for none
+	relabelZones  bool
+	help, version bool
+}
+
+// parse reads the command line.
+func parse(args []string) (*command, error) {
+	cmd, err := newCommand()
+	if err != nil {
+		return nil, fmt.Errorf("ccm: %w", err)
+	}
+	fs := pflag.NewFlagSet(commandName, pflag.ContinueOnError)
+	fs.Usage = func() {}
+	for _, set := range cmd.sections.FlagSets {
+		fs.AddFlagSet(set)
+	}
+	if err := fs.Parse(args); err != nil {
+		return nil, fmt.Errorf("ccm: %w; --help lists all flags", err)
+	}
+	cmd.help, _ = fs.GetBool("help") // defined by newCommand
+	switch {
+	case cmd.help || cmd.version:
+		return cmd, nil
+	case fs.NArg() > 0:
+		return nil, fmt.Errorf("ccm: unexpected argument %q", fs.Arg(0))
+	}
+	if err := cmd.check(fs); err != nil {
+		return nil, fmt.Errorf("ccm: %w", err)
+	}
+	return cmd, nil
+}
+
+func newCommand() (*command, error) {
+	ccm, err := options.NewCloudControllerManagerOptions()
+	if err != nil {
+		return nil, err
+	}
+	ccm.KubeCloudShared.CloudProvider.Name = Name
+	cmd := &command{ccm: ccm, logs: logs.NewOptions()}
+	sets := ccm.Flags(controllers.Names(), app.ControllersDisabledByDefault.List(),
+		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
+	global := sets.FlagSet("global")
+	logsapi.AddFlags(cmd.logs, global)
+	globalflag.AddGlobalFlags(global, commandName, logs.SkipLoggingConfigurationFlags())
+	global.BoolVar(&cmd.version, "version", false, "Print the version and exit.")
+	cmd.addOwn(sets.FlagSet("vsphere"))
+	// Our own first: the others are in the documentation of Kubernetes.
+	sets.Order = slices.Insert(slices.DeleteFunc(sets.Order, func(s string) bool { return s == "vsphere" }), 0, "vsphere")
+	cmd.sections = sets
+	return cmd, nil
+}
+
+// addOwn adds the flags that are not those of every cloud controller manager.
+func (c *command) addOwn(fs *pflag.FlagSet) {
+	o := &c.provider
+	fs.StringToStringVar(&o.NodeLabels, "node-labels", nil, "Labels, as key=value,..., that every node is given when it is initialized. One that the node has is left as it is.")
+	fs.BoolVar(&c.relabelZones, "relabel-zones", false, "Keep the region and zone labels of nodes true when their VMs move. Kubernetes expects them never to change: a volume bound to a zone does not move with the node.")
+	fs.StringVar((*string)(&o.Parity), "parity", "", `Whose choice counts where upstream's provider decides otherwise on purpose: "" for ours, "upstream" for theirs.`)
+	fs.DurationVar(&o.CallTimeout, "vcenter-call-timeout", 10*time.Second, "How long one call to a vCenter may take.")
+	fs.DurationVar(&o.MaxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
+	fs.DurationVar(&o.TagRefresh, "tag-refresh-period", time.Minute, "How often the tags of zones and regions are read.")
+	fs.DurationVar(&o.ConfigPeriod, "config-poll-period", 2*time.Second, "How often the cloud config, certificate authorities and secrets directories are looked at for a change.")
+	fs.StringVar(&c.healthAddress, "health-address", "", "Loopback address and port on which to serve /healthz, /readyz and /metrics over plain HTTP; empty for none.")
+}
+
+// check returns what is wrong with the values.
+func (c *command) check(fs *pflag.FlagSet) error {
+	if name := c.ccm.KubeCloudShared.CloudProvider.Name; name != Name {
+		return fmt.Errorf("--cloud-provider is %q, only %q is known", name, Name)
+	}
+	for _, f := range []struct {
+		name string
+		d    time.Duration
+		min  time.Duration
+	}{
+		{"vcenter-call-timeout", c.provider.CallTimeout, 100 * time.Millisecond},
+		{"vcenter-max-wait", c.provider.MaxWait, time.Second},
+		{"tag-refresh-period", c.provider.TagRefresh, 100 * time.Millisecond},
+		{"config-poll-period", c.provider.ConfigPeriod, 10 * time.Millisecond},
+	} {
+		if f.d < f.min {
+			return fmt.Errorf("--%s is %s, less than %s", f.name, f.d, f.min)
+		}
+	}
+	if p := c.provider.Parity; p != "" && p != ParityUpstream {
+		return fmt.Errorf("--parity is %q, only %q is known", p, ParityUpstream)
+	}
+	if err := checkNodeLabels(c.provider.NodeLabels); err != nil {
+		return fmt.Errorf("--node-labels: %w", err)
+	}
+	if c.healthAddress != "" {
+		if _, port, err := net.SplitHostPort(c.healthAddress); err != nil || port == "" {
+			return fmt.Errorf("--health-address is %q: a loopback address with a port is needed, like 127.0.0.1:10267", c.healthAddress)
+		}
+	}
+	return nil
+}

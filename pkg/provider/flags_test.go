@@ -1,0 +1,116 @@
+package provider
+
+import (
+	"bytes"
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParse(t *testing.T) {
+	cmd, err := parse([]string{
+		"--cloud-config=/etc/cloud/vsphere.conf", "--kubeconfig=/k", "--leader-elect=false", "--v=2", "--concurrent-node-syncs=4",
+		"--node-monitor-period=500ms", "--controllers=*,-service", "--vcenter-call-timeout=3s", "--vcenter-max-wait=7s",
+		"--tag-refresh-period=6s", "--config-poll-period=1s", "--node-labels=a/b=c,d=", "--parity=upstream", "--relabel-zones",
+		"--health-address=127.0.0.1:10267",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := cmd.provider
+	if o.CallTimeout != 3*time.Second || o.MaxWait != 7*time.Second || o.TagRefresh != 6*time.Second || o.ConfigPeriod != time.Second {
+		t.Errorf("durations: %+v", o)
+	}
+	if o.Parity != ParityUpstream || !maps.Equal(o.NodeLabels, map[string]string{"a/b": "c", "d": ""}) {
+		t.Errorf("parity %q, labels %v", o.Parity, o.NodeLabels)
+	}
+	if !cmd.relabelZones || cmd.healthAddress != "127.0.0.1:10267" {
+		t.Errorf("relabel %v, health %q", cmd.relabelZones, cmd.healthAddress)
+	}
+	if got := cmd.ccm.KubeCloudShared.NodeMonitorPeriod.Duration; got != 500*time.Millisecond {
+		t.Errorf("node monitor period %s", got)
+	}
+}
+
+// Without a flag everything is as upstream has it, or as it is right for production.
+func TestParseDefaults(t *testing.T) {
+	cmd, err := parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := cmd.provider
+	if o.CallTimeout != 10*time.Second || o.MaxWait != time.Minute || o.TagRefresh != time.Minute || o.ConfigPeriod != 2*time.Second {
+		t.Errorf("durations: %+v", o)
+	}
+	if o.Parity != "" || len(o.NodeLabels) > 0 || cmd.relabelZones || cmd.healthAddress != "" {
+		t.Errorf("not off: %+v, %v, %q", o, cmd.relabelZones, cmd.healthAddress)
+	}
+	if n := cmd.ccm.NodeController.ConcurrentNodeSyncs; n != 1 {
+		t.Errorf("%d concurrent node syncs", n)
+	}
+	if !cmd.ccm.Generic.LeaderElection.LeaderElect || cmd.ccm.KubeCloudShared.CloudProvider.Name != "vsphere" {
+		t.Errorf("leader election or provider: %+v", cmd.ccm.Generic.LeaderElection)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		want string
+	}{
+		{"extra", `unexpected argument "extra"`},
+		{"--cloud-provider=aws", `--cloud-provider is "aws", only "vsphere" is known`},
+		{"--no-such-flag", "unknown flag: --no-such-flag; --help lists all flags"},
+		{"--tag-refresh-period=often", `invalid argument "often" for "--tag-refresh-period"`},
+		{"--tag-refresh-period=0s", "--tag-refresh-period is 0s, less than 100ms"},
+		{"--vcenter-call-timeout=-1s", "--vcenter-call-timeout is -1s, less than 100ms"},
+		{"--vcenter-max-wait=900ms", "--vcenter-max-wait is 900ms, less than 1s"},
+		{"--config-poll-period=1ms", "--config-poll-period is 1ms, less than 10ms"},
+		{"--parity=in-tree", `--parity is "in-tree", only "upstream" is known`},
+		{"--node-labels=nothing", `invalid argument "nothing" for "--node-labels"`},
+		{"--node-labels=a=b,-x=c", `--node-labels: node label "-x"`},
+		{"--node-labels=a=b!", `--node-labels: node label "a": value "b!"`},
+		{"--health-address=10267", `--health-address is "10267": a loopback address with a port is needed`},
+		{"--health-address=127.0.0.1:", `--health-address is "127.0.0.1:"`},
+		{"--relabel-zones=perhaps", `invalid argument "perhaps" for "--relabel-zones"`},
+	} {
+		if _, err := parse(strings.Fields(tc.args)); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", tc.args, err, tc.want)
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for _, arg := range []string{"--help", "-h"} {
+		cmd, err := parse([]string{arg, "extra"})
+		if err != nil || !cmd.help {
+			t.Fatalf("%s: %v", arg, err)
+		}
+		var b bytes.Buffer
+		cmd.printHelp(&b)
+		text := b.String()
+		own := strings.Index(text, "Vsphere flags:")
+		for _, want := range []string{
+			"Usage:\n  vsphere-cloud-controller-manager --cloud-config=FILE", "--parity string", "--node-labels ", "--health-address string",
+			"Generic flags:", "--cloud-config string", "Leader", "--version",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", arg, want, text)
+			}
+		}
+		if own < 0 || own > strings.Index(text, "Generic flags:") {
+			t.Errorf("%s: our own flags do not come first", arg)
+		}
+	}
+	cmd, err := parse([]string{"--version"})
+	if err != nil || !cmd.version {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	printVersion(&b)
+	if !regexp.MustCompile(`^vsphere-cloud-controller-manager v\S+\n$`).MatchString(b.String()) {
+		t.Errorf("version %q", b.String())
+	}
+}

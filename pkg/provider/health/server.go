@@ -1,0 +1,127 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// askTimeout bounds what a client takes to ask, answerTimeout all of a request: a probe gives up long before.
+	askTimeout    = 5 * time.Second
+	answerTimeout = 30 * time.Second
+	// farewell is how long requests under way are waited for at the end.
+	farewell = 5 * time.Second
+)
+
+// Config says what to serve and where.
+type Config struct {
+	// Address is host:port; port 0 is any that is free. The host is a loopback address or a name for one.
+	Address string
+	// AllowAnyAddress accepts other hosts, too, and none for all of them. Whoever reaches it may read it.
+	AllowAnyAddress bool
+	// Source returns the vCenters as they are now, none while the process does not lead. It is called from any goroutine
+	// and must not block.
+	Source func() []Status
+	// Metrics serves /metrics; there is none when it is nil.
+	Metrics http.Handler
+	// Logger receives what goes wrong with connections; none when nil.
+	Logger *slog.Logger
+}
+
+// ErrNotLoopback says that the address can be reached from elsewhere.
+var ErrNotLoopback = errors.New("not a loopback address")
+
+// Server is one HTTP server. Make it with [Listen] and give it a goroutine with [Server.Run].
+type Server struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+// Listen binds the address. Requests wait until Run is called; a Server that is not run has to be closed.
+func Listen(ctx context.Context, cfg Config) (*Server, error) {
+	if cfg.Source == nil {
+		return nil, errors.New("health: source is nil")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	address, err := cfg.resolve(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("health: %q: %w", cfg.Address, err)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("health: %w", err)
+	}
+	return &Server{
+		listener: l,
+		http: &http.Server{
+			Handler:           cfg.handler(),
+			ReadHeaderTimeout: askTimeout,
+			ReadTimeout:       askTimeout,
+			WriteTimeout:      answerTimeout,
+			IdleTimeout:       answerTimeout,
+			MaxHeaderBytes:    1 << 14,
+			ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+		},
+	}, nil
+}
+
+// resolve returns the address to listen on, every name in it resolved: what was checked is what is listened on.
+func (c Config) resolve(ctx context.Context) (string, error) {
+	host, port, err := net.SplitHostPort(c.Address)
+	if err != nil {
+		return "", err
+	}
+	if host == "" {
+		if c.AllowAnyAddress {
+			return c.Address, nil
+		}
+		return "", fmt.Errorf("all addresses: %w", ErrNotLoopback)
+	}
+	ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil {
+		return "", err
+	}
+	for _, ip := range ips {
+		if !ip.IP.IsLoopback() && !c.AllowAnyAddress {
+			return "", fmt.Errorf("%s: %w", ip.IP, ErrNotLoopback)
+		}
+	}
+	return net.JoinHostPort(ips[0].String(), port), nil
+}
+
+// Addr is the address that is listened on.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Run serves until ctx ends, lets requests under way end within seconds, and returns nil, or why it could not serve. It
+// is called once.
+func (s *Server) Run(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("health: %w", err)
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err != nil {
+		_ = s.http.Close() // the requests that did not end in time
+	}
+	<-failed
+	return nil
+}
+
+// Close gives the address up. After Run it does nothing.
+func (s *Server) Close() error {
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("health: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/object"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+// eventsOf returns the reasons of the events about a node so far.
+func (w *world) eventsOf(t *testing.T, name string) []v1.Event {
+	t.Helper()
+	return slices.DeleteFunc(w.events(t, ""), func(e v1.Event) bool {
+		return e.InvolvedObject.Kind != "Node" || e.InvolvedObject.Name != name
+	})
+}
+
+// toldOf waits for an event of a reason about a node, whose message holds all of parts.
+func (w *world) toldOf(t *testing.T, name, reason string, parts ...string) {
+	t.Helper()
+	eventually(t, name+": "+reason, func() error {
+		var told []string
+		for _, e := range w.eventsOf(t, name) {
+			told = append(told, e.Reason+": "+e.Message)
+			if e.Reason == reason && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(e.Message, p) }) {
+				return nil
+			}
+		}
+		return fmt.Errorf("told %q", told)
+	})
+}
+
+// Nodes of every vCenter have their zones (kubernetes/cloud-provider-vsphere#294).
+func TestZonesOfEveryVCenter(t *testing.T) {
+	w := start(t, nil)
+	for name, want := range map[string]inventory.Zone{"w1": {Region: "us", Zone: "us-west"}, "eu1": {Region: "eu", Zone: "eu-all"}} {
+		m, err := w.InstanceMetadata(t.Context(), uninitialized(node(name, "", "")))
+		if err != nil || m.Region != want.Region || m.Zone != want.Zone {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+}
+
+// The nearest tag counts, for region and for zone each.
+func TestZoneNested(t *testing.T) {
+	w := start(t, nil)
+	m, err := w.InstanceMetadata(t.Context(), uninitialized(node("nested", "", "")))
+	if err != nil || m.Region != "us" || m.Zone != "inner" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// A guest that reports late or stops reporting is waited for, is told of, and deletes nothing
+// (kubernetes/cloud-provider-vsphere#381, #383, #398, #772).
+func TestGuestReportsLate(t *testing.T) {
+	w := start(t, nil)
+	w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOff)
+	n := uninitialized(node("w1", "", w1UUID))
+	eventually(t, "nothing reported", func() error {
+		if _, err := w.InstanceMetadata(t.Context(), n); err == nil {
+			return errors.New("metadata")
+		}
+		return nil
+	})
+	if exists, err := w.InstanceExists(t.Context(), n); !exists || err != nil {
+		t.Errorf("exists %v, %v", exists, err)
+	}
+	w.toldOf(t, "w1", ReasonGuestNotReporting, "w1 (vm-", "hostname")
+	w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOn)
+	eventually(t, "reported", func() error {
+		_, err := w.InstanceMetadata(t.Context(), n)
+		return err
+	})
+	w.toldOf(t, "w1", ReasonNodeWell, ReasonGuestNotReporting)
+}
+
+// A VM outside the configured datacenters is not gone; to upstream it is.
+func TestOutsideDatacenters(t *testing.T) {
+	for parity, gone := range map[Parity]bool{"": false, ParityUpstream: true} {
+		w := startWith(t, setup{
+			options: func(o *Options) { o.Parity = parity },
+			tenants: map[string]string{"us": ", datacenters: [west]"},
+		})
+		n := node("u1", "vsphere://"+u1UUID, "")
+		exists, err := w.InstanceExists(t.Context(), n)
+		if exists || (err == nil) != gone {
+			t.Errorf("parity %q: exists %v, %v", parity, exists, err)
+		}
+		if !gone {
+			w.toldOf(t, "u1", ReasonDeletionHeldBack, "u1 (vm-", "outside the configured datacenters")
+		}
+		w.gate(t, "eu", gate.Down)
+		eventually(t, "in doubt", func() error {
+			if exists, err := w.InstanceExists(t.Context(), n); exists || err == nil {
+				return fmt.Errorf("exists %v, %w", exists, err)
+			}
+			return nil
+		})
+	}
+}
+
+// A configured datacenter that is not there may have been renamed: nobody is gone meanwhile, and the event names it.
+func TestDatacenterMissing(t *testing.T) {
+	for _, parity := range []Parity{"", ParityUpstream} {
+		w := startWith(t, setup{
+			options: func(o *Options) { o.Parity = parity },
+			tenants: map[string]string{"us": ", datacenters: [west, renamed]"},
+		})
+		if exists, err := w.InstanceExists(t.Context(), node("gone", "vsphere://"+unknown, "")); exists || err == nil {
+			t.Errorf("parity %q: exists %v, %v", parity, exists, err)
+		}
+		w.toldOf(t, "gone", ReasonDeletionHeldBack, `vcenter "us"`, `"renamed"`)
+	}
+}
+
+// A node's events name what was looked for and where, and who refused.
+func TestNodeEventsName(t *testing.T) {
+	w := start(t, func(s *v1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
+	ctx := t.Context()
+	ask := func(n *v1.Node) {
+		_, _ = w.InstanceMetadata(ctx, n)
+		_, _ = w.InstanceExists(ctx, n)
+	}
+	eu, _ := w.sim.VCenter("eu")
+	ask(node("foreign", "k3s://foreign", ""))
+	w.toldOf(t, "foreign", ReasonForeignProviderID, "k3s://foreign")
+	ask(node("gone", "vsphere://"+unknown, unknown))
+	w.toldOf(t, "gone", ReasonDeletionHeldBack, `vcenter "eu"`, eu.User(), "login refused")
+	ask(uninitialized(node("waits", "", unknown)))
+	w.toldOf(t, "waits", ReasonVCenterUnavailable, `vcenter "eu"`, "login refused")
+	ask(uninitialized(node("u1", "", "")))
+	w.update(t, w.secret())
+	eventually(t, "every vcenter is there", func() error {
+		if exists, err := w.InstanceExists(ctx, node("gone", "vsphere://"+unknown, unknown)); exists || err != nil {
+			return fmt.Errorf("exists %v, %w", exists, err)
+		}
+		return nil
+	})
+	w.toldOf(t, "gone", ReasonVMGone, "every vcenter", unknown)
+	ask(uninitialized(node("waits", "", unknown)))
+	w.toldOf(t, "waits", ReasonVMNotFound, "system uuid", unknown, "hostnames [waits]")
+	ask(uninitialized(node("u1", "", "")))
+	w.toldOf(t, "u1", ReasonZoneTagMissing, `"k8s-region"`, `"k8s-zone"`, `"h2"`, `"untagged"`)
+	for _, e := range w.events(t, "") {
+		if strings.Contains(e.Message, "hunter2") {
+			t.Errorf("a password: %s", e.Message)
+		}
+		if e.InvolvedObject.Kind == "Node" && (e.Namespace != "default" || e.Source.Component != UserAgent) {
+			t.Errorf("%s of %s in %s", e.Reason, e.Source.Component, e.Namespace)
+		}
+	}
+}
+
+// Credentials that are rotated to wrong ones delete nothing, whatever becomes of the session, and the node's events say
+// why (kubernetes/cloud-provider-vsphere#479).
+func TestCredentialsRotatedToWrong(t *testing.T) {
+	w := start(t, nil)
+	eu, _ := w.sim.VCenter("eu")
+	there, gone := node("eu1", "vsphere://"+eu1UUID, ""), node("gone", "vsphere://"+unknown, "")
+	s := w.secret()
+	s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong")
+	w.update(t, s)
+	eventually(t, "told of the Secret", func() error {
+		if len(w.events(t, ReasonLoginFailed)) == 0 {
+			return errors.New("no event")
+		}
+		return nil
+	})
+	if exists, err := w.InstanceExists(t.Context(), there); !exists || err != nil {
+		t.Errorf("with the old session: exists %v, %v", exists, err)
+	}
+	eu.EndSessions(eu.User())
+	eventually(t, "the session is noticed to have ended", func() error {
+		exists, err := w.InstanceExists(t.Context(), gone)
+		if exists {
+			return errors.New("exists")
+		}
+		if err == nil {
+			return errors.New("still answered by the old session")
+		}
+		return nil
+	})
+	for range 50 {
+		if exists, err := w.InstanceExists(t.Context(), there); !exists && err == nil {
+			t.Fatal("a node is gone because its vcenter refuses the login")
+		}
+	}
+	w.toldOf(t, "gone", ReasonDeletionHeldBack, `vcenter "eu"`)
+	w.update(t, w.secret())
+	eventually(t, "right again", func() error {
+		exists, err := w.InstanceExists(t.Context(), there)
+		if err == nil && !exists {
+			t.Fatal("gone")
+		}
+		return err
+	})
+}
+
+// There is no login with an empty user or a wrong one at a start from a Secret, and one session in each vCenter's API
+// (kubernetes/cloud-provider-vsphere#774; CAPV #1818).
+func TestLoginsAtStart(t *testing.T) {
+	w := start(t, nil)
+	for _, v := range w.sim.VCenters() {
+		for _, s := range v.Gate().Stats() {
+			if s.Method == "Login" && s.Client == UserAgent && (s.Calls != 1 || s.Errors != 0) {
+				t.Errorf("%s: %d logins, %d refused", v.Name(), s.Calls, s.Errors)
+			}
+		}
+	}
+}
+
+// SKIP_NODE_DELETION keeps a node, whatever its value is (kubernetes/cloud-provider-vsphere#393, #476).
+func TestSkipNodeDeletion(t *testing.T) {
+	w := startWith(t, setup{env: []string{"SKIP_NODE_DELETION=false"}})
+	n := node("gone", "vsphere://"+unknown, "")
+	if exists, err := w.InstanceExists(t.Context(), n); exists || !errors.Is(err, ErrDeletionSkipped) {
+		t.Errorf("exists %v, %v", exists, err)
+	}
+	w.toldOf(t, "gone", ReasonDeletionSkipped, "SKIP_NODE_DELETION", unknown)
+}
+
+// Thirty-two workers ask everything there is to ask while VMs start and stop and a vCenter fails: no race, and
+// no node that is there is ever called gone.
+func TestChurn(t *testing.T) {
+	w := start(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var workers sync.WaitGroup
+	for i := range 32 {
+		workers.Go(func() {
+			l := legacy{w.Provider}
+			nodes := []*v1.Node{
+				node("w1", "vsphere://"+w1UUID, ""), uninitialized(node("w2", "", "")), node("eu1", "vsphere://"+eu1UUID, ""), node("x", "kind://x", ""),
+			}
+			for n := i; ctx.Err() == nil; n++ {
+				asked := nodes[n%len(nodes)]
+				_, _ = w.InstanceMetadata(ctx, asked)
+				_, _ = w.InstanceShutdown(ctx, asked)
+				_, _ = l.NodeAddresses(ctx, "w2")
+				if exists, err := w.InstanceExists(ctx, asked); !exists && err == nil {
+					t.Errorf("%s is gone", asked.Name)
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	for range 3 {
+		w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).PowerOn, (*object.VirtualMachine).Suspend, (*object.VirtualMachine).PowerOn)
+		w.gate(t, "eu", gate.Down)
+		w.do(t, "/west/vm/w2", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).PowerOn)
+		w.gate(t, "eu", gate.Up)
+	}
+	cancel()
+	workers.Wait()
+}

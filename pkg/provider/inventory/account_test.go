@@ -1,0 +1,35 @@
+package inventory_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/tags"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// An account that may only read follows everything, events of tags included.
+func TestReadOnlyAccount(t *testing.T) {
+	w := start(t, func(w *world, cfg *inventory.Config) { cfg.TagMissInterval = 0 }, func(v *vcenter.Credentials) {
+		v.User, v.Password = "cpi@vsphere.local", "secret of cpi"
+	})
+	w.synced(t)
+	eventually(t, "events are followed", func() error {
+		if s := w.Status(); !s[0].TagEvents || !s[1].TagEvents {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	m := w.tagger(t, "us")
+	id, err := m.CreateTag(t.Context(), &tags.Tag{Name: "us-east", CategoryID: "k8s-zone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.AttachTag(t.Context(), id, w.datacenter(t, "us", "/americas/east")); err != nil {
+		t.Fatal(err)
+	}
+	within(t, time.Second, "the tag", w.zoneOf("e1", inventory.Zone{Region: "us", Zone: "us-east"}))
+}

@@ -1,0 +1,113 @@
+package inventory_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// told is an update that tells properties of a VM.
+func told(kind vcenter.Kind, ref types.ManagedObjectReference, values map[string]any) vcenter.Update {
+	u := vcenter.Update{Kind: kind, Ref: ref}
+	for path, val := range values {
+		u.Changes = append(u.Changes, types.PropertyChange{Name: path, Val: val})
+	}
+	return u
+}
+
+// A VM that has become unreadable keeps the UUID that it had: others are confirmed gone meanwhile, itself is not, though
+// no search finds it (kubernetes/cloud-provider-vsphere#642).
+func TestConfirmBesidesUnreadable(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	// One that exists under another UUID stands for it: searches for the UUID find nothing, the reference resolves.
+	w2, err := w.ByHostName("w2").One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost, gone := uuid(t, "aaaaaaaa-1c2d-4e5f-8071-92a3b4c5d6e7"), uuid(t, strange)
+	w.Feed("us", told(vcenter.Leave, w2.Ref, nil), told(vcenter.Enter, w2.Ref, map[string]any{"name": "w2", "summary.config.uuid": lost.String()}))
+	unreadable := map[string]any{
+		"summary.config.uuid": "", "runtime.connectionState": types.VirtualMachineConnectionStateInaccessible,
+	}
+	for _, step := range []struct {
+		name   string
+		update vcenter.Update
+	}{
+		{"unreadable", told(vcenter.Modify, w2.Ref, unreadable)},
+		{"still unreadable in a new watch", told(vcenter.Enter, w2.Ref, unreadable)},
+		{"out of the watch", told(vcenter.Leave, w2.Ref, nil)},
+	} {
+		w.Feed("us", step.update)
+		if err := w.ConfirmAbsent(t.Context(), gone); err != nil {
+			t.Errorf("%s: another VM: %v", step.name, err)
+		}
+		for _, u := range []inventory.UUID{lost, lost.Swapped()} {
+			if err := w.ConfirmAbsent(t.Context(), u); !errors.Is(err, inventory.ErrStillThere) {
+				t.Errorf("%s: itself: %v", step.name, err)
+			}
+		}
+	}
+	// Destroyed, its reference is the proof (kubernetes/cloud-provider-vsphere#680).
+	w.do(t, "us", "/americas/west/vm/w2", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).Destroy)
+	eventually(t, "confirmed", func() error { return absent(w.ConfirmAbsent(t.Context(), lost)) })
+}
+
+// After a restart nobody remembers the UUID of a VM that tells none: nobody is called gone, and the reason is said.
+func TestConfirmAfterRestart(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-lost"}
+	w.Feed("us", told(vcenter.Enter, ref, map[string]any{
+		"name": "lost", "runtime.connectionState": types.VirtualMachineConnectionStateInaccessible,
+	}))
+	err := w.ConfirmAbsent(t.Context(), uuid(t, strange))
+	if err == nil || errors.Is(err, inventory.ErrStillThere) || !inventory.OnlyUnseen(err) {
+		t.Errorf("got %v", err)
+	}
+	if s := w.Status()[0]; s.Unidentified != 1 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// A VM that was made again under its old name is another one.
+func TestRecreated(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	old, err := w.ByUUID(uuid(t, w1UUID)).One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.do(t, "us", "/americas/west/vm/w1", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).Destroy)
+	admin := w.admin(t, "us")
+	folder := object.NewFolder(admin, old.Parent)
+	pool := object.NewResourcePool(admin, old.ResourcePool)
+	ds, err := find.NewFinder(admin).DatastoreList(t.Context(), "/americas/west/datastore/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := folder.CreateVM(t.Context(), types.VirtualMachineConfigSpec{
+		Name: "w1", GuestId: "ubuntu64Guest", Uuid: "bbbbbbbb-1c2d-4e5f-8071-92a3b4c5d6e7",
+		Files: &types.VirtualMachineFileInfo{VmPathName: "[" + ds[0].Name() + "]"},
+	}, pool, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := task.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new one", func() error {
+		vm, err := w.ByUUID(uuid(t, "bbbbbbbb-1c2d-4e5f-8071-92a3b4c5d6e7")).One()
+		if err == nil && (vm.Name != "w1" || vm.Ref == old.Ref) {
+			t.Errorf("got %v", vm)
+		}
+		return err
+	})
+	eventually(t, "the old one gone", func() error { return absent(w.ConfirmAbsent(t.Context(), uuid(t, w1UUID))) })
+}

@@ -1,0 +1,77 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// What is held runs from the first hold to the last release, whoever began, and does not begin again.
+func TestHeld(t *testing.T) {
+	begun, failure := make(chan struct{}, 2), errors.New("failure")
+	h := &held{run: func(ctx context.Context) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return errors.Join(failure)
+	}}
+	first, cancel := context.WithCancel(t.Context())
+	if err := h.hold(first); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	cancel()
+	if err := h.hold(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.release(); err != nil {
+		t.Errorf("release while somebody else holds it: %v", err)
+	}
+	select {
+	case <-h.done:
+		t.Error("ended while it is held")
+	default:
+	}
+	if err := h.release(); !errors.Is(err, failure) {
+		t.Errorf("last release: %v", err)
+	}
+	if err := h.hold(t.Context()); !errors.Is(err, errEnded) {
+		t.Errorf("hold after the end: %v", err)
+	}
+	if len(begun) > 0 {
+		t.Error("began twice")
+	}
+}
+
+// A new connection to the same server goes on remembering where VMs were last seen; a server that merely answers
+// elsewhere does not come into it.
+func TestDepartedIsTakenOver(t *testing.T) {
+	client := func(name, server string) VCenterConfig {
+		c, err := vcenter.New(vcenter.Config{
+			Name: name, Server: server, UserAgent: "test",
+			Credentials: func(context.Context) (vcenter.Credentials, error) { return vcenter.Credentials{}, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return VCenterConfig{Client: c}
+	}
+	first, err := New(Config{VCenters: []VCenterConfig{client("a", "s1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := UUID{1}
+	first.members[0].index.departed[u] = []types.ManagedObjectReference{{Type: "VirtualMachine", Value: "vm-1"}}
+	next, err := New(Config{VCenters: []VCenterConfig{client("b", "s1"), client("c", "s2")}, Previous: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{1, 0} {
+		if got := next.members[i].index.lastSeen(u); len(got) != want {
+			t.Errorf("member %d: %v", i, got)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Result is the answer to a lookup.
+type Result struct {
+	// VMs are those found on vCenters that are in sync. It must not be changed.
+	VMs []*VM
+	// Doubt says which vCenters could not be asked, and why; nil when all could.
+	Doubt error
+}
+
+// One returns the only VM of the result. Without one the error is [ErrNotFound], joined with the doubt there is; with
+// several it names them and wraps [ErrAmbiguous].
+func (r Result) One() (*VM, error) {
+	switch {
+	case len(r.VMs) == 1:
+		return r.VMs[0], nil
+	case len(r.VMs) > 1:
+		return nil, fmt.Errorf("%w: %v", ErrAmbiguous, r.VMs)
+	case r.Doubt != nil:
+		return nil, fmt.Errorf("%w, but not every vcenter could be asked: %w", ErrNotFound, r.Doubt)
+	}
+	return nil, ErrNotFound
+}
+
+var (
+	// ErrNotFound says that the index holds no such VM. It is no proof that there is none: see
+	// [Inventory.ConfirmAbsent].
+	ErrNotFound = errors.New("vm not found")
+	// ErrAmbiguous says that several VMs answer to the same name, address or UUID.
+	ErrAmbiguous = errors.New("several vms match")
+)
+
+// ByUUID finds VMs by BIOS UUID: as given, or when no vCenter has one of those, with the byte order swapped.
+func (inv *Inventory) ByUUID(u UUID) Result {
+	var exact, swapped []*VM
+	var doubt error
+	other := u.Swapped()
+	for _, m := range inv.members {
+		if err := m.doubt(); err != nil {
+			doubt = errors.Join(doubt, err)
+			continue
+		}
+		exact = join(exact, m.filter(m.index.uuid(u)))
+		if len(exact) == 0 {
+			swapped = join(swapped, m.filter(m.index.uuid(other)))
+		}
+	}
+	if len(exact) > 0 {
+		inv.lookups.exact.Add(1)
+		return Result{exact, doubt}
+	}
+	count(&inv.lookups.swapped, &inv.lookups.missed, swapped)
+	return Result{swapped, doubt}
+}
+
+// ByHostName finds VMs by the hostname that the guest reports, whatever its case. A short name finds a guest that
+// reports a full one and the other way round (a full name in another domain is somebody else's); VMs with exactly the
+// given name come before those.
+func (inv *Inventory) ByHostName(name string) Result {
+	name = foldHost(name)
+	if name == "" {
+		return Result{}
+	}
+	var exact, others []*VM
+	var doubt error
+	for _, m := range inv.members {
+		if err := m.doubt(); err != nil {
+			doubt = errors.Join(doubt, err)
+			continue
+		}
+		e, o := m.index.host(name)
+		exact = join(exact, m.filter(e))
+		if len(exact) == 0 {
+			others = join(others, m.filter(o))
+		}
+	}
+	if len(exact) == 0 {
+		exact = others
+	}
+	count(&inv.lookups.hostName, &inv.lookups.missed, exact)
+	return Result{exact, doubt}
+}
+
+// ByIP finds VMs by an address that the guest reports on one of the VM's own adapters.
+func (inv *Inventory) ByIP(ip netip.Addr) Result {
+	ip = ip.Unmap().WithZone("")
+	var r Result
+	for _, m := range inv.members {
+		if err := m.doubt(); err != nil {
+			r.Doubt = errors.Join(r.Doubt, err)
+			continue
+		}
+		r.VMs = join(r.VMs, m.filter(m.index.ip(ip)))
+	}
+	count(&inv.lookups.ip, &inv.lookups.missed, r.VMs)
+	return r
+}
+
+// join returns both lists as one, and does not allocate when one is empty.
+func join(a, b []*VM) []*VM {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
+		return a
+	}
+	return slices.Concat(a, b)
+}

@@ -1,0 +1,44 @@
+package provider
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+)
+
+// legacy implements [cloudprovider.Instances] and [cloudprovider.Zones], for callers that ask by name or by providerID
+// alone; the stock controllers prefer [cloudprovider.InstancesV2]. Everything is found as there.
+//
+// [cloudprovider.InstanceNotFound], at which callers delete nodes, is returned of a providerID alone, and when every
+// vCenter has confirmed its absence; whatever else goes wrong is another error.
+type legacy struct{ p *Provider }
+
+var (
+	_ cloudprovider.Instances = legacy{}
+	_ cloudprovider.Zones     = legacy{}
+)
+
+func withID(providerID string) *v1.Node {
+	return &v1.Node{Spec: v1.NodeSpec{ProviderID: providerID}}
+}
+
+// vm finds a node's VM. Where there is none it asks every vCenter before it says so.
+func (l legacy) vm(ctx context.Context, node *v1.Node) (instances, *inventory.VM, error) {
+	i := l.p.now().instances()
+	vm, err := i.find(node)
+	if err == nil || node.Spec.ProviderID == "" || !errors.Is(err, inventory.ErrNotFound) {
+		return i, vm, err
+	}
+	switch exists, existsErr := i.exists(ctx, node); {
+	case exists:
+		return i, nil, err
+	case existsErr == nil:
+		return i, nil, cloudprovider.InstanceNotFound
+	default:
+		return i, nil, existsErr
+	}
+}

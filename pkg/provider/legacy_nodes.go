@@ -1,0 +1,49 @@
+package provider
+
+import (
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// nodes are the cluster's nodes, which are known once there are informers, and what is told about them.
+type nodes struct {
+	lister atomic.Pointer[corelisters.NodeLister]
+	events *nodeEvents
+}
+
+var _ cloudprovider.InformerUser = (*Provider)(nil)
+
+// SetInformers implements [cloudprovider.InformerUser]: nodes are known by name from then on, and forgotten in time.
+func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
+	known := factory.Core().V1().Nodes()
+	lister := known.Lister()
+	p.nodes.lister.Store(&lister)
+	// It cannot fail before the informer has been stopped.
+	_, _ = known.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(o any) {
+		if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if node, ok := o.(*v1.Node); ok {
+			p.nodes.events.forget(node)
+		}
+	}})
+}
+
+// named returns the node of that name, with all that identifies its VM; where the cluster's nodes are not known, one
+// that has nothing but the name.
+func (k *nodes) named(name types.NodeName) *v1.Node {
+	if lister := k.lister.Load(); lister != nil {
+		if node, err := (*lister).Get(string(name)); err == nil {
+			return node
+		}
+	}
+	node := &v1.Node{}
+	node.Name = string(name)
+	return node
+}

@@ -1,0 +1,189 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// recorded is node events with what they said.
+type recorded struct {
+	*nodeEvents
+	*record.FakeRecorder
+}
+
+func newRecorded() recorded {
+	r := recorded{newNodeEvents(slog.New(slog.DiscardHandler)), record.NewFakeRecorder(100)}
+	r.attach(r.FakeRecorder)
+	return r
+}
+
+// said returns the type and reason of each event since the last time.
+func (r recorded) said() []string {
+	var all []string
+	for {
+		select {
+		case e := <-r.Events:
+			words := strings.SplitN(e, " ", 3)
+			all = append(all, words[0]+" "+words[1])
+		default:
+			return all
+		}
+	}
+}
+
+func (r recorded) expect(t *testing.T, what string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, r.said()); diff != "" {
+		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+func TestNodeEventsOncePerChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		n, m := node("n1", "", u1), &cloudprovider.InstanceMetadata{}
+		notFound := fmt.Errorf("system uuid: %w", inventory.ErrNotFound)
+		r.metadata(n, m, nil)
+		r.expect(t, "well from the start")
+		for range 3 {
+			r.metadata(n, nil, notFound)
+			r.existence(n, false, notFound)
+		}
+		r.expect(t, "the same from both concerns, again and again", "Warning VMNotFound")
+		r.metadata(n, nil, inventory.ErrAmbiguous)
+		r.expect(t, "another reason", "Warning VMAmbiguous")
+		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40000->10.0.0.2:443: %w", inventory.ErrAmbiguous))
+		r.expect(t, "another message at once")
+		time.Sleep(retellAfter)
+		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40001->10.0.0.2:443: %w", inventory.ErrAmbiguous))
+		r.expect(t, "another message later", "Warning VMAmbiguous")
+		time.Sleep(retellAfter)
+		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:7->10.0.0.2:443: %w", inventory.ErrAmbiguous))
+		r.expect(t, "the same from another port")
+		r.existence(n, true, nil)
+		r.expect(t, "there again, which the other concern had told")
+		r.metadata(n, m, nil)
+		r.expect(t, "known again", "Normal NodeWell")
+		r.metadata(n, m, nil)
+		r.expect(t, "well")
+		if len(r.troubled) != 0 {
+			t.Errorf("remembered: %v", r.troubled)
+		}
+	})
+}
+
+func TestNodeEventsOfDeletion(t *testing.T) {
+	r := newRecorded()
+	n := node("n1", "vsphere://"+u1, "")
+	held := fmt.Errorf("%w: %w: user \"x\": %w", ErrDeletionHeldBack, vcenter.ErrNotConnected, vcenter.ErrInvalidLogin)
+	r.existence(n, false, held)
+	r.expect(t, "held back", "Warning DeletionHeldBack")
+	r.metadata(n, nil, vcenter.ErrNotConnected)
+	r.expect(t, "a vcenter is out: not told of every node in service")
+	r.metadata(uninitialized(node("n2", "", "")), nil, vcenter.ErrNotConnected)
+	r.expect(t, "a vcenter is out: told of a node that waits for it", "Warning VCenterUnavailable")
+	r.existence(n, false, nil)
+	r.expect(t, "gone", "Normal VMGone")
+	r.forget(n)
+	r.existence(node("n1", "vsphere://"+u1, ""), false, held)
+	r.expect(t, "another node of that name", "Warning DeletionHeldBack")
+}
+
+// A node that runs on another VM than the one that is off is told of once, beside what else there is to tell.
+func TestNodeEventsOfShutdown(t *testing.T) {
+	r := newRecorded()
+	n := node("n1", "vsphere://"+u1, u2)
+	i := (&listIndex{vms: []*inventory.VM{vmOf(t, "one", u1, "", "", off), vmOf(t, "two", u2, "n1", "")}}).over("")
+	for range 3 {
+		exists, err := i.exists(t.Context(), n)
+		r.existence(n, exists, err)
+		_, err = i.shutdown(n)
+		r.nodeEvents.shutdown(n, err)
+	}
+	r.expect(t, "off, and runs", "Warning StaleProviderID")
+	r.nodeEvents.shutdown(n, nil)
+	r.expect(t, "mended", "Normal NodeWell")
+}
+
+// A tag that is missing is told of a node that is served without.
+func TestNodeEventsOfServedNode(t *testing.T) {
+	r := newRecorded()
+	n := node("n1", "vsphere://"+u1, "")
+	missing := &inventory.MissingTagError{VM: &inventory.VM{}, Categories: []string{`"k8s-zone"`}, Walked: []string{`HostSystem "h"`}}
+	r.existence(n, false, ErrDeletionHeldBack)
+	r.metadata(n, &cloudprovider.InstanceMetadata{}, missing)
+	r.expect(t, "found, without a tag", "Warning DeletionHeldBack", "Normal NodeWell", "Warning ZoneTagMissing")
+}
+
+func TestNodeEventsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		r.attach(nothing{})
+		for i := range maxTroubled + 10 {
+			n := node(fmt.Sprint("n", i), "", "")
+			n.UID = types.UID(n.Name)
+			time.Sleep(time.Millisecond)
+			r.metadata(n, nil, errors.New(strings.Repeat("x", 2*maxMessage)))
+		}
+		if len(r.troubled) != maxTroubled {
+			t.Errorf("%d remembered", len(r.troubled))
+		}
+		if r.troubled["n0"] != nil || r.troubled["n10"] == nil {
+			t.Error("not the oldest was forgotten")
+		}
+		if l := len(r.troubled["n10"].told[metadataConcern].message); l > maxMessage {
+			t.Errorf("message of %d bytes", l)
+		}
+	})
+}
+
+// Before there is a recorder, and after, nothing is told, and nothing is taken for told.
+func TestNodeEventsDetached(t *testing.T) {
+	r := newRecorded()
+	r.attach(nil)
+	n := node("n1", "", "")
+	r.metadata(n, nil, inventory.ErrNotFound)
+	r.attach(r.FakeRecorder)
+	r.expect(t, "before")
+	r.metadata(n, nil, inventory.ErrNotFound)
+	r.expect(t, "after", "Warning VMNotFound")
+	r.metadata(&v1.Node{}, nil, inventory.ErrNotFound)
+	r.expect(t, "a question about a VM alone")
+}
+
+// nothing is a recorder of nothing.
+type nothing struct{ record.EventRecorder }
+
+func (nothing) Event(_ runtime.Object, _, _, _ string) {}
+
+// A node in trouble is a line in the log when it begins and when it ends, not one for each time that it is looked at.
+func TestNodeEventsLogOnce(t *testing.T) {
+	var out strings.Builder
+	e := newNodeEvents(slog.New(slog.NewTextHandler(&out, nil)))
+	e.attach(nothing{})
+	n := node("n1", "", u1)
+	for range 100 {
+		e.metadata(n, nil, inventory.ErrNotFound)
+	}
+	for range 100 {
+		e.metadata(n, &cloudprovider.InstanceMetadata{}, nil)
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 2 {
+		t.Errorf("%d lines:\n%s", lines, out.String())
+	}
+}

@@ -1,0 +1,74 @@
+package provider
+
+import (
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// The reasons of the events that say how a vCenter's connection fares.
+const (
+	ReasonConnected   = "VCenterConnected"
+	ReasonLoginFailed = "VCenterLoginFailed"
+	ReasonUnreachable = "VCenterUnreachable"
+	// ReasonCredentialsMissing: the credentials are no longer where they were. The session made with them stays in use.
+	ReasonCredentialsMissing = "VCenterCredentialsMissing"
+	ReasonCredentialsFound   = "VCenterCredentialsFound"
+)
+
+// state is told every outcome of an attempt to connect. It becomes an event once per change of reason, about the Secret
+// with the credentials, or about the Pod when these are elsewhere; without either it is in the log alone.
+func (n *notifier) state(vc config.VCenter, s vcenter.State) {
+	n.do(func() {
+		kind, reason, message := describe(vc, s)
+		n.about(vc, vc.Tenant, kind, reason, message)
+	})
+}
+
+// credentials is told when the place of a vCenter's credentials has changed: err is what they lack now. Of a vCenter that
+// is not connected, its client tells that itself.
+func (n *notifier) credentials(vc config.VCenter, connected bool, err error) {
+	subject := "vCenter " + vc.Tenant + " (" + vc.Server + "): "
+	n.do(func() {
+		key := "credentials of " + vc.Tenant
+		switch {
+		case err != nil && connected:
+			n.about(vc, key, v1.EventTypeWarning, ReasonCredentialsMissing, subject+err.Error()+"; the session made with the credentials before stays in use")
+		case err == nil && n.last[key] == ReasonCredentialsMissing:
+			n.about(vc, key, v1.EventTypeNormal, ReasonCredentialsFound, subject+"there are credentials again")
+		}
+	})
+}
+
+// about tells something of a vCenter: on the Secret with its credentials, or on the Pod when these are elsewhere. The
+// same reason is told once, until another of that key is.
+func (n *notifier) about(vc config.VCenter, key, kind, reason, message string) {
+	object := secretObject(vc)
+	if object == nil {
+		object = n.ownPod()
+	}
+	if object == nil || n.last[key] == reason {
+		return
+	}
+	n.last[key] = reason
+	n.recorder.Event(object, kind, reason, message)
+}
+
+// describe words an event. Errors of package vcenter name the user, never the password.
+func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string) {
+	subject := "vCenter " + vc.Tenant + " (" + vc.Server + "): "
+	switch {
+	case s.Err == nil:
+		return v1.EventTypeNormal, ReasonConnected, subject + "connected"
+	case errors.Is(s.Err, vcenter.ErrInvalidLogin), errors.Is(s.Err, vcenter.ErrNoCredentials):
+		message = subject + s.Err.Error()
+		if s.Connected {
+			message += "; the session made with the credentials before stays in use"
+		}
+		return v1.EventTypeWarning, ReasonLoginFailed, message
+	}
+	return v1.EventTypeWarning, ReasonUnreachable, subject + s.Err.Error()
+}

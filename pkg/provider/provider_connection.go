@@ -1,0 +1,84 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// connection is the client of one vCenter, which may outlive a generation.
+type connection struct {
+	*vcenter.Client
+	made settings
+	// vc is the configuration in force. It differs from the one that the client was made of only in what the client
+	// does not depend on, and in where its credentials are.
+	vc atomic.Pointer[config.VCenter]
+}
+
+// settings are what a client is made of: another value needs another client. The content of caFile is not part of it: a
+// client reads it for every connection that it makes.
+type settings struct {
+	tenant, server     string
+	port               int
+	insecure           bool
+	caFile, thumbprint string
+	roundTrips         int
+}
+
+func settingsOf(vc config.VCenter) settings {
+	return settings{
+		tenant: vc.Tenant, server: vc.Server, port: vc.Port, insecure: vc.InsecureFlag,
+		caFile: vc.CAFile, thumbprint: vc.Thumbprint, roundTrips: vc.SOAPRoundtripCount,
+	}
+}
+
+// connection makes a client that has made no call yet.
+func (p *Provider) connection(vc config.VCenter, made settings) (*connection, error) {
+	c := &connection{made: made}
+	c.vc.Store(&vc)
+	var err error
+	c.Client, err = vcenter.New(vcenter.Config{
+		Name:        vc.Tenant,
+		Server:      vc.Server,
+		Port:        vc.Port,
+		Insecure:    vc.InsecureFlag,
+		CAFile:      vc.CAFile,
+		Thumbprint:  vc.Thumbprint,
+		UserAgent:   UserAgent,
+		Credentials: func(ctx context.Context) (vcenter.Credentials, error) { return p.credentials(ctx, *c.vc.Load()) },
+		CallTimeout: p.opts.CallTimeout,
+		MaxWait:     p.opts.MaxWait,
+		RoundTrips:  vc.SOAPRoundtripCount,
+		OnCall:      func(call vcenter.Call) { p.metrics.Call(vc.Tenant, call.Method, call.Result, call.Duration) },
+		OnState:     func(s vcenter.State) { p.stateChanged(c, s) },
+		Logger:      p.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// stateChanged is told how a connection fares. What has yet to take the place of another speaks for nobody.
+func (p *Provider) stateChanged(c *connection, s vcenter.State) {
+	if p.now().connection(c.Name()) == c {
+		p.events.state(*c.vc.Load(), s)
+	}
+}
+
+// adopt brings a connection that may have been in use before under the configuration that is now in force.
+func (p *Provider) adopt(c *connection, vc config.VCenter) {
+	before := c.vc.Swap(&vc)
+	if originOf(*before) != originOf(vc) {
+		c.CredentialsChanged()
+		if err := p.lacking(vc); !errors.Is(err, errNotRead) { // else it is told when it has been read
+			p.events.credentials(vc, c.State().Connected, err)
+		}
+	}
+	if s := c.State(); !s.Since.IsZero() {
+		p.events.state(vc, s)
+	}
+}

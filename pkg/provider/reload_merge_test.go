@@ -1,0 +1,61 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// vcs reads "tenant=server:datacenter,datacenter" for each vCenter.
+func vcs(text string) *config.Config {
+	cfg := &config.Config{}
+	for _, field := range strings.Fields(text) {
+		tenant, rest, _ := strings.Cut(field, "=")
+		server, dcs, _ := strings.Cut(rest, ":")
+		vc := config.VCenter{Tenant: tenant, Server: server, Port: 443}
+		if dcs != "" {
+			vc.Datacenters = strings.Split(dcs, ",")
+		}
+		cfg.VCenters = append(cfg.VCenters, vc)
+	}
+	return cfg
+}
+
+func TestMerged(t *testing.T) {
+	for _, tc := range []struct{ name, inForce, wanted, want string }{
+		{"same", "a=s1", "a=s1", "a=s1"},
+		{"added", "b=s1", "a=s2 b=s1", "a=s2 b=s1"},
+		{"removed", "a=s1 b=s2", "a=s1", "a=s1 b=s2"},
+		{"removed and added", "a=s1", "b=s2", "a=s1 b=s2"},
+		{"server changed", "a=s1", "a=s2", "a=s1"},
+		{"server in another case", "a=s1", "a=S1", "a=S1"},
+		{"renamed", "a=s1", "b=s1", "b=s1"},
+		{"renamed, the name given to another", "a=s1", "a=s2 b=s1", "a=s2 b=s1"},
+		{"renamed to one that is removed", "a=s1 b=s2", "b=s1", "a=s1 b=s2"},
+		{"names swapped", "a=s1 b=s2", "a=s2 b=s1", "a=s1 b=s2"},
+		{"datacenter added", "a=s1:x", "a=s1:x,y", "a=s1:x,y"},
+		{"datacenters in another order", "a=s1:x,y", "a=s1:y,x", "a=s1:y,x"},
+		{"all datacenters", "a=s1:x", "a=s1", "a=s1"},
+		{"no longer all datacenters", "a=s1", "a=s1:x", "a=s1"},
+		{"datacenter removed", "a=s1:x,y", "a=s1:x", "a=s1:x,y"},
+		{"datacenter replaced", "a=s1:x", "a=s1:y", "a=s1:x"},
+		{"removed with a datacenter added elsewhere", "a=s1:x b=s2", "a=s1:x,y", "a=s1:x,y b=s2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			wanted := vcs(tc.wanted)
+			wanted.Labels = config.Labels{Region: "r", Zone: "z"}
+			got := merged(vcs(tc.inForce), wanted)
+			want := vcs(tc.want)
+			want.Labels = wanted.Labels
+			if diff := cmp.Diff(want.VCenters, got.VCenters); diff != "" {
+				t.Error(diff)
+			}
+			if got.Labels != want.Labels {
+				t.Errorf("labels %+v", got.Labels)
+			}
+		})
+	}
+}

@@ -1,0 +1,155 @@
+package vcenter_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+// calls collects what OnCall is told.
+type calls struct {
+	mu  sync.Mutex
+	all []vcenter.Call
+}
+
+func (c *calls) add(call vcenter.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, call)
+}
+
+// count counts the calls of a method that ended so.
+func (c *calls) count(method, result string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.all {
+		if call.Method == method && call.Result == result {
+			n++
+		}
+	}
+	return n
+}
+
+// Every call is told, by the names that the vCenter's own front sees, and as often.
+func TestOnCall(t *testing.T) {
+	v := start(t)
+	told := &calls{}
+	cfg := v.config()
+	cfg.OnCall = told.add
+	c, stop := run(t, cfg)
+	r := watch(t, c)
+	eventually(t, "in sync", r.when(func() bool { return r.synced }))
+	err := c.DoREST(t.Context(), func(ctx context.Context, rc *rest.Client) error {
+		m := tags.NewManager(rc)
+		ids, err := m.ListCategories(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := m.GetCategory(ctx, ids[0]); err != nil {
+			return err
+		}
+		list, err := m.ListTagsForCategory(ctx, ids[0])
+		if err != nil {
+			return err
+		}
+		if _, err := m.ListAttachedObjectsOnTags(ctx, list); err != nil {
+			return err
+		}
+		_, err = m.GetTag(ctx, "urn:vmomi:InventoryServiceTag:none:GLOBAL")
+		return err
+	})
+	if !vcenter.NotFound(err) {
+		t.Errorf("error %v, want not found", err)
+	}
+	err = c.Do(t.Context(), func(ctx context.Context, s *vcenter.Session) error {
+		_, err := methods.PowerOnVM_Task(ctx, s.Vim, &types.PowerOnVM_Task{This: types.ManagedObjectReference{Type: "VirtualMachine", Value: "none"}})
+		return err
+	})
+	if !vcenter.Gone(err) {
+		t.Errorf("error %v, want gone", err)
+	}
+	stop()
+	for _, want := range []struct{ method, result string }{
+		{"RetrieveServiceContent", "ok"},
+		{"Login", "ok"},
+		{"Logout", "ok"},
+		{"CreateContainerView", "ok"},
+		{"PowerOnVM_Task", "error"},
+		{"POST /com/vmware/cis/session", "ok"},
+		{"DELETE /com/vmware/cis/session", "ok"},
+		{"GET /com/vmware/cis/tagging/category", "ok"},
+		{"POST /com/vmware/cis/tagging/tag?~action=list-tags-for-category", "ok"},
+		{"POST /com/vmware/cis/tagging/tag-association?~action=list-attached-objects-on-tags", "ok"},
+		{"GET /com/vmware/cis/tagging/tag", "error"},
+	} {
+		if told.count(want.method, want.result) == 0 {
+			t.Errorf("no call %s, %s", want.method, want.result)
+		}
+	}
+	if told.count("WaitForUpdatesEx", "ok") == 0 {
+		t.Error("no poll")
+	}
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	seen := int64(len(told.all))
+	var passed int64
+	for _, s := range v.Gate().Stats() {
+		if s.Client == agent {
+			passed += s.Calls
+		}
+	}
+	if seen != passed {
+		t.Errorf("%d calls told, %d made", seen, passed)
+		for _, s := range v.Gate().Stats() {
+			t.Log(s.Client, s.Method, s.Calls)
+		}
+		t.Log(told.all)
+	}
+	for _, call := range told.all {
+		if strings.Contains(call.Method, "urn:") || call.Duration <= 0 {
+			t.Errorf("call %+v", call)
+		}
+	}
+}
+
+func TestOnCallOutcome(t *testing.T) {
+	for _, tc := range []struct {
+		action       gate.Action
+		soap, byREST string
+	}{
+		{gate.HTTPStatus{Code: 503}, "unreachable", "unreachable"},
+		{gate.HTTPStatus{Code: 403}, "unreachable", "error"}, // a 403 is no answer of SOAP's
+		{gate.Outage{}, "unreachable", "unreachable"},
+		{gate.Hang{}, "timeout", "timeout"},
+	} {
+		v := start(t)
+		told := &calls{}
+		cfg := v.config()
+		cfg.OnCall, cfg.CallTimeout = told.add, 200*time.Millisecond
+		c, _ := run(t, cfg)
+		connect(t, c)
+		v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"CurrentTime", "GET *"}}, Action: tc.action})
+		_ = categories(c, t.Context())
+		_ = now(c, t.Context())
+		if told.count("GET /com/vmware/cis/tagging/category", tc.byREST) == 0 || told.count("CurrentTime", tc.soap) == 0 {
+			t.Errorf("%#v: %+v", tc.action, told.all)
+		}
+		connect(t, c)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = now(c, ctx)
+		if told.count("CurrentTime", "canceled") == 0 {
+			t.Errorf("%+v", told.all)
+		}
+	}
+}

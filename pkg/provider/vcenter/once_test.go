@@ -1,0 +1,226 @@
+package vcenter_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+// open are the keys of the vCenter's sessions, of SOAP and of REST.
+func (v *target) open() (soap, rest []string) {
+	for _, s := range v.Sessions() {
+		if s.REST {
+			rest = append(rest, s.Key)
+		} else {
+			soap = append(soap, s.Key)
+		}
+	}
+	return soap, rest
+}
+
+// endREST ends the REST sessions alone.
+func (v *target) endREST(t *testing.T) {
+	t.Helper()
+	v.rule(t, gate.Rule{Match: gate.Match{Transport: gate.REST}, Action: gate.DropSession{}, Count: 1})
+}
+
+// rule puts a rule in force until the test is over or it is removed.
+func (v *target) rule(t *testing.T, r gate.Rule) (remove func()) {
+	t.Helper()
+	id, err := v.Gate().Add(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := v.Gate().Remove(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// calls counts what the gate has seen of a method, and how often it went wrong.
+func (v *target) calls(method string) (all, failed int64) {
+	for _, s := range v.Gate().Stats() {
+		if s.Client == agent && strings.HasSuffix(s.Method, method) {
+			all, failed = all+s.Calls, failed+s.Errors
+		}
+	}
+	return all, failed
+}
+
+const restLogin = "/rest/com/vmware/cis/session"
+
+// Whatever happens to a vCenter or its sessions, there is one of SOAP and one of REST, and none at the end.
+func TestOneSession(t *testing.T) {
+	v := start(t)
+	c, stop := run(t, v.config())
+	works := func(what string) {
+		t.Helper()
+		connect(t, c)
+		for _, call := range []func(*vcenter.Client, context.Context) error{now, categories} {
+			if err := call(c, t.Context()); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		eventually(t, what+": one session each", func() bool {
+			soap, rest := v.open()
+			return len(soap) == 1 && len(rest) == 1
+		})
+	}
+	works("at first")
+	for i := range 3 {
+		v.EndSessions("")
+		works(fmt.Sprint("expired ", i))
+		v.endREST(t)
+		works(fmt.Sprint("rest expired ", i))
+
+		if err := v.SetPassword(fmt.Sprint("next-", i)); err != nil {
+			t.Fatal(err)
+		}
+		before := connect(t, c)
+		v.setCredentials(v.Password())
+		c.CredentialsChanged()
+		<-before.Done()
+		works(fmt.Sprint("rotated ", i))
+
+		v.gate(t, gate.Down)
+		if err := now(c, t.Context()); err == nil {
+			t.Error("no error while the vCenter restarts")
+		}
+		v.EndSessions("")
+		v.gate(t, gate.Up)
+		works(fmt.Sprint("restarted ", i))
+	}
+	stop()
+	if soap, rest := v.open(); len(soap)+len(rest) != 0 {
+		t.Errorf("sessions left: %v %v", soap, rest)
+	}
+	if _, failed := v.calls("Login"); failed != 0 {
+		t.Errorf("%d logins failed", failed)
+	}
+}
+
+// A REST session that is alive is used on when the SOAP session is another one.
+func TestRESTOutlivesSOAP(t *testing.T) {
+	v := start(t)
+	c, _ := run(t, v.config())
+	connect(t, c)
+	if err := categories(c, t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, before := v.open()
+	admin := v.admin(t)
+	if err := admin.SessionManager.TerminateSession(t.Context(), sessions(t, admin)); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []func(*vcenter.Client, context.Context) error{now, categories} {
+		if err := call(c, t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, after := v.open(); !slices.Equal(before, after) {
+		t.Errorf("REST sessions %v, then %v", before, after)
+	}
+}
+
+// A vCenter that bears two sessions is enough, however often they expire: none is left to run into its time
+// (kubernetes-sigs/cluster-api-provider-vsphere#1818).
+func TestSessionLimit(t *testing.T) {
+	v := startFrom(t, limited("{limit: 2}"))
+	c, _ := run(t, v.config())
+	for i := range 5 {
+		connect(t, c)
+		eventually(t, fmt.Sprint("both APIs work ", i), func() bool { return now(c, t.Context()) == nil && categories(c, t.Context()) == nil })
+		keys, _ := v.open()
+		v.rule(t, gate.Rule{Match: gate.Match{Session: keys[0], Transport: gate.SOAP}, Action: gate.DropSession{}, Count: 1})
+		if i%2 == 0 {
+			v.endREST(t)
+		}
+	}
+	if soap, rest := v.open(); len(soap) > 1 || len(rest) > 1 {
+		t.Errorf("sessions %v %v", soap, rest)
+	}
+}
+
+// Sessions that nobody used for too long are replaced when they are needed.
+func TestIdleSessions(t *testing.T) {
+	v := startFrom(t, limited("{idle: 100ms}"))
+	c, _ := run(t, v.config())
+	connect(t, c)
+	for range 3 {
+		for _, call := range []func(*vcenter.Client, context.Context) error{now, categories} {
+			if err := call(c, t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		eventually(t, "no session", func() bool { return len(v.Sessions()) == 0 })
+	}
+}
+
+// A login whose answer is lost, or late, leaves no session behind.
+func TestLoginInterrupted(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		action gate.Action
+		window gate.Window
+	}{
+		{"answer cut", gate.Reset{Bytes: 1}, gate.Window{}},
+		{"held for longer than a call may take", gate.Hang{}, gate.Window{Until: 600 * time.Millisecond}},
+		{"503", gate.HTTPStatus{Code: 503}, gate.Window{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := start(t)
+			v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"Login"}}, Action: tc.action, Window: tc.window, Count: 2})
+			cfg := v.config()
+			cfg.CallTimeout = 300 * time.Millisecond
+			c, stop := run(t, cfg)
+			connect(t, c)
+			if soap, _ := v.open(); len(soap) != 1 {
+				t.Errorf("sessions %v, want one", soap)
+			}
+			stop()
+			if soap, _ := v.open(); len(soap) != 0 {
+				t.Errorf("sessions left: %v", soap)
+			}
+		})
+	}
+}
+
+// The end of the process waits for a login that is under way, and logs out.
+func TestStopDuringLogin(t *testing.T) {
+	v := start(t)
+	v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"Login"}}, Action: gate.Latency{Delay: 200 * time.Millisecond}})
+	_, stop := run(t, v.config())
+	eventually(t, "a login under way", func() bool { return v.Gate().Counters().InFlight > 0 && v.timesAsked() > 0 })
+	time.Sleep(50 * time.Millisecond) // past the greeting
+	stop()
+	if soap, _ := v.open(); len(soap) != 0 {
+		t.Errorf("sessions left: %v", soap)
+	}
+}
+
+// A caller that gives up during a REST login does not cost a session.
+func TestImpatientRESTLogin(t *testing.T) {
+	v := start(t)
+	c, _ := run(t, v.config())
+	connect(t, c)
+	v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"POST " + restLogin}}, Action: gate.Latency{Delay: 100 * time.Millisecond}})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := categories(c, ctx); err == nil {
+		t.Error("no error")
+	}
+	if err := categories(c, t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, rest := v.open(); len(rest) != 1 {
+		t.Errorf("REST sessions %v, want one", rest)
+	}
+}

@@ -1,0 +1,168 @@
+package vcenter_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+// Each way in which a vCenter fails is noticed in time, touches no other vCenter, and is over as soon as it is over, on
+// one session.
+func TestOutages(t *testing.T) {
+	const callTimeout = 300 * time.Millisecond
+	for _, tc := range []struct {
+		name string
+		rule gate.Rule
+		want error // besides ErrNotConnected, once it is known
+	}{
+		{"down", gate.Rule{Action: gate.Outage{}}, nil},
+		{"connections reset", gate.Rule{Action: gate.Refuse{}, Match: gate.Match{Client: agent}}, nil},
+		{"answers cut", gate.Rule{Action: gate.Reset{Bytes: 1}}, nil},
+		{"503", gate.Rule{Action: gate.HTTPStatus{Code: 503}}, nil},
+		{"hung", gate.Rule{Action: gate.Hang{}}, context.DeadlineExceeded},
+		{"black hole", gate.Rule{Action: gate.BlackHole{}}, context.DeadlineExceeded},
+		{"slow: three call timeouts a call", gate.Rule{Action: gate.Latency{Delay: 3 * callTimeout}}, context.DeadlineExceeded},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v, other := start(t), start(t)
+			cfg := v.config()
+			cfg.CallTimeout = callTimeout
+			c, stop := run(t, cfg)
+			healthy, _ := run(t, other.config())
+			connect(t, c)
+			connect(t, healthy)
+			if err := categories(c, t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			heal := v.rule(t, tc.rule)
+			var met error
+			for deadline := time.Now().Add(4 * callTimeout); time.Now().Before(deadline); {
+				began := time.Now()
+				if err := now(c, t.Context()); err == nil {
+					t.Fatal("no error")
+				} else if met == nil {
+					met = err
+				}
+				if d := time.Since(began); d > 2*callTimeout {
+					t.Errorf("a call took %s", d)
+				}
+				if c.State().Connected {
+					t.Errorf("connected, says the state")
+				}
+				began = time.Now()
+				if err := now(healthy, t.Context()); err != nil {
+					t.Errorf("the other vCenter: %v", err)
+				}
+				if d := time.Since(began); d > time.Second {
+					t.Errorf("a call to the other vCenter took %s", d)
+				}
+			}
+			if tc.want != nil && !errors.Is(met, tc.want) {
+				t.Errorf("error %v, want %v", met, tc.want)
+			}
+			if err := now(c, t.Context()); !errors.Is(err, vcenter.ErrNotConnected) {
+				t.Errorf("error %v, want not connected", err)
+			}
+
+			heal()
+			began := time.Now()
+			connect(t, c)
+			if d := time.Since(began); d > callTimeout+time.Second {
+				t.Errorf("came back after %s", d)
+			}
+			if err := now(c, t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := categories(c, t.Context()); err != nil {
+				t.Error(err)
+			}
+			if soap, rest := v.open(); len(soap) != 1 || len(rest) != 1 {
+				t.Errorf("sessions %v %v, want one each", soap, rest)
+			}
+			stop()
+			if soap, rest := v.open(); len(soap)+len(rest) != 0 {
+				t.Errorf("sessions left: %v %v", soap, rest)
+			}
+		})
+	}
+}
+
+// With the times of production, too, a client is back within seconds after an outage that lasted.
+func TestComesBackSoon(t *testing.T) {
+	v := start(t)
+	cfg := v.config()
+	cfg.Retry = vcenter.Backoff{}
+	c, _ := run(t, cfg)
+	connect(t, c)
+	v.gate(t, gate.Down)
+	if err := now(c, t.Context()); err == nil {
+		t.Error("no error")
+	}
+	time.Sleep(5 * time.Second) // a back-off that grew on would be at 4 s to 8 s by now
+	v.gate(t, gate.Up)
+	began := time.Now()
+	connect(t, c)
+	if d := time.Since(began); d > 2500*time.Millisecond {
+		t.Errorf("came back after %s", d)
+	}
+	if all, failed := v.calls("Login"); all != 1 || failed != 0 {
+		t.Errorf("%d logins, %d failed; the session outlived the outage", all, failed)
+	}
+	if n := c.State().Reconnects; n != 1 {
+		t.Errorf("%d reconnects", n)
+	}
+}
+
+// What is wrong with REST alone stays there.
+func TestRESTDownOnly(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		action gate.Action
+	}{
+		{"503", gate.HTTPStatus{Code: 503}},
+		{"service unavailable", gate.RESTError{Type: "SERVICE_UNAVAILABLE"}},
+		{"hung", gate.Hang{}},
+		{"cut", gate.Outage{}},
+		{"answers cut", gate.Reset{Bytes: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			v := start(t)
+			cfg := v.config()
+			cfg.CallTimeout = 100 * time.Millisecond
+			cfg.FaultRetry = cfg.Retry
+			states := make(chan vcenter.State, 16)
+			cfg.OnState = func(s vcenter.State) { states <- s }
+			c, stop := run(t, cfg)
+			before := connect(t, c)
+			<-states
+			heal := v.rule(t, gate.Rule{Match: gate.Match{Transport: gate.REST}, Action: tc.action})
+			for range 3 {
+				if err := categories(c, t.Context()); err == nil || errors.Is(err, vcenter.ErrNotConnected) {
+					t.Errorf("error %v", err)
+				}
+				if err := now(c, t.Context()); err != nil {
+					t.Errorf("SOAP: %v", err)
+				}
+			}
+			heal()
+			eventually(t, "REST works", func() bool { return categories(c, t.Context()) == nil })
+			select {
+			case s := <-states:
+				t.Errorf("the connection's state became %+v", s)
+			default:
+			}
+			if s := connect(t, c); s != before {
+				t.Error("the SOAP session is another one")
+			}
+			stop()
+			if soap, _ := v.open(); len(soap) != 0 {
+				t.Errorf("sessions left: %v", soap)
+			}
+		})
+	}
+}

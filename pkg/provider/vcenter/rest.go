@@ -1,0 +1,183 @@
+package vcenter
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25"
+)
+
+// restSide is the REST session, which outlives SOAP sessions of the same credentials and is outlived by them.
+type restSide struct {
+	turn   chan struct{} // of capacity 1: who has put something in may use the rest
+	client *rest.Client  // nil without a session
+	creds  Credentials   // that it was made with
+	of     *Session      // whose cookie it uses, where the session is shared; nil with a session of its own
+
+	// A login of which it is not known how it ended may have left a session behind: the next one waits.
+	failures int
+	next     time.Time
+	err      error
+}
+
+// DoREST is [Client.Do] for the REST API, which has a session of its own: it is opened at the first call, and again
+// when it has expired, with the credentials that the SOAP session was made with. The login has deadlines of its own, f
+// a call timeout. Trouble with REST does not touch the SOAP side.
+func (c *Client) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
+	s, err := c.Session()
+	if err != nil {
+		return err
+	}
+	timed := func(rc *rest.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+		defer cancel()
+		return f(ctx, rc)
+	}
+	rc, err := c.restClient(ctx, s, nil)
+	if err == nil {
+		if err = timed(rc); expired(err) {
+			if rc, err = c.restAgain(ctx, s, rc, err); err == nil {
+				err = timed(rc)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("vcenter %q: rest: %w", c.cfg.Name, err)
+	}
+	return nil
+}
+
+// restAgain returns a client after one whose session has expired, as err says.
+func (c *Client) restAgain(ctx context.Context, s *Session, stale *rest.Client, err error) (*rest.Client, error) {
+	if s.creds.shared() {
+		if alive, aliveErr := s.alive(ctx); alive || aliveErr != nil {
+			return nil, err // it is not the session then
+		}
+		c.suspect(s, err)
+		waitCtx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+		defer cancel()
+		if s, err = c.Wait(waitCtx); err != nil {
+			return nil, err
+		}
+	}
+	return c.restClient(ctx, s, stale)
+}
+
+// restClient returns the logged-in REST client, and logs in when there is none for s, or it is the stale one.
+func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client) (*rest.Client, error) {
+	r := &c.rest
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if s.ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: session ended", ErrNotConnected)
+	}
+	switch {
+	case r.client == nil:
+	case r.client == stale:
+		r.client.CloseIdleConnections()
+		r.client = nil
+	case r.creds == s.creds && (r.of == nil || r.of == s):
+		return r.client, nil
+	default:
+		c.logoutREST(ctx)
+	}
+	if s.creds.shared() {
+		rc := c.newREST()
+		if cookie := s.Vim.SessionCookie(); cookie != nil {
+			rc.SessionID(cookie.Value)
+		}
+		r.client, r.creds, r.of = rc, s.creds, s
+		return rc, nil
+	}
+	if time.Now().Before(r.next) {
+		return nil, r.err
+	}
+	rc, err := c.loginREST(ctx, s)
+	if err != nil {
+		err = fmt.Errorf("log in: %w", err)
+		if unreachable(err) {
+			r.failures++
+			r.next, r.err = time.Now().Add(c.cfg.FaultRetry.pause(r.failures)), err
+		}
+		return nil, err
+	}
+	r.client, r.creds, r.of = rc, s.creds, nil
+	r.failures, r.next = 0, time.Time{}
+	return rc, nil
+}
+
+// newREST returns a client without a session, on connections of its own.
+func (c *Client) newREST() *rest.Client {
+	sc := newSOAPClient(&c.cfg)
+	rc := rest.NewClient(&vim25.Client{Client: sc})
+	rc.Client.Client.Transport = c.cfg.observeHTTP(sc.DefaultTransport())
+	return rc
+}
+
+// loginREST opens a session.
+func (c *Client) loginREST(ctx context.Context, s *Session) (*rest.Client, error) {
+	if wait, err := c.logins.wait(restAPI, s.creds); wait > 0 {
+		return nil, err
+	}
+	ctx, stop := outlive(ctx, farewell)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, loginPatience*c.cfg.CallTimeout)
+	defer cancel()
+	rc := c.newREST()
+	var err error
+	if s.creds.certificate() == nil {
+		err = rc.Login(ctx, url.UserPassword(s.creds.User, s.creds.Password))
+	} else if signer, issueErr := issue(ctx, &c.cfg, s.Vim, s.creds); issueErr != nil {
+		err = issueErr
+	} else {
+		err = rc.LoginByToken(rc.WithSigner(ctx, signer))
+	}
+	if unauthorized(err) {
+		err = fmt.Errorf("%s: %w", s.creds, ErrInvalidLogin)
+		c.logins.refused(restAPI, s.creds, err)
+		c.CredentialsChanged() // they may have, without anybody having said so
+	}
+	if err != nil {
+		rc.CloseIdleConnections()
+		return nil, err
+	}
+	c.logins.accepted(restAPI, s.creds)
+	return rc, nil
+}
+
+// logoutREST ends the session, if there is one, as well as it can. The caller has the turn.
+func (c *Client) logoutREST(ctx context.Context) {
+	r := &c.rest
+	if r.client == nil {
+		return
+	}
+	if r.of == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(c.cfg.CallTimeout, farewell))
+		defer cancel()
+		if err := r.client.Logout(ctx); err != nil {
+			c.cfg.Logger.Debug("rest logout", "err", err)
+		}
+	}
+	r.client.CloseIdleConnections()
+	r.client = nil
+}
+
+// closeREST waits for a login that is under way, and logs out.
+func (c *Client) closeREST(ctx context.Context) {
+	select {
+	case c.rest.turn <- struct{}{}:
+		defer func() { <-c.rest.turn }()
+		c.logoutREST(ctx)
+	case <-ctx.Done():
+	}
+}

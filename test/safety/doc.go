@@ -1,0 +1,12 @@
+// Package safety proves that no outage of a vCenter costs a node that should stay, and that every node that should go
+// goes when the outage is over: DESIGN.md calls these the safety rules of the cloud provider.
+//
+// TestMatrix goes through every kind of outage, with a CCM that runs on and with one that is started again in the midst
+// of it, and in each has nodes in every state at two vCenters, of which one is broken. It prints what became of them:
+//
+//	go test ./test/safety -v                          the whole matrix, about four minutes
+//	go test ./test/safety -v -rows 'hung|503/running' these rows; -short is a handful
+//	go test ./test/safety -v -ccm PATH                another CCM, an upstream release for one
+//
+// Floor 5.
+package safety

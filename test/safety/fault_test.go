@@ -1,0 +1,141 @@
+package safety
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+// answer is whether a CCM gets from the broken vCenter what it needs to be certain that a VM is gone.
+type answer string
+
+const (
+	no    answer = "no"    // nothing may be concluded: neither vCenter's nodes may be deleted
+	yes   answer = "yes"   // the fault is none, or soon got over: both vCenters' nodes have to be dealt with during it
+	maybe answer = "maybe" // either is right
+)
+
+// fault is something that happens to a vCenter.
+type fault struct {
+	name string
+	// answers is for a CCM that ran when it happened and for one that was started in it, zones whether it gets tags as well.
+	answers struct{ running, restarted answer }
+	zones   struct{ running, restarted answer }
+	// strike begins it at the broken vCenter and returns what ends it.
+	strike func(*testing.T, *world) (heal func())
+}
+
+func (f fault) answer(restarted bool) answer {
+	if restarted {
+		return f.answers.restarted
+	}
+	return f.answers.running
+}
+
+func (f fault) zone(restarted bool) answer {
+	if restarted {
+		return f.zones.restarted
+	}
+	return f.zones.running
+}
+
+// new makes a fault during which, for either CCM, the answers are the same.
+func newFault(name string, a answer, strike func(*testing.T, *world) func()) fault {
+	f := fault{name: name, strike: strike}
+	f.answers.running, f.answers.restarted = a, a
+	f.zones.running, f.zones.restarted = a, a
+	return f
+}
+
+func faults() []fault {
+	staleSecret := newFault("Secret changed to a wrong password", no, wrongSecret)
+	// The session that was made with the right one goes on.
+	staleSecret.answers.running, staleSecret.zones.running = maybe, maybe
+	tagsDown := newFault("tags REST only down", yes, func(t *testing.T, w *world) func() {
+		return rule(t, w, gate.Rule{Match: gate.Match{Transport: gate.REST}, Action: gate.HTTPStatus{Code: 503}})
+	})
+	tagsDown.zones.running, tagsDown.zones.restarted = maybe, no
+	return []fault{
+		newFault("down (refused)", no, mode(gate.Mode{State: gate.Down})),
+		newFault("hung", no, mode(gate.Mode{State: gate.Hung})),
+		newFault("503", no, func(t *testing.T, w *world) func() {
+			return rule(t, w, gate.Rule{Action: gate.HTTPStatus{Code: 503}})
+		}),
+		newFault("slow (30s per call)", no, mode(gate.Mode{State: gate.Slow, Delay: 30 * time.Second})),
+		newFault("password rotated, Secret stale", no, rotated),
+		staleSecret,
+		newFault("sessions expired", yes, func(_ *testing.T, w *world) func() {
+			w.at(broken).EndSessions(w.at(broken).User())
+			return func() {}
+		}),
+		newFault("new certificate, same CA", yes, func(t *testing.T, w *world) func() {
+			return certificate(t, w, w.CA)
+		}),
+		newFault("new certificate, unknown CA", no, func(t *testing.T, w *world) func() {
+			unknown, err := cert.NewCA("unknown")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return certificate(t, w, unknown)
+		}),
+		tagsDown,
+	}
+}
+
+// mode puts the gate in a mode, and back.
+func mode(m gate.Mode) func(*testing.T, *world) func() {
+	return func(t *testing.T, w *world) func() {
+		set := func(m gate.Mode) {
+			if err := w.at(broken).Gate().Set(context.WithoutCancel(t.Context()), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set(m)
+		return func() { set(gate.Mode{State: gate.Up}) }
+	}
+}
+
+// rule puts a rule in force at the gate, and removes it.
+func rule(t *testing.T, w *world, r gate.Rule) func() {
+	g := w.at(broken).Gate()
+	id, err := g.Add(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.CutConnections() // the long poll that is under way would see nothing of it
+	return func() {
+		if err := g.Remove(context.WithoutCancel(t.Context()), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rotated changes the password at the vCenter, whose sessions end; the Secret follows when it heals.
+func rotated(t *testing.T, w *world) func() {
+	v := w.at(broken)
+	if err := v.SetPassword(v.Password() + "-next"); err != nil {
+		t.Fatal(err)
+	}
+	v.EndSessions(v.User())
+	return func() { w.WriteSecret(nil) }
+}
+
+// wrongSecret has the Secret name a password that the vCenter does not know.
+func wrongSecret(_ *testing.T, w *world) func() {
+	w.WriteSecret(func(data map[string]string) { data[w.at(broken).Host()+".password"] = "wrong" })
+	return func() { w.WriteSecret(nil) }
+}
+
+// certificate changes the vCenter's, and changes it once more to one that is trusted.
+func certificate(t *testing.T, w *world, ca *cert.CA) func() {
+	show := func(ca *cert.CA) {
+		if err := w.NewCertificate(broken, ca); err != nil {
+			t.Fatal(err)
+		}
+	}
+	show(ca)
+	return func() { show(w.CA) }
+}

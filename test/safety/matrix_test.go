@@ -1,0 +1,97 @@
+package safety
+
+import (
+	"flag"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
+)
+
+var (
+	rowsFlag = flag.String("rows", "", "go through the rows of the matrix whose names match this expression, \"hung/restarted\" for one")
+	ccmFlag  = flag.String("ccm", "", "try this CCM, as the cluster's admin, in the place of ours")
+)
+
+// short are the rows that stand for all of them.
+const short = `^(down.*/restarted|slow.*/running|password.*/running|tags.*/restarted)$`
+
+// TestMatrix: whatever happens to a vCenter, no Node that should stay is lost, every Node that should go goes when it is
+// over, and the Nodes at the other vCenter are served meanwhile.
+func TestMatrix(t *testing.T) {
+	began := time.Now()
+	rows := pick(t)
+	w := newWorld(t, len(rows), lab.CCMOptions{Path: *ccmFlag, Admin: *ccmFlag != "", Inline: *ccmFlag != ""})
+	var lines []line
+	for i, r := range rows {
+		t.Run(r.name(), func(t *testing.T) {
+			l := r.run(t, w, i)
+			lines = append(lines, l)
+			for c, v := range l.verdicts {
+				if !v.ok {
+					t.Errorf("%s at %s: %s\n%s", c.state, c.vcenter, v, v.detail)
+				}
+			}
+		})
+	}
+	t.Logf("%d rows in %s\n%s", len(lines), time.Since(began).Round(time.Second), table(lines))
+	w.after(t, len(rows))
+}
+
+func pick(t *testing.T) []row {
+	t.Helper()
+	which := *rowsFlag
+	if which == "" && testing.Short() {
+		which = short
+	}
+	re, err := regexp.Compile(which)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []row
+	for _, f := range faults() {
+		for _, restarted := range []bool{false, true} {
+			if r := (row{f, restarted}); re.MatchString(r.name()) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	if len(rows) == 0 {
+		t.Fatalf("no row matches %q", which)
+	}
+	return rows
+}
+
+// after is what has to hold when all is over: nothing was lost in somebody else's row, the CCM never ended by itself, and
+// it has asked for nothing that its manifest does not allow.
+func (w *world) after(t *testing.T, rows int) {
+	t.Helper()
+	rest(t.Context(), 4*period)
+	nodes := w.Nodes.Now()
+	for i := range rows {
+		for _, c := range cells() {
+			switch name := w.node(c.vcenter, c.state, i).Name; {
+			case c.state == gone && nodes[name] != nil:
+				t.Errorf("node %s is still there in the end", name)
+			case c.state == gone:
+			case nodes[name] == nil:
+				t.Errorf("node %s is lost in the end", name)
+			case lab.HasTaint(nodes[name], lab.ShutdownTaint) != (c.state == off):
+				t.Errorf("node %s has taints %v in the end", name, nodes[name].Spec.Taints)
+			}
+		}
+	}
+	for _, exit := range w.ccm.Exits() {
+		t.Errorf("the CCM ended by itself: %s", exit)
+	}
+	if *ccmFlag != "" {
+		return
+	}
+	for _, what := range w.Refused(lab.ServiceAccountUser) {
+		t.Errorf("the CCM was refused: %s", what)
+	}
+	if t.Failed() {
+		t.Logf("end of the CCM's log:\n%s", lab.Tail([]byte(w.ccm.Log()), 8000))
+	}
+}
