@@ -23,10 +23,16 @@ func TestSimulation(t *testing.T) {
 			t.Errorf("simulation.md does not say what stock %s is", b)
 		}
 	}
+	namesTests(t, "simulation.md", page)
+}
+
+// namesTests wants the tests that a page names to be there.
+func namesTests(t *testing.T, name, page string) {
+	t.Helper()
 	there := tests(t, "../pkg", "../internal", "../test")
-	for _, name := range regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(page, -1) {
-		if !there[name[1]] {
-			t.Errorf("simulation.md names %s, which is not there", name[1])
+	for _, found := range regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(page, -1) {
+		if !there[found[1]] {
+			t.Errorf("%s names %s, which is not there", name, found[1])
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (c *command) addOwn(fs *pflag.FlagSet) {
 	fs.StringVar((*string)(&o.Parity), "parity", "", `Whose choice counts where upstream's provider decides otherwise on purpose: "" for ours, "upstream" for theirs.`)
 	fs.DurationVar(&o.CallTimeout, "vcenter-call-timeout", 10*time.Second, "How long one call to a vCenter may take.")
 	fs.DurationVar(&o.MaxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
-	fs.DurationVar(&o.TagRefresh, "tag-refresh-period", time.Minute, "How often the tags of zones and regions are read.")
+	fs.DurationVar(&o.TagRefresh, "tag-refresh-period", 0, "How often the tags of zones and regions are read; 0 means 5m where the vCenter's events tell of tags, else 1m.")
 	fs.DurationVar(&o.ConfigPeriod, "config-poll-period", 2*time.Second, "How often the cloud config, certificate authorities and secrets directories are looked at for a change.")
 	fs.StringVar(&c.healthAddress, "health-address", "", "Loopback address and port on which to serve /healthz, /readyz and /metrics over plain HTTP; empty for none.")
 }
@@ -108,7 +108,7 @@ func (c *command) check(fs *pflag.FlagSet) error {
 		{"tag-refresh-period", c.provider.TagRefresh, 100 * time.Millisecond},
 		{"config-poll-period", c.provider.ConfigPeriod, 10 * time.Millisecond},
 	} {
-		if f.d < f.min {
+		if f.d < f.min && !(f.d == 0 && f.name == "tag-refresh-period") {
 			return fmt.Errorf("--%s is %s, less than %s", f.name, f.d, f.min)
 		}
 	}

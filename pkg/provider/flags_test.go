@@ -41,7 +41,7 @@ func TestParseDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := cmd.provider
-	if o.CallTimeout != 10*time.Second || o.MaxWait != time.Minute || o.TagRefresh != time.Minute || o.ConfigPeriod != 2*time.Second {
+	if o.CallTimeout != 10*time.Second || o.MaxWait != time.Minute || o.TagRefresh != 0 || o.ConfigPeriod != 2*time.Second {
 		t.Errorf("durations: %+v", o)
 	}
 	if o.Parity != "" || len(o.NodeLabels) > 0 || cmd.relabelZones || cmd.healthAddress != "" {
@@ -64,7 +64,7 @@ func TestParseRefuses(t *testing.T) {
 		{"--cloud-provider=aws", `--cloud-provider is "aws", only "vsphere" is known`},
 		{"--no-such-flag", "unknown flag: --no-such-flag; --help lists all flags"},
 		{"--tag-refresh-period=often", `invalid argument "often" for "--tag-refresh-period"`},
-		{"--tag-refresh-period=0s", "--tag-refresh-period is 0s, less than 100ms"},
+		{"--tag-refresh-period=10ms", "--tag-refresh-period is 10ms, less than 100ms"},
 		{"--vcenter-call-timeout=-1s", "--vcenter-call-timeout is -1s, less than 100ms"},
 		{"--vcenter-max-wait=900ms", "--vcenter-max-wait is 900ms, less than 1s"},
 		{"--config-poll-period=1ms", "--config-poll-period is 1ms, less than 10ms"},

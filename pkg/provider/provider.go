@@ -30,7 +30,7 @@ type Options struct {
 	CallTimeout time.Duration
 	// MaxWait is how long a vCenter may hold the watch's long poll; 60 s when zero.
 	MaxWait time.Duration
-	// TagRefresh is how often tags are read; 60 s when zero.
+	// TagRefresh is how often tags are read; when zero, 5 min where a vCenter's events tell of tags and 60 s where not.
 	TagRefresh time.Duration
 	// StartWait is how long Initialize waits for the inventories to be in sync, so that the controllers' first round
 	// finds something; 5 s when zero. A vCenter that is not there by then is waited for in the background.

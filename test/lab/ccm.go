@@ -115,7 +115,7 @@ func (l *Lab) ccmArgs(conf, kubeconfig string, ours bool) []string {
 		"--concurrent-node-syncs=4",
 		"--v=2",
 	}
-	if ours {
+	if ours && l.speed != 1 {
 		args = append(args, "--tag-refresh-period="+l.speed.Of(pace.TagRefresh).String())
 	}
 	return args
