@@ -23,7 +23,7 @@ HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/chil
 .PHONY: help build run test heavy race e2e manifests safety parity image upstream vet lint fmt golden bench bench-sim bench-provider soak cross clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/vsphere-sandbox (the first build compiles Kubernetes: about 5 minutes on 2 cores)
 	@hack/build $(BIN) '$(LDFLAGS)' $(GO)

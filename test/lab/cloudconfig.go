@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,13 +31,28 @@ func (l *Lab) cloudConfig(inline bool) []byte {
 	return conf
 }
 
+// Account is whom the Secret names for a vCenter, with the password that is valid now: an account that may read everything
+// and nothing more. Credentials inline in vsphere.conf are the administrator's.
+func (l *Lab) Account(vcenter string) sim.User {
+	l.t.Helper()
+	if v, ok := l.VCenter(vcenter); ok {
+		users := v.Users()
+		if i := slices.IndexFunc(users, func(u sim.User) bool { return u.Name == ccmName }); i >= 0 {
+			return users[i]
+		}
+	}
+	l.t.Fatalf("no account for CCMs at vCenter %q", vcenter)
+	return sim.User{}
+}
+
 // WriteSecret makes the Secret hold the credentials that are valid now, with those of edit in their places: keys are
 // "<host>.username" and "<host>.password". edit may be nil.
 func (l *Lab) WriteSecret(edit func(map[string]string)) {
 	l.t.Helper()
 	data := map[string]string{}
 	for _, v := range l.VCenters() {
-		data[v.Host()+".username"], data[v.Host()+".password"] = v.User(), v.Password()
+		u := l.Account(v.Name())
+		data[v.Host()+".username"], data[v.Host()+".password"] = u.Name, u.Password
 	}
 	if edit != nil {
 		edit(data)

@@ -6,13 +6,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// The lab's own account at every vCenter.
+// The accounts that the lab adds to every vCenter: its own, and that of CCMs, which may read everything and nothing more.
 const (
 	operatorName     = "lab@operators.local"
 	operatorPassword = "operator" //nolint:gosec // of a simulated vCenter on loopback
+	ccmName          = "ccm@services.local"
 )
 
-// load reads a topology and gives the lab an account at each of its vCenters.
+// load reads a topology and adds the lab's accounts to each of its vCenters.
 func load(source string, settings []topology.Setting) (*topology.Topology, error) {
 	var top *topology.Topology
 	var err error
@@ -26,8 +27,12 @@ func load(source string, settings []topology.Setting) (*topology.Topology, error
 	}
 	for i := range top.Spec.VCenters {
 		v := &top.Spec.VCenters[i]
-		v.Users = append(v.Users, topology.User{Name: operatorName, Password: operatorPassword})
-		v.Permissions = append(v.Permissions, topology.Permission{User: operatorName, Role: "Admin", Propagate: topology.Yes})
+		v.Users = append(v.Users,
+			topology.User{Name: operatorName, Password: operatorPassword},
+			topology.User{Name: ccmName, Password: "ccm-" + v.Name})
+		v.Permissions = append(v.Permissions,
+			topology.Permission{User: operatorName, Role: "Admin", Propagate: topology.Yes},
+			topology.Permission{User: ccmName, Role: "ReadOnly", Propagate: topology.Yes})
 	}
 	return top, nil
 }

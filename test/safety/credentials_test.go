@@ -15,10 +15,8 @@ import (
 // the session made with the old ones is still alive.
 func TestRotation(t *testing.T) {
 	w := newWorld(t, 1, lab.CCMOptions{})
-	pid, v := w.ccm.PID(), w.at(broken)
-	if err := v.SetPassword(v.Password() + "-next"); err != nil {
-		t.Fatal(err)
-	}
+	pid := w.ccm.PID()
+	w.newPassword(t)
 	rotated := time.Now()
 	w.WriteSecret(nil)
 	for !w.loggedInSince(rotated) {
@@ -29,7 +27,7 @@ func TestRotation(t *testing.T) {
 	}
 	t.Logf("in use after %s", time.Since(rotated).Round(time.Millisecond))
 
-	v.EndSessions(v.User()) // whatever is left of the old ones
+	w.at(broken).EndSessions(w.Account(broken).Name) // whatever is left of the old ones
 	w.afflict(t, 0)
 	w.Await("everything happens that should", deadline, func(nodes lab.NodeSet) string {
 		if name := w.node(broken, gone, 0).Name; nodes[name] != nil {
@@ -45,9 +43,9 @@ func TestRotation(t *testing.T) {
 
 // loggedInSince tells whether the vCenter has a SOAP session of the CCM's user that is younger than that.
 func (w *world) loggedInSince(when time.Time) bool {
-	v := w.at(broken)
-	for _, s := range v.Sessions() {
-		if s.User == v.User() && !s.REST && s.Login.After(when) {
+	user := w.Account(broken).Name
+	for _, s := range w.at(broken).Sessions() {
+		if s.User == user && !s.REST && s.Login.After(when) {
 			return true
 		}
 	}
@@ -76,7 +74,7 @@ func TestWrongCredentials(t *testing.T) {
 			continue
 		}
 		t.Logf("after %s: %s %s: %s: %s", time.Since(struck).Round(time.Millisecond), about.kind, about.name, e.Reason, e.Message)
-		if v := w.at(broken); strings.Contains(e.Message, v.Password()) || strings.Contains(e.Message, strings.TrimSuffix(v.Password(), "-next")) {
+		if strings.Contains(e.Message, strings.TrimSuffix(w.Account(broken).Password, "-next")) {
 			t.Errorf("the event tells a password: %s", e.Message)
 		}
 	}

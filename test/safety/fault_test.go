@@ -2,8 +2,13 @@ package safety
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
@@ -68,7 +73,7 @@ func faults() []fault {
 		newFault("password rotated, Secret stale", no, rotated),
 		staleSecret,
 		newFault("sessions expired", yes, func(_ *testing.T, w *world) func() {
-			w.at(broken).EndSessions(w.at(broken).User())
+			w.at(broken).EndSessions(w.Account(broken).Name)
 			return func() {}
 		}),
 		newFault("new certificate, same CA", yes, func(t *testing.T, w *world) func() {
@@ -81,6 +86,7 @@ func faults() []fault {
 			}
 			return certificate(t, w, unknown)
 		}),
+		newFault("permissions revoked", no, revoked),
 		tagsDown,
 	}
 }
@@ -113,13 +119,19 @@ func rule(t *testing.T, w *world, r gate.Rule) func() {
 	}
 }
 
-// rotated changes the password at the vCenter, whose sessions end; the Secret follows when it heals.
-func rotated(t *testing.T, w *world) func() {
-	v := w.at(broken)
-	if err := v.SetPassword(v.Password() + "-next"); err != nil {
+// newPassword changes that of the CCM's account.
+func (w *world) newPassword(t *testing.T) {
+	t.Helper()
+	u := w.Account(broken)
+	if err := w.at(broken).SetPasswordOf(u.Name, u.Password+"-next"); err != nil {
 		t.Fatal(err)
 	}
-	v.EndSessions(v.User())
+}
+
+// rotated changes the password at the vCenter, whose sessions end; the Secret follows when it heals.
+func rotated(t *testing.T, w *world) func() {
+	w.newPassword(t)
+	w.at(broken).EndSessions(w.Account(broken).Name)
 	return func() { w.WriteSecret(nil) }
 }
 
@@ -127,6 +139,31 @@ func rotated(t *testing.T, w *world) func() {
 func wrongSecret(_ *testing.T, w *world) func() {
 	w.WriteSecret(func(data map[string]string) { data[w.at(broken).Host()+".password"] = "wrong" })
 	return func() { w.WriteSecret(nil) }
+}
+
+// revoked takes from the CCM's account what it may see: searches answer that there is nothing, and its view loses all VMs.
+func revoked(t *testing.T, w *world) func() {
+	ctx := context.WithoutCancel(t.Context())
+	client := w.Operator(broken).Client
+	permissions := object.NewAuthorizationManager(client)
+	root := client.ServiceContent.RootFolder
+	name, _, _ := strings.Cut(w.Account(broken).Name, "@") // vCenters give it back as DOMAIN\name
+	held, err := permissions.RetrieveEntityPermissions(ctx, root, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held = slices.DeleteFunc(held, func(p types.Permission) bool { return !strings.HasSuffix(p.Principal, `\`+name) })
+	if len(held) != 1 {
+		t.Fatalf("account %s has %d permissions at the root", name, len(held))
+	}
+	if err := permissions.RemoveEntityPermission(ctx, root, held[0].Principal, false); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := permissions.SetEntityPermissions(ctx, root, held); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // certificate changes the vCenter's, and changes it once more to one that is trusted.

@@ -3,6 +3,7 @@ package safety
 import (
 	"flag"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 var (
 	rowsFlag = flag.String("rows", "", "go through the rows of the matrix whose names match this expression, \"hung/restarted\" for one")
+	argsFlag = flag.String("args", "", "more flags for the CCM, with spaces between them, \"--parity=upstream\" for one")
 	ccmFlag  = flag.String("ccm", "", "try this CCM, as the cluster's admin, in the place of ours")
 )
 
@@ -22,7 +24,9 @@ const short = `^(down.*/restarted|slow.*/running|password.*/running|tags.*/resta
 func TestMatrix(t *testing.T) {
 	began := time.Now()
 	rows := pick(t)
-	w := newWorld(t, len(rows), lab.CCMOptions{Path: *ccmFlag, Admin: *ccmFlag != "", Inline: *ccmFlag != ""})
+	w := newWorld(t, len(rows), lab.CCMOptions{
+		Path: *ccmFlag, Admin: *ccmFlag != "", Args: strings.Fields(*argsFlag),
+	})
 	var lines []line
 	for i, r := range rows {
 		t.Run(r.name(), func(t *testing.T) {
@@ -92,6 +96,6 @@ func (w *world) after(t *testing.T, rows int) {
 		t.Errorf("the CCM was refused: %s", what)
 	}
 	if t.Failed() {
-		t.Logf("end of the CCM's log:\n%s", lab.Tail([]byte(w.ccm.Log()), 8000))
+		t.Logf("end of the CCM's log:\n%s", lab.Tail([]byte(w.ccm.Log()), 4000))
 	}
 }

@@ -25,7 +25,7 @@ type Config struct {
 	// tell of every tag that is attached or detached, every 60 s where they do not.
 	TagRefresh time.Duration
 	// TagMissInterval is the least time between two readings that are made early, because of an event or because a tag was
-	// missed; 500 ms when zero. It grows, to 5 s, while events go on and on that change nothing.
+	// missed; 300 ms when zero. It grows, to 5 s, while events go on and on that change nothing.
 	TagMissInterval time.Duration
 	// ParityUpstream makes zones as upstream does where that is no matter of luck: a tag farther up replaces one nearer by
 	// as long as the other label is missing. See [Inventory.Zone].
@@ -67,7 +67,7 @@ func New(cfg Config) (*Inventory, error) {
 	if len(cfg.VCenters) == 0 {
 		return nil, errors.New("inventory: no vcenter")
 	}
-	cfg.TagMissInterval = cmp.Or(cfg.TagMissInterval, 500*time.Millisecond)
+	cfg.TagMissInterval = cmp.Or(cfg.TagMissInterval, 300*time.Millisecond)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
