@@ -66,6 +66,9 @@ func newCommand() (*command, error) {
 		return nil, err
 	}
 	ccm.KubeCloudShared.CloudProvider.Name = Name
+	// A node takes some three requests to be initialized: with the 20 per second that cloud controller managers allow
+	// themselves a thousand nodes wait for two minutes, and not for any vCenter. The API server has a fairness of its own.
+	ccm.Generic.ClientConnection.QPS, ccm.Generic.ClientConnection.Burst = 100, 200
 	cmd := &command{ccm: ccm, logs: logs.NewOptions()}
 	sets := ccm.Flags(controllers.Names(), app.ControllersDisabledByDefault.List(),
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
