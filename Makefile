@@ -17,7 +17,7 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab)
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported)
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test heavy race e2e manifests safety parity image upstream vet lint fmt golden bench bench-sim bench-provider soak cross clean

@@ -39,7 +39,15 @@ func assemble(ctx context.Context, o *options, p program) (*made, error) {
 		if err != nil {
 			return nil, err
 		}
-		image, err := imageOf(o.stamp, p, platform, system, program)
+		terms, err := licenses(ctx, o, p, platform)
+		if err != nil {
+			return nil, err
+		}
+		licenses, err := layer(terms)
+		if err != nil {
+			return nil, err
+		}
+		image, err := imageOf(o.stamp, p, platform, system, licenses, program)
 		if err != nil {
 			return nil, err
 		}
@@ -53,11 +61,12 @@ func assemble(ctx context.Context, o *options, p program) (*made, error) {
 }
 
 // imageOf is the image for one platform.
-func imageOf(s stamp, p program, platform v1.Platform, system, program v1.Layer) (v1.Image, error) {
+func imageOf(s stamp, p program, platform v1.Platform, system, licenses, program v1.Layer) (v1.Image, error) {
 	created := v1.Time{Time: s.created}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err := mutate.Append(image,
 		mutate.Addendum{Layer: system, History: v1.History{Created: created, CreatedBy: "hack/image: users and certificate authorities"}},
+		mutate.Addendum{Layer: licenses, History: v1.History{Created: created, CreatedBy: "hack/image: licenses"}},
 		mutate.Addendum{Layer: program, History: v1.History{Created: created, CreatedBy: "hack/image: " + p.name}},
 	)
 	if err != nil {

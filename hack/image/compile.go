@@ -13,16 +13,30 @@ import (
 // compile makes the static binary of a program for a platform, and nothing of this machine gets into it: no path, no
 // repository state, no setting of whoever runs this.
 func compile(ctx context.Context, o *options, p program, platform v1.Platform, file string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", o.ldflags+o.stamp.ldflags(), "-o", file, "./cmd/"+p.name)
-	build.Dir = o.root
-	build.Env = append(foreign(os.Environ()),
+	_, err := command(ctx, o, platform, "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", o.ldflags+o.stamp.ldflags(), "-o", file, "./cmd/"+p.name)
+	return err
+}
+
+// command returns what the go command says in the main module, of a platform.
+func command(ctx context.Context, o *options, platform v1.Platform, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Dir, c.Env = o.root, environment(platform)
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s for %s: %w\n%s", args[0], platform, err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// environment is the go command's for a platform.
+func environment(platform v1.Platform) []string {
+	return append(foreign(os.Environ()),
 		"CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture,
 		"GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOFIPS140=off", "GOWORK=off",
 	)
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build for %s: %w\n%s", platform, err, strings.TrimSpace(string(out)))
-	}
-	return nil
 }
 
 // foreign leaves out what `go run` and `go test` set for themselves.

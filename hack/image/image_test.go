@@ -24,8 +24,12 @@ func module(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":           "module example.test/tiny\n\ngo 1.26\n",
-		"cmd/tiny/main.go": "package main\n\nvar version string\n\nfunc main() { print(version) }\n",
+		"go.mod":             "module example.test/tiny\n\ngo 1.26\n",
+		"cmd/tiny/main.go":   "package main\n\nimport \"example.test/tiny/copied\"\n\nvar version string\n\nfunc main() { print(version, copied.It) }\n",
+		"LICENSE":            "terms",
+		"copied/it.go":       "package copied\n\nvar It = 1\n",
+		"copied/COPYING.txt": "other terms",
+		"unused/LICENSE":     "terms of what is not linked",
 	} {
 		name = filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -174,6 +178,9 @@ func TestFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			got = append(got, h.FileInfo().Mode().String()+" "+h.Name)
+			if !filepath.IsLocal(h.Name) {
+				t.Errorf("%s is outside", h.Name)
+			}
 			if h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 0 {
 				t.Errorf("%s is of %d:%d and %v", h.Name, h.Uid, h.Gid, h.ModTime)
 			}
@@ -191,6 +198,10 @@ func TestFiles(t *testing.T) {
 	want := []string{
 		"drwxr-xr-x etc/", "-rw-r--r-- etc/group", "-rw-r--r-- etc/nsswitch.conf", "-rw-r--r-- etc/passwd",
 		"drwxr-xr-x etc/ssl/", "drwxr-xr-x etc/ssl/certs/", "-rw-r--r-- etc/ssl/certs/ca-certificates.crt",
+		"drwxr-xr-x licenses/", "drwxr-xr-x licenses/example.test/", "drwxr-xr-x licenses/example.test/tiny/",
+		"-rw-r--r-- licenses/example.test/tiny/LICENSE",
+		"drwxr-xr-x licenses/example.test/tiny/copied/", "-rw-r--r-- licenses/example.test/tiny/copied/COPYING.txt",
+		"drwxr-xr-x licenses/go/", "-rw-r--r-- licenses/go/LICENSE", "-rw-r--r-- licenses/go/PATENTS",
 		"-rwxr-xr-x tiny",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -253,6 +264,15 @@ func TestMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: got %v, want %s", test.args, err, test.want)
 		}
+	}
+	if err := os.Remove(filepath.Join(root, "LICENSE")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(root, "copied", "COPYING.txt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), []string{"-root", root, "-programs", "tiny"}, io.Discard); err == nil || !strings.Contains(err.Error(), "example.test/tiny: linked in, and has no license") {
+		t.Errorf("without a license: %v", err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
 	if err := run(t.Context(), []string{"-root", root}, io.Discard); err == nil || !strings.Contains(err.Error(), "seconds since 1970") {

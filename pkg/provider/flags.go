@@ -21,6 +21,9 @@ import (
 // commandName is what the program is called in its own words.
 const commandName = "vsphere-cloud-controller-manager"
 
+// ownSection is what --help calls the flags that are not those of every cloud controller manager.
+const ownSection = "provider"
+
 // command is a parsed command line.
 type command struct {
 	ccm      *options.CloudControllerManagerOptions
@@ -68,7 +71,7 @@ func newCommand() (*command, error) {
 	ccm.KubeCloudShared.CloudProvider.Name = Name
 	// A node takes some three requests to be initialized: with the 20 per second that cloud controller managers allow
 	// themselves a thousand nodes wait for two minutes, and not for any vCenter. The API server has a fairness of its own.
-	ccm.Generic.ClientConnection.QPS, ccm.Generic.ClientConnection.Burst = 100, 200
+	ccm.Generic.ClientConnection.QPS, ccm.Generic.ClientConnection.Burst = 200, 400
 	cmd := &command{ccm: ccm, logs: logs.NewOptions()}
 	sets := ccm.Flags(controllers.Names(), app.ControllersDisabledByDefault.List(),
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
@@ -76,9 +79,9 @@ func newCommand() (*command, error) {
 	logsapi.AddFlags(cmd.logs, global)
 	globalflag.AddGlobalFlags(global, commandName, logs.SkipLoggingConfigurationFlags())
 	global.BoolVar(&cmd.version, "version", false, "Print the version and exit.")
-	cmd.addOwn(sets.FlagSet("vsphere"))
+	cmd.addOwn(sets.FlagSet(ownSection))
 	// Our own first: the others are in the documentation of Kubernetes.
-	sets.Order = slices.Insert(slices.DeleteFunc(sets.Order, func(s string) bool { return s == "vsphere" }), 0, "vsphere")
+	sets.Order = slices.Insert(slices.DeleteFunc(sets.Order, func(s string) bool { return s == ownSection }), 0, ownSection)
 	cmd.sections = sets
 	return cmd, nil
 }
@@ -88,7 +91,7 @@ func (c *command) addOwn(fs *pflag.FlagSet) {
 	o := &c.provider
 	fs.StringToStringVar(&o.NodeLabels, "node-labels", nil, "Labels, as key=value,..., that every node is given when it is initialized. One that the node has is left as it is.")
 	fs.BoolVar(&c.relabelZones, "relabel-zones", false, "Keep the region and zone labels of nodes true when their VMs move. Kubernetes expects them never to change: a volume bound to a zone does not move with the node.")
-	fs.StringVar((*string)(&o.Parity), "parity", "", `Whose choice counts where upstream's provider decides otherwise on purpose: "" for ours, "upstream" for theirs.`)
+	fs.StringVar((*string)(&o.Parity), "parity", "", `"upstream" decides as kubernetes/cloud-provider-vsphere does where this provider differs from it on purpose, also about deleting nodes; empty for this provider's own choices, which are the safer ones.`)
 	fs.DurationVar(&o.CallTimeout, "vcenter-call-timeout", 10*time.Second, "How long one call to a vCenter may take.")
 	fs.DurationVar(&o.MaxWait, "vcenter-max-wait", time.Minute, "How long a vCenter may hold a long poll without news; a hung vCenter is noticed after this and one call's timeout.")
 	fs.DurationVar(&o.TagRefresh, "tag-refresh-period", 0, "How often the tags of zones and regions are read; 0 means 5m where the vCenter's events tell of tags, else 1m.")

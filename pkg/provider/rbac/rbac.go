@@ -59,7 +59,7 @@ func Objects(c Config) []runtime.Object {
 		objects = append(objects,
 			c.role(c.SecretNamespace, name+":credentials", rbacv1.PolicyRule{ // the watch of each, and nothing of any other
 				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: c.SecretNames,
-				Verbs: []string{"get", "list", "watch"},
+				Verbs: []string{"list", "watch"},
 			}),
 			c.binding(c.SecretNamespace, name+":credentials", name+":credentials"))
 	}
@@ -87,9 +87,10 @@ const roleName = "vsphere-cloud-controller-manager"
 // nodeRules is what the two controllers of k8s.io/cloud-provider do to nodes.
 func nodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		// get: both, before every patch. list, watch: their shared informer. update: cloud-node, to initialize a node
-		// (controllers/node, syncNode). patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint.
-		// delete: cloud-node-lifecycle, for a node whose VM is gone.
+		// get: both, before every patch. list, watch: their shared informer, which lists only where the API server does not
+		// send a watch what there is (before Kubernetes 1.34). update: cloud-node, to initialize a node (controllers/node,
+		// syncNode). patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint. delete:
+		// cloud-node-lifecycle, for a node whose VM is gone.
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch", "update", "patch", "delete"}},
 		// cloud-node, for addresses (controllers/node, updateNodeAddress).
 		{APIGroups: []string{""}, Resources: []string{"nodes/status"}, Verbs: []string{"patch"}},
