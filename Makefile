@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test heavy race e2e manifests safety parity image upstream vet lint fmt golden bench bench-sim bench-provider soak cross clean
+.PHONY: help build run test heavy race e2e manifests ccm ground safety parity image upstream vet lint fmt golden bench bench-sim bench-provider soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +31,7 @@ build: ## build bin/vsphere-sandbox (the first build compiles Kubernetes: about 
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy manifests e2e safety ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests
+test: vet race heavy manifests e2e ground ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests
 
 vet: ## go vet
 	$(GO) vet ./...
@@ -51,8 +51,16 @@ manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rig
 	$(GO) -C test/manifests test -count=1 ./...
 	$(GO) -C hack/image test -count=1 ./...
 
-safety: build ## the safety matrix: faults of a vCenter, and what becomes of nodes
-	$(GO) test -count=1 -v -timeout 30m ./test/lab ./test/safety $(SAFETYARGS)
+CCM := bin/vsphere-cloud-controller-manager
+ccm: ## build bin/vsphere-cloud-controller-manager, the provider's own program
+	@hack/build $(CCM) '$(LDFLAGS)' $(GO) ./cmd/vsphere-cloud-controller-manager
+
+ground: build ccm ## the provider's program under a real API server: as deployed, what people reported, the safety matrix
+	VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) $(GO) test -count=1 -p 1 -timeout 30m ./test/lab ./test/deployed ./test/reported
+	@$(MAKE) --no-print-directory safety
+
+safety: build ccm ## the safety matrix alone: faults of a vCenter, and what becomes of nodes; prints itself
+	VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) $(GO) test -count=1 -v -timeout 30m ./test/safety $(SAFETYARGS)
 
 parity: build ## compare with upstream's releases on the same topologies; prints the tables of docs/benchmarks.md. About an hour
 	$(GO) test -count=1 -v -timeout 180m ./test/parity -parity $(PARITYARGS)
