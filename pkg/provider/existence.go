@@ -15,20 +15,43 @@ var (
 	ErrDeletionSkipped = errors.New("SKIP_NODE_DELETION keeps the node")
 	// ErrDeletionHeldBack says that no search finds a node's VM, and that it cannot be said to be gone.
 	ErrDeletionHeldBack = errors.New("deletion held back")
+
+	errOutdated = errors.New("vm is gone, and meanwhile")
 )
 
 // InstanceExists implements [cloudprovider.InstancesV2]. False has the node deleted, so it is said only of a node with
 // a vSphere providerID whose absence every vCenter has just confirmed; a node without one is never called gone, and
-// neither is one whose system UUID is that of a VM which is there.
+// neither is one whose system UUID is that of a VM which is there, nor one that has changed while the vCenters were asked.
 func (p *Provider) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	exists, err := p.now().instances().exists(ctx, node)
-	if ctx.Err() == nil {
+	exists, err := p.exists(ctx, node)
+	if ctx.Err() == nil && !errors.Is(err, errOutdated) {
 		p.nodes.events.existence(node, exists, err)
 	}
 	if exists {
 		return true, nil
 	}
 	return false, err
+}
+
+// exists is [instances.exists], and says of a node or a configuration that is no longer what it was nothing but that.
+func (p *Provider) exists(ctx context.Context, node *v1.Node) (bool, error) {
+	g := p.now()
+	exists, err := g.instances().exists(ctx, node)
+	if exists || err != nil {
+		return exists, err
+	}
+	if why := p.outdated(g, node); why != "" {
+		return false, fmt.Errorf("node %q: %w: %s", node.Name, errOutdated, why)
+	}
+	return false, nil
+}
+
+// outdated says what has changed while g was answering; nothing when the answer counts.
+func (p *Provider) outdated(g *generation, node *v1.Node) string {
+	if p.now() != g {
+		return "the configuration has changed"
+	}
+	return p.nodes.changed(node)
 }
 
 // exists may return true together with an error, which is worth telling and changes nothing.
@@ -48,6 +71,8 @@ func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
 	}
 	var stale *staleError
 	switch {
+	case node.Spec.ProviderID != "" && errors.Is(err, inventory.ErrAmbiguous):
+		return true, err // whichever it is, it is there
 	case node.Spec.ProviderID == "" || !errors.Is(err, inventory.ErrNotFound):
 		return false, err
 	case i.cfg.SkipNodeDeletion:
@@ -55,16 +80,32 @@ func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
 	case errors.As(err, &stale):
 		return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
 	}
-	u, err := i.boundTo(node)
+	uuids, err := i.identities(node)
 	if err != nil {
 		return false, err
 	}
-	err = i.inv.ConfirmAbsent(ctx, u)
-	switch {
-	case err == nil, i.choices.searchSuffices && inventory.OnlyUnseen(err):
-		return false, nil
-	case errors.Is(err, inventory.ErrStillThere):
-		return true, err
+	for _, u := range uuids {
+		err := i.inv.ConfirmAbsent(ctx, u)
+		switch {
+		case err == nil, i.choices.searchSuffices && inventory.OnlyUnseen(err):
+		case errors.Is(err, inventory.ErrStillThere):
+			return true, err
+		default:
+			return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
+		}
 	}
-	return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
+	return false, nil
+}
+
+// identities returns the UUIDs of which there may be no VM for the node to be gone: that of its providerID and, where it
+// is of another VM, that of the machine which its kubelet runs on.
+func (i instances) identities(node *v1.Node) ([]inventory.UUID, error) {
+	u, err := i.boundTo(node)
+	if err != nil {
+		return nil, err
+	}
+	if system, ok := i.otherUUID(node, u); ok {
+		return []inventory.UUID{u, system}, nil
+	}
+	return []inventory.UUID{u}, nil
 }

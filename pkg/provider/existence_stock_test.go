@@ -138,3 +138,28 @@ func namedNode(name, providerID string) *v1.Node {
 	n.Name, n.Spec.ProviderID = name, providerID
 	return n
 }
+
+// A node that registers anew, its taint back and its VM the same, is initialized again as it was
+// (kubernetes/cloud-provider-vsphere#218).
+func TestTaintedAgain(t *testing.T) {
+	w := start(t, nil)
+	w.create(t, uninitialized(namedNode("eu1", "")))
+	w.runStock(t)
+	served := func(n *v1.Node) bool {
+		return initialized(n) && n.Spec.ProviderID == "vsphere://"+eu1UUID && n.Labels[v1.LabelTopologyZone] == "eu-all"
+	}
+	w.until(t, "eu1", "is initialized", served)
+	n, err := w.k8s.CoreV1().Nodes().Get(t.Context(), "eu1", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.k8s.CoreV1().Nodes().Update(t.Context(), uninitialized(n), metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(t, "eu1", "is initialized again", served)
+	if err := w.k8s.CoreV1().Nodes().Delete(t.Context(), "eu1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.create(t, uninitialized(namedNode("eu1", "")))
+	w.until(t, "eu1", "is initialized as a new one", served)
+}

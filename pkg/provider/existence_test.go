@@ -53,7 +53,9 @@ func TestExists(t *testing.T) {
 		{"off", []*inventory.VM{vmOf(t, "one", u1, "n1", "", off)}, nil, nil, node("n1", "vsphere://"+u1, ""), stays, kept, ""},
 		{"guest reports no adapters", []*inventory.VM{vmOf(t, "one", u1, "n1", "")}, nil, nil, node("n1", "vsphere://"+u1, ""), stays, kept, ""},
 		{"made a template", []*inventory.VM{vmOf(t, "one", u1, "n1", "192.0.2.1", template)}, nil, nil, node("n1", "vsphere://"+u1, ""), stays, stays, ""},
-		{"two of its uuid", []*inventory.VM{vmOf(t, "x", u1, "x", "192.0.2.1"), vmOf(t, "y", u1, "y", "192.0.2.2")}, nil, nil, node("n1", "vsphere://"+u1, ""), kept, stays, ReasonVMAmbiguous},
+		{"two of its uuid", []*inventory.VM{vmOf(t, "x", u1, "x", "192.0.2.1"), vmOf(t, "y", u1, "y", "192.0.2.2")}, nil, nil, node("n1", "vsphere://"+u1, ""), stays, stays, ReasonVMAmbiguous},
+		{"two of its uuid, both off", []*inventory.VM{vmOf(t, "x", u1, "x", "", off), vmOf(t, "y", u1, "y", "", off)}, nil, nil, node("n1", "vsphere://"+u1, ""), stays, kept, ReasonVMAmbiguous},
+		{"runs on one of two VMs of a uuid, that of its providerID is gone", []*inventory.VM{vmOf(t, "x", u1, "x", "192.0.2.1"), vmOf(t, "y", u1, "y", "192.0.2.2")}, nil, nil, node("n1", "vsphere://"+uNobody, u1), kept, deleted, ReasonDeletionHeldBack},
 		{"runs on another VM than its providerID's, which is gone", one, nil, nil, node("n1", "vsphere://"+uNobody, u1), kept, deleted, ReasonDeletionHeldBack},
 		{"inaccessible", []*inventory.VM{vmOf(t, "one", u1, "n1", "192.0.2.1", func(vm *inventory.VM) {
 			vm.Connection = types.VirtualMachineConnectionStateInaccessible
@@ -86,6 +88,27 @@ func TestExists(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A node is not gone while the UUID that its kubelet reports is in doubt, whatever its providerID says.
+func TestExistsAsksForBothUUIDs(t *testing.T) {
+	x := &listIndex{}
+	if got, err := verdictOf(t, x.over(""), node("n1", "vsphere://"+u1, u1Swapped)); got != deleted || len(x.confirmed) != 1 {
+		t.Errorf("the same uuid: %s (%v), asked for %v", got, err, x.confirmed)
+	}
+	x = &listIndex{}
+	if got, err := verdictOf(t, x.over(""), node("n1", "vsphere://"+u1, u2)); got != deleted || len(x.confirmed) != 2 {
+		t.Errorf("two uuids: %s (%v), asked for %v", got, err, x.confirmed)
+	}
+	x = &listIndex{}
+	x.meanwhile = func() {
+		if len(x.confirmed) == 2 {
+			x.confirm = inventory.ErrStillThere // in no search of the index: outside the configured datacenters
+		}
+	}
+	if got, err := verdictOf(t, x.over(""), node("n1", "vsphere://"+u1, u2)); got != stays || !errors.Is(err, inventory.ErrStillThere) {
+		t.Errorf("the other is there: %s (%v)", got, err)
 	}
 }
 
@@ -126,6 +149,18 @@ func TestShutdown(t *testing.T) {
 		{"off, and the other is too", []*inventory.VM{
 			vmOf(t, "one", u1, "n1", "", off), vmOf(t, "two", u2, "n1", "", off),
 		}, node("n1", "vsphere://"+u1, u2), true, true},
+		{"off, and runs on one of two of a uuid", []*inventory.VM{
+			vmOf(t, "one", u1, "n1", "", off), vmOf(t, "two", u2, "x", ""), vmOf(t, "three", u2, "y", "", off),
+		}, node("n1", "vsphere://"+u1, u2), "system uuid is that of vm two", true},
+		{"two of its uuid, both off", []*inventory.VM{
+			vmOf(t, "one", u1, "", "", off), vmOf(t, "two", u1, "", "", off),
+		}, node("n1", "vsphere://"+u1, u1), true, true},
+		{"two of its uuid, one off", []*inventory.VM{
+			vmOf(t, "one", u1, "x", "", off), vmOf(t, "two", u1, "y", ""),
+		}, node("n1", "vsphere://"+u1, u1), "several vms match", true},
+		{"two of the name it is known by alone, both off", []*inventory.VM{
+			vmOf(t, "one", u1, "n1", "", offAndNamed), vmOf(t, "two", u2, "n1", "", offAndNamed),
+		}, node("n1", "", ""), "several vms match", "several vms match"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x := &listIndex{vms: tc.vms}
@@ -133,6 +168,18 @@ func TestShutdown(t *testing.T) {
 			expectShutdown(t, x.over(ParityUpstream), tc.node, tc.upstream)
 		})
 	}
+}
+
+// While a vCenter is out, a VM that is off may not be the node's: that of its system UUID, or a copy of it that runs, may
+// be there.
+func TestShutdownInDoubt(t *testing.T) {
+	x := &listIndex{vms: []*inventory.VM{vmOf(t, "one", u1, "n1", "", off)}, doubt: vcenter.ErrNotConnected}
+	expectShutdown(t, x.over(""), node("n1", "vsphere://"+u1, u1), true)
+	expectShutdown(t, x.over(""), node("n1", "vsphere://"+u1, ""), true)
+	expectShutdown(t, x.over(""), node("n1", "vsphere://"+u1, u2), "not every vcenter could be asked")
+	expectShutdown(t, x.over(ParityUpstream), node("n1", "vsphere://"+u1, u2), true)
+	x.vms = append(x.vms, vmOf(t, "two", u1, "", "", off))
+	expectShutdown(t, x.over(""), node("n1", "vsphere://"+u1, u1), "several vms match")
 }
 
 func expectShutdown(t *testing.T, i instances, n *v1.Node, want any) {

@@ -6,7 +6,6 @@ import (
 
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
-	"k8s.io/component-base/version"
 )
 
 // printHelp writes every flag, by sections, as wide as the terminal that w may be.
@@ -24,6 +23,3 @@ Usage:
 	columns, _, _ := term.TerminalSize(w)
 	cliflag.PrintSections(w, c.sections, columns)
 }
-
-// printVersion writes one line.
-func printVersion(w io.Writer) { fmt.Fprintf(w, "%s %s\n", commandName, version.Get().GitVersion) }

@@ -91,7 +91,7 @@ func TestHelpAndVersion(t *testing.T) {
 		var b bytes.Buffer
 		cmd.printHelp(&b)
 		text := b.String()
-		own := strings.Index(text, "Vsphere flags:")
+		own := strings.Index(text, "Provider flags:")
 		for _, want := range []string{
 			"Usage:\n  vsphere-cloud-controller-manager --cloud-config=FILE", "--parity string", "--node-labels ", "--health-address string",
 			"Generic flags:", "--cloud-config string", "Leader", "--version",

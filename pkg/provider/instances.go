@@ -12,8 +12,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/vmware/govmomi/vim25/types"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
@@ -79,7 +77,7 @@ func (i instances) metadata(node *v1.Node) (*cloudprovider.InstanceMetadata, err
 	if err != nil || zoneErr != nil && (!initialized(node) || i.choices.zoneHoldsAddresses) {
 		return nil, fmt.Errorf("node %q: %w", node.Name, joined(err, zoneErr))
 	}
-	if other := i.elsewhere(node, vm); other != nil {
+	if other, _ := i.elsewhere(node, vm.UUID); other != nil {
 		warning = joined(&staleError{node.Spec.ProviderID, other}, warning)
 	}
 	if zoneErr != nil {
@@ -93,25 +91,6 @@ func (i instances) metadata(node *v1.Node) (*cloudprovider.InstanceMetadata, err
 		Region:           zone.Region,
 		AdditionalLabels: maps.Clone(i.labels),
 	}, wrap(joined(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
-}
-
-// shutdown reports whether the node's VM is off. Where the providerID's VM is off and the system UUID is that of
-// another VM which is not, the node runs on that one, and nothing is said: its volumes would be detached under it.
-func (i instances) shutdown(node *v1.Node) (bool, error) {
-	vm, err := i.find(node)
-	if err != nil {
-		return false, err
-	}
-	switch vm.Power {
-	case types.VirtualMachinePowerStatePoweredOn:
-		return false, nil
-	case types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStateSuspended:
-		if other := i.elsewhere(node, vm); other != nil && other.Power == types.VirtualMachinePowerStatePoweredOn {
-			return false, fmt.Errorf("node %q: vm %s is off, and %w", node.Name, vm, &staleError{node.Spec.ProviderID, other})
-		}
-		return true, nil
-	}
-	return false, fmt.Errorf("node %q: vm %s: power state %q is unknown", node.Name, vm, vm.Power)
 }
 
 // initialized tells whether the node has lost the taint that it is registered with.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ type listIndex struct {
 	doubt     error
 	zone      inventory.Zone
 	zoneErr   error
-	confirm   error // what ConfirmAbsent says
+	confirm   error  // what ConfirmAbsent says
+	meanwhile func() // what happens while it asks
 	confirmed []inventory.UUID
 }
 
@@ -36,9 +38,6 @@ func (x *listIndex) where(f func(*inventory.VM) bool) inventory.Result {
 }
 
 func (x *listIndex) ByUUID(u inventory.UUID) inventory.Result {
-	if u == (inventory.UUID{}) {
-		return inventory.Result{Doubt: x.doubt}
-	}
 	if r := x.where(func(vm *inventory.VM) bool { return vm.UUID == u }); len(r.VMs) > 0 {
 		return r
 	}
@@ -68,7 +67,13 @@ func (x *listIndex) Zone(*inventory.VM) (inventory.Zone, error) { return x.zone,
 
 func (x *listIndex) ConfirmAbsent(_ context.Context, u inventory.UUID) error {
 	x.confirmed = append(x.confirmed, u)
-	if x.doubt != nil {
+	if x.meanwhile != nil {
+		x.meanwhile()
+	}
+	switch {
+	case u == (inventory.UUID{}):
+		return errors.New("it is no uuid")
+	case x.doubt != nil:
 		return x.doubt
 	}
 	return x.confirm
@@ -132,6 +137,8 @@ func inState(s types.VirtualMachineConnectionState) func(*inventory.VM) {
 func off(vm *inventory.VM) {
 	vm.Power, vm.HostName, vm.Adapters = types.VirtualMachinePowerStatePoweredOff, "", nil
 }
+
+func offAndNamed(vm *inventory.VM) { vm.Power = types.VirtualMachinePowerStatePoweredOff }
 
 // uninitialized is node with the taint that it registers with.
 func uninitialized(n *v1.Node) *v1.Node {

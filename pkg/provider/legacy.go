@@ -33,7 +33,7 @@ func (l legacy) vm(ctx context.Context, node *v1.Node) (instances, *inventory.VM
 	if err == nil || node.Spec.ProviderID == "" || !errors.Is(err, inventory.ErrNotFound) {
 		return i, vm, err
 	}
-	switch exists, existsErr := i.exists(ctx, node); {
+	switch exists, existsErr := l.p.exists(ctx, node); {
 	case exists:
 		return i, nil, err
 	case existsErr == nil:

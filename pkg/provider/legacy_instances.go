@@ -71,7 +71,7 @@ func (legacy) CurrentNodeName(_ context.Context, hostname string) (types.NodeNam
 
 // InstanceExistsByProviderID implements [cloudprovider.Instances], as InstanceExists does.
 func (l legacy) InstanceExistsByProviderID(ctx context.Context, providerID string) (bool, error) {
-	exists, err := l.p.now().instances().exists(ctx, withID(providerID))
+	exists, err := l.p.exists(ctx, withID(providerID))
 	if exists {
 		err = nil
 	}

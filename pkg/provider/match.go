@@ -51,18 +51,17 @@ func (i instances) byProviderID(node *v1.Node) (*inventory.VM, error) {
 		return vm, nil
 	}
 	err = fmt.Errorf("providerID %s: %w", node.Spec.ProviderID, err)
-	if other := i.elsewhere(node, nil); other != nil {
+	if other, _ := i.elsewhere(node, u); other != nil {
 		err = fmt.Errorf("%w, and %w", err, &staleError{node.Spec.ProviderID, other})
 	}
 	return nil, err
 }
 
-// boundTo returns the UUID in a node's providerID. As upstream's choice a providerID that holds none is one that nobody
-// has, the zero UUID.
+// boundTo returns the UUID in a node's providerID. As upstream's choice another provider's stands for one that nobody has.
 func (i instances) boundTo(node *v1.Node) (inventory.UUID, error) {
 	u, err := parseProviderID(node.Spec.ProviderID)
 	if errors.Is(err, ErrForeignProviderID) && i.choices.foreignIsUnknown {
-		return inventory.UUID{}, nil
+		return inventory.UUID{0: 0xff}, nil
 	}
 	return u, err
 }

@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
 // hostNames returns the names that the node's guest may go by: the node's own, and what the kubelet reports.
@@ -27,13 +29,17 @@ func hostNames(node *v1.Node) []string {
 	return names
 }
 
-// addressesOf returns the addresses that the kubelet was given or reports. A node whose name is an address counts.
+// addressesOf returns the addresses by which a node may be found: its name, when it is one, as upstream has it. What the
+// kubelet was given or reports counts for a node that tells no system UUID. One that tells a UUID which no vCenter knows
+// runs on no VM of theirs, but for containers, and a VM of another network may well have its address.
 func addressesOf(node *v1.Node) []netip.Addr {
 	texts := []string{node.Name}
-	texts = append(texts, strings.Split(node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr], ",")...)
-	for _, a := range node.Status.Addresses {
-		if a.Type == v1.NodeInternalIP {
-			texts = append(texts, a.Address)
+	if _, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err != nil {
+		texts = append(texts, strings.Split(node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr], ",")...)
+		for _, a := range node.Status.Addresses {
+			if a.Type == v1.NodeInternalIP {
+				texts = append(texts, a.Address)
+			}
 		}
 	}
 	var ips []netip.Addr

@@ -3,23 +3,30 @@ package provider
 import (
 	"fmt"
 
+	"github.com/vmware/govmomi/vim25/types"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// elsewhere returns the VM of the node's system UUID when that is another one than vm, which may be nil; nil when it is
-// not, or when no VM has that UUID: in a container it need not be the machine's.
-func (i instances) elsewhere(node *v1.Node, vm *inventory.VM) *inventory.VM {
+// otherUUID returns the node's system UUID where that is of another VM than bound, and counts.
+func (i instances) otherUUID(node *v1.Node, bound inventory.UUID) (inventory.UUID, bool) {
 	u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID)
-	if err != nil || i.choices.providerIDAlone || vm != nil && (vm.UUID == u || vm.UUID == u.Swapped()) {
-		return nil
+	return u, err == nil && !i.choices.providerIDAlone && u != bound && u != bound.Swapped()
+}
+
+// elsewhere returns the VM of the node's system UUID when that is another UUID than bound; of several one that is on.
+// There is none when no VM has that UUID, which in a container need not be the machine's; doubt says that there may be.
+func (i instances) elsewhere(node *v1.Node, bound inventory.UUID) (other *inventory.VM, doubt error) {
+	u, ok := i.otherUUID(node, bound)
+	if !ok {
+		return nil, nil
 	}
-	other, err := withoutTemplates(i.inv.ByUUID(u)).One()
-	if err != nil {
-		return nil
+	r := withoutTemplates(i.inv.ByUUID(u))
+	if len(r.VMs) == 0 {
+		return nil, wrap(r.Doubt, "system uuid "+u.String()+" may be that of another vm, and not every vcenter could be asked")
 	}
-	return other
+	return first(preferred(r.VMs, func(vm *inventory.VM) bool { return vm.Power == types.VirtualMachinePowerStatePoweredOn })), nil
 }
 
 // staleError says that a node's providerID is no longer that of the VM which it runs on.

@@ -19,6 +19,8 @@ func TestFind(t *testing.T) {
 	notFound, ambiguous := inventory.ErrNotFound, inventory.ErrAmbiguous
 	withIP := node("alias", "", "")
 	withIP.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "192.0.2.2"}}
+	withOwnUUID := withIP.DeepCopy()
+	withOwnUUID.Status.NodeInfo.SystemUUID = uNobody
 	labelled := node("alias", "", "")
 	labelled.Labels = map[string]string{v1.LabelHostname: "n1"}
 	hostAddress := node("alias", "", "")
@@ -69,6 +71,8 @@ func TestFind(t *testing.T) {
 		{"name that is an address", plain, nil, node("192.0.2.2", "", ""), "two", "two"},
 		{"address that the kubelet reports", plain, nil, withIP, "two", notFound},
 		{"address while a vcenter is out", plain, out, withIP, out, out},
+		{"address of a machine that is no VM of theirs", plain, nil, withOwnUUID, notFound, notFound},
+		{"name that is an address, with a uuid that nobody has", plain, nil, node("192.0.2.2", "", uNobody), "two", "two"},
 
 		// Several.
 		{"two of one name in one datacenter", []*inventory.VM{

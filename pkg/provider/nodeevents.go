@@ -18,8 +18,6 @@ const (
 	// retellAfter is the least time between two events of the same reason about one node: a vCenter that fails may fail
 	// another way at every attempt.
 	retellAfter = time.Minute
-	// maxMessage is what an API server takes for the note of an event.
-	maxMessage = 1024
 )
 
 // concern is one of the questions about a node. Each is in order or in trouble of its own.
@@ -78,9 +76,7 @@ func (e *nodeEvents) tell(node *v1.Node, c concern, t tale) {
 	if node.Name == "" {
 		return // a question about a VM
 	}
-	if len(t.message) > maxMessage {
-		t.message = t.message[:maxMessage-3] + "..."
-	}
+	t.message = note(t.message)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.recorder == nil {

@@ -3,11 +3,13 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
@@ -53,6 +55,7 @@ func reasonOf(err error) string {
 	var (
 		missing *inventory.MissingTagError
 		stale   *staleError
+		problem *address.Problem
 	)
 	switch {
 	case errors.Is(err, ErrDeletionSkipped):
@@ -79,15 +82,21 @@ func reasonOf(err error) string {
 		return ReasonVCenterUnavailable
 	case errors.Is(err, inventory.ErrNotFound):
 		return ReasonVMNotFound
+	case errors.As(err, &problem):
+		return string(problem.Reason) // the selection's own
 	}
-	return reasonOfAddresses(err)
+	return ReasonNodeUnserved
 }
 
 // metadata tells what InstanceMetadata found. A node in service is no worse off while a vCenter is out: that is told of
 // the vCenter, not a thousand times of its nodes.
 func (e *nodeEvents) metadata(node *v1.Node, m *cloudprovider.InstanceMetadata, err error) {
 	if err == nil {
-		e.well(node, "vm, addresses, region and zone are known", metadataConcern, existenceConcern)
+		of := []concern{metadataConcern, existenceConcern}
+		if slices.ContainsFunc(node.Status.Conditions, isReady) {
+			of = append(of, shutdownConcern) // which nobody asks about any more
+		}
+		e.well(node, "vm, addresses, region and zone are known", of...)
 		return
 	}
 	reason := reasonOf(err)
@@ -115,13 +124,13 @@ func (e *nodeEvents) existence(node *v1.Node, exists bool, err error) {
 	}
 }
 
-// shutdown tells why InstanceShutdown would not say that a VM is off. Whatever else was wrong, the others tell.
+// shutdown tells why InstanceShutdown would not say that a VM is off. That it is not found, the others tell.
 func (e *nodeEvents) shutdown(node *v1.Node, err error) {
-	var stale *staleError
 	switch {
 	case err == nil:
 		e.well(node, "power state is known", shutdownConcern)
-	case errors.As(err, &stale) && !errors.Is(err, inventory.ErrNotFound):
+	case errors.Is(err, inventory.ErrNotFound), errors.Is(err, inventory.ErrAmbiguous):
+	default:
 		e.tell(node, shutdownConcern, tale{kind: v1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}
 }
@@ -129,8 +138,25 @@ func (e *nodeEvents) shutdown(node *v1.Node, err error) {
 // message is err on one line, without the node's name, and what to do about it where that follows.
 func message(node *v1.Node, err error) string {
 	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("node %q: ", node.Name))
-	if errors.Is(err, ErrInvalidProviderID) {
-		text += "; it cannot be changed: delete the node, and it registers anew when its kubelet is restarted"
+	if h := hint(err); h != "" {
+		text += "; " + h
 	}
 	return strings.ReplaceAll(text, "\n", "; ")
+}
+
+// hint says what to do where the error itself does not.
+func hint(err error) string {
+	switch reasonOf(err) {
+	case ReasonInvalidProviderID:
+		return "it cannot be changed: delete the node, and it registers anew when its kubelet is restarted"
+	case ReasonForeignProviderID:
+		return "if the node is to be this provider's, have its kubelet start without --provider-id, and delete the node"
+	case ReasonVMAmbiguous:
+		return "give each of them a UUID and a hostname of its own"
+	case ReasonZoneTagMissing:
+		return "attach a tag of each category to one of these, or set no labels in the configuration"
+	case ReasonVMNotFound:
+		return "it has to be in a configured vCenter and datacenter, where the account may read it, and its guest has to report its hostname"
+	}
+	return ""
 }

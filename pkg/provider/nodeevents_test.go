@@ -118,6 +118,18 @@ func TestNodeEventsOfShutdown(t *testing.T) {
 	r.expect(t, "off, and runs", "Warning StaleProviderID")
 	r.nodeEvents.shutdown(n, nil)
 	r.expect(t, "mended", "Normal NodeWell")
+
+	x := &listIndex{vms: []*inventory.VM{vmOf(t, "one", u1, "", "", off)}, doubt: vcenter.ErrNotConnected}
+	_, err := x.over("").shutdown(n)
+	r.nodeEvents.shutdown(n, err)
+	r.expect(t, "off, and may run elsewhere", "Warning VCenterUnavailable")
+	n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	r.metadata(n, &cloudprovider.InstanceMetadata{}, nil)
+	r.expect(t, "ready", "Normal NodeWell")
+	x.vms = nil
+	_, err = x.over("").shutdown(n)
+	r.nodeEvents.shutdown(n, err)
+	r.expect(t, "not found, which others tell")
 }
 
 // A tag that is missing is told of a node that is served without.
@@ -138,7 +150,7 @@ func TestNodeEventsAreBounded(t *testing.T) {
 			n := node(fmt.Sprint("n", i), "", "")
 			n.UID = types.UID(n.Name)
 			time.Sleep(time.Millisecond)
-			r.metadata(n, nil, errors.New(strings.Repeat("x", 2*maxMessage)))
+			r.metadata(n, nil, errors.New(strings.Repeat("x", 2*maxNote)))
 		}
 		if len(r.troubled) != maxTroubled {
 			t.Errorf("%d remembered", len(r.troubled))
@@ -146,7 +158,7 @@ func TestNodeEventsAreBounded(t *testing.T) {
 		if r.troubled["n0"] != nil || r.troubled["n10"] == nil {
 			t.Error("not the oldest was forgotten")
 		}
-		if l := len(r.troubled["n10"].told[metadataConcern].message); l > maxMessage {
+		if l := len(r.troubled["n10"].told[metadataConcern].message); l > maxNote {
 			t.Errorf("message of %d bytes", l)
 		}
 	})

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -47,3 +48,28 @@ func (k *nodes) named(name types.NodeName) *v1.Node {
 	node.Name = string(name)
 	return node
 }
+
+// changed says how the cluster's node of that name is no longer the one that was asked about: replaced, deleted, of another
+// VM, or ready. The stock lifecycle controller deletes by name alone, and a slow vCenter takes seconds to answer: the node
+// of a VM that was made anew under the same name would be deleted for the one before
+// (kubernetes/cloud-provider-vsphere#397).
+func (k *nodes) changed(node *v1.Node) string {
+	lister := k.lister.Load()
+	if lister == nil || node.Name == "" {
+		return "" // nodes are not known, or the question is about a VM
+	}
+	now, err := (*lister).Get(node.Name)
+	switch {
+	case err != nil:
+		return "the node has been deleted"
+	case now.UID != node.UID:
+		return "another node has its name"
+	case now.Spec.ProviderID != node.Spec.ProviderID || now.Status.NodeInfo.SystemUUID != node.Status.NodeInfo.SystemUUID:
+		return "the node runs on another vm"
+	case slices.ContainsFunc(now.Status.Conditions, isReady):
+		return "the node is ready"
+	}
+	return ""
+}
+
+func isReady(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue }

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,9 +24,13 @@ type notifier struct {
 	waiting  []func()
 	others   []func(record.EventRecorder) // told where events go, nil for nowhere, as attach is
 	last     map[string]string            // reason last told, by what it is about
+
+	rotations map[string]int // of credentials, that have been told, by tenant
 }
 
-func newNotifier(pod Pod) *notifier { return &notifier{pod: pod, last: map[string]string{}} }
+func newNotifier(pod Pod) *notifier {
+	return &notifier{pod: pod, last: map[string]string{}, rotations: map[string]int{}}
+}
 
 // run delivers events until ctx ends.
 func (n *notifier) run(ctx context.Context, client kubernetes.Interface) {
@@ -63,6 +68,17 @@ func (n *notifier) do(tell func()) {
 		return
 	}
 	tell()
+}
+
+// maxNote is how many bytes an API server takes for the note of an event.
+const maxNote = 1024
+
+// note is a message cut to what an event may say.
+func note(message string) string {
+	if len(message) <= maxNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxNote-3], "") + "..." // no half of a character
 }
 
 // ownPod refers to the Pod that the provider runs in, nil when it does not know of one.

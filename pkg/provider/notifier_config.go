@@ -20,9 +20,7 @@ const (
 
 // config tells what became of a change: on the Pod, else on every Secret with credentials, else nowhere.
 func (n *notifier) config(cfg *config.Config, kind, reason, message string) {
-	if len(message) > maxMessage {
-		message = message[:maxMessage-3] + "..."
-	}
+	message = note(message)
 	n.do(func() {
 		objects := map[v1.ObjectReference]bool{}
 		if pod := n.ownPod(); pod != nil {

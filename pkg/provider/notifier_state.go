@@ -17,6 +17,8 @@ const (
 	// ReasonCredentialsMissing: the credentials are no longer where they were. The session made with them stays in use.
 	ReasonCredentialsMissing = "VCenterCredentialsMissing"
 	ReasonCredentialsFound   = "VCenterCredentialsFound"
+	// ReasonCredentialsRotated: a session was made with changed credentials.
+	ReasonCredentialsRotated = "VCenterCredentialsRotated"
 )
 
 // state is told every outcome of an attempt to connect. It becomes an event once per change of reason, about the Secret
@@ -25,50 +27,61 @@ func (n *notifier) state(vc config.VCenter, s vcenter.State) {
 	n.do(func() {
 		kind, reason, message := describe(vc, s)
 		n.about(vc, vc.Tenant, kind, reason, message)
+		if s.Rotations > n.rotations[vc.Tenant] {
+			n.send(vc, v1.EventTypeNormal, ReasonCredentialsRotated, subject(vc)+"changed credentials are in use")
+		}
+		n.rotations[vc.Tenant] = s.Rotations
 	})
 }
 
 // credentials is told when the place of a vCenter's credentials has changed: err is what they lack now. Of a vCenter that
 // is not connected, its client tells that itself.
 func (n *notifier) credentials(vc config.VCenter, connected bool, err error) {
-	subject := "vCenter " + vc.Tenant + " (" + vc.Server + "): "
 	n.do(func() {
 		key := "credentials of " + vc.Tenant
 		switch {
 		case err != nil && connected:
-			n.about(vc, key, v1.EventTypeWarning, ReasonCredentialsMissing, subject+err.Error()+"; the session made with the credentials before stays in use")
+			n.about(vc, key, v1.EventTypeWarning, ReasonCredentialsMissing, subject(vc)+err.Error()+"; the session made with the credentials before stays in use")
 		case err == nil && n.last[key] == ReasonCredentialsMissing:
-			n.about(vc, key, v1.EventTypeNormal, ReasonCredentialsFound, subject+"there are credentials again")
+			n.about(vc, key, v1.EventTypeNormal, ReasonCredentialsFound, subject(vc)+"there are credentials again")
 		}
 	})
 }
 
-// about tells something of a vCenter: on the Secret with its credentials, or on the Pod when these are elsewhere. The
-// same reason is told once, until another of that key is.
+// about tells something of a vCenter. The same reason is told once, until another of that key is.
 func (n *notifier) about(vc config.VCenter, key, kind, reason, message string) {
+	if n.last[key] != reason && n.send(vc, kind, reason, message) {
+		n.last[key] = reason
+	}
+}
+
+// send writes an event on the Secret with a vCenter's credentials, or on the Pod when these are elsewhere. It returns
+// false when there is neither.
+func (n *notifier) send(vc config.VCenter, kind, reason, message string) bool {
 	object := secretObject(vc)
 	if object == nil {
 		object = n.ownPod()
 	}
-	if object == nil || n.last[key] == reason {
-		return
+	if object == nil {
+		return false
 	}
-	n.last[key] = reason
-	n.recorder.Event(object, kind, reason, message)
+	n.recorder.Event(object, kind, reason, note(message))
+	return true
 }
+
+func subject(vc config.VCenter) string { return "vCenter " + vc.Tenant + " (" + vc.Server + "): " }
 
 // describe words an event. Errors of package vcenter name the user, never the password.
 func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string) {
-	subject := "vCenter " + vc.Tenant + " (" + vc.Server + "): "
 	switch {
 	case s.Err == nil:
-		return v1.EventTypeNormal, ReasonConnected, subject + "connected"
+		return v1.EventTypeNormal, ReasonConnected, subject(vc) + "connected"
 	case errors.Is(s.Err, vcenter.ErrInvalidLogin), errors.Is(s.Err, vcenter.ErrNoCredentials):
-		message = subject + s.Err.Error()
+		message = subject(vc) + s.Err.Error()
 		if s.Connected {
 			message += "; the session made with the credentials before stays in use"
 		}
 		return v1.EventTypeWarning, ReasonLoginFailed, message
 	}
-	return v1.EventTypeWarning, ReasonUnreachable, subject + s.Err.Error()
+	return v1.EventTypeWarning, ReasonUnreachable, subject(vc) + s.Err.Error()
 }

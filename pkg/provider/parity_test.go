@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"fmt"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
 func TestNewRefuses(t *testing.T) {
@@ -69,4 +71,20 @@ func TestWarnNodeLabels(t *testing.T) {
 	if diff := cmp.Diff([]string{"k8s.io/a", "node.kubernetes.io/b"}, told); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Upstream deletes the node of another provider; here even that waits for every vCenter's answer.
+func TestParityForeign(t *testing.T) {
+	w := startWith(t, setup{options: func(o *Options) { o.Parity = ParityUpstream }})
+	n := node("kind", "kind://docker/kind/kind", w1UUID)
+	if exists, err := w.InstanceExists(t.Context(), n); exists || err != nil {
+		t.Errorf("exists %v, %v", exists, err)
+	}
+	w.gate(t, "eu", gate.Down)
+	eventually(t, "doubt", func() error {
+		if exists, err := w.InstanceExists(t.Context(), n); exists || err == nil {
+			return fmt.Errorf("exists %v, %w", exists, err)
+		}
+		return nil
+	})
 }

@@ -131,12 +131,8 @@ func (w *live) told(reason string, texts ...string) v1.Event {
 	w.t.Helper()
 	var found v1.Event
 	eventually(w.t, "event "+reason, func() error {
-		list, err := w.k8s.CoreV1().Events(metav1.NamespaceAll).List(w.t.Context(), metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
 		var all []string
-		for _, e := range list.Items {
+		for _, e := range w.allEvents() {
 			if e.Reason == reason && !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(e.Message, s) }) {
 				found = e
 				return nil
@@ -146,6 +142,15 @@ func (w *live) told(reason string, texts ...string) v1.Event {
 		return fmt.Errorf("none with %q among %q", texts, all)
 	})
 	return found
+}
+
+func (w *live) allEvents() []v1.Event {
+	w.t.Helper()
+	list, err := w.k8s.CoreV1().Events(metav1.NamespaceAll).List(w.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
 }
 
 // sessions are the keys of the SOAP sessions at a vCenter.

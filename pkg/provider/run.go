@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/component-base/logs"
@@ -55,7 +56,10 @@ func Run(ctx context.Context, args []string) error {
 	}
 	c, err := cmd.ccm.Config(controllers.Names(), app.ControllersDisabledByDefault.List(),
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
-	if err != nil {
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return errors.New("ccm: no API server: this is no pod, and --kubeconfig is missing")
+	case err != nil:
 		return fmt.Errorf("ccm: %w", err)
 	}
 	log := slog.New(logr.ToSlogHandler(klog.Background()))

@@ -1,10 +1,14 @@
 package provider
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -78,12 +82,39 @@ func (w *live) changeSecret(change func(*v1.Secret)) {
 	}
 }
 
+// lines is a log.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// with returns the first line that holds the text, empty when none does.
+func (l *lines) with(text string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.b.String()) {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	return ""
+}
+
 // Credentials that are rotated are in use in time, wherever they are. With wrong ones the old session stays in use,
-// nobody is called gone, and the reason is told; right ones mend it.
+// nobody is called gone, and the reason is told; right ones mend it. No password is in the log or in an event.
 func TestRotation(t *testing.T) {
 	for _, r := range rotations(t) {
 		t.Run(r.name, func(t *testing.T) {
-			w := follow(t, nil, nil)
+			var log lines
+			w := follow(t, nil, func(o *Options) {
+				o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			})
 			if r.prepare != nil {
 				w.edit(r.prepare(w))
 				eventually(t, "credentials moved", func() error {
@@ -96,12 +127,13 @@ func TestRotation(t *testing.T) {
 				})
 			}
 			us, _ := w.lab.VCenter("us")
+			secret := []string{us.Password(), "wr0ng", "r0tated"}
 			n := idNode("w1", w1UUID)
 			w.served(n)
 			first, eu := w.one("us"), w.one("eu")
 			state := func() vcenter.State { return w.now().clients["us"].State() }
 
-			r.put(w, us, "wrong")
+			r.put(w, us, "wr0ng")
 			eventually(t, "refusal", func() error {
 				if s := state(); !errors.Is(s.Err, vcenter.ErrInvalidLogin) || !s.Connected {
 					return fmt.Errorf("connected %v, %w", s.Connected, s.Err)
@@ -116,21 +148,31 @@ func TestRotation(t *testing.T) {
 				t.Error("another session with credentials that were refused")
 			}
 
-			if err := us.SetPassword("rotated"); err != nil {
+			if err := us.SetPassword("r0tated"); err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			r.put(w, us, "rotated")
+			r.put(w, us, "r0tated")
 			eventually(t, "new session", func() error {
 				if keys := w.sessions("us"); len(keys) != 1 || keys[0] == first {
 					return fmt.Errorf("%d sessions", len(keys))
 				}
 				return state().Err
 			})
+			w.told(ReasonCredentialsRotated, "vCenter us (", "changed credentials are in use")
 			t.Logf("in use after %s", time.Since(began).Round(time.Millisecond))
 			w.served(n)
 			if w.one("eu") != eu {
 				t.Error("another session at the vCenter whose credentials did not change")
+			}
+			w.end() // all that there is to say is said
+			for _, e := range w.allEvents() {
+				log.Write([]byte(e.Reason + ": " + e.Message + "\n"))
+			}
+			for _, password := range secret {
+				if line := log.with(password); line != "" {
+					t.Errorf("a password is told: %s", line)
+				}
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// watch follows one Secret until ctx ends, by a watch of that one name: a Role that grants get, list and watch on it is
+// watch follows one Secret until ctx ends, by a watch of that one name: a Role that grants list and watch on it is
 // all that is needed.
 func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup, ref config.SecretRef, h *heldSecret) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,

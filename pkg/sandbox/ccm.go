@@ -24,6 +24,9 @@ const (
 	ccmEventSource = "vsphere-cloud-provider"
 )
 
+// configPoll is how often the cloud controller manager looks at its file: a change of the ConfigMap is in the file at once.
+const configPoll = 500 * time.Millisecond
+
 // tokenLifetime is asked for; the API server may grant another. The token is renewed at four fifths of it.
 const tokenLifetime = 24 * time.Hour
 
@@ -36,18 +39,25 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 	if err := s.projectToken(ctx); err != nil {
 		return err
 	}
-	kubeconfig := s.opts.Dir.Path("ccm", "kubeconfig")
-	if err := s.cluster.TokenKubeconfig(kubeconfig, "default", s.tokenFile()); err != nil {
+	if err := s.cluster.TokenKubeconfig(s.ccmKubeconfig(), "default", s.tokenFile()); err != nil {
 		return err
 	}
-	ccm := child.Start(s.components.spec(child.Spec{
+	s.launchCCM(0)
+	return nil
+}
+
+func (s *Sandbox) ccmKubeconfig() string { return s.opts.Dir.Path("ccm", "kubeconfig") }
+
+// launchCCM starts the process, for the event cause (0: with the sandbox).
+func (s *Sandbox) launchCCM(cause uint64) {
+	spec := s.components.spec(child.Spec{
 		Name: ccmComponent,
 		Env:  withoutProviderVariables(os.Environ()),
 		Args: []string{
 			"ccm",
 			"--cloud-provider=vsphere",
 			"--cloud-config=" + s.cloudConfigFile(),
-			"--kubeconfig=" + kubeconfig,
+			"--kubeconfig=" + s.ccmKubeconfig(),
 			// There is one, and it is started again when it ends: no lease to wait for.
 			"--leader-elect=false",
 			// Nobody asks it anything; without a port it needs no right to review tokens.
@@ -55,13 +65,25 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 			"--node-monitor-period=" + s.opts.Speed.Of(pace.CCMNodeMonitor).String(),
 			"--node-status-update-frequency=" + s.opts.Speed.Of(pace.CCMNodeStatusUpdate).String(),
 			"--tag-refresh-period=" + s.opts.Speed.Of(pace.TagRefresh).String(),
+			"--config-poll-period=" + configPoll.String(),
 			"--concurrent-node-syncs=4",
 		},
-	}), s.components.notify)
+	})
+	object := event.Object{Kind: "Component", Name: ccmComponent}
+	first := true
+	ccm := child.Start(spec, func(ch child.Change) {
+		because := uint64(0) // later on it ends and starts for reasons of its own
+		switch {
+		case ch.State == child.Started && first:
+			because, first = cause, false
+		case ch.State == child.Stopped:
+			because = s.restartCause()
+		}
+		s.components.note(ch, object, because)
+	})
 	s.mu.Lock()
 	s.ccm = ccm
 	s.mu.Unlock()
-	return nil
 }
 
 // withoutProviderVariables leaves out what the provider would read its configuration from: VSPHERE_USER and the like, which
@@ -73,12 +95,12 @@ func withoutProviderVariables(environ []string) []string {
 }
 
 func (s *Sandbox) stopCCM(ctx context.Context) error {
+	err := s.background.end(ctx, "ccm restart") // or it would start one that nobody stops
 	s.mu.Lock()
 	ccm := s.ccm
 	s.mu.Unlock()
-	var err error
 	if ccm != nil {
-		err = ccm.Stop(ctx)
+		err = errors.Join(err, ccm.Stop(ctx))
 	}
 	return errors.Join(err, s.background.end(ctx, "ccm token"))
 }

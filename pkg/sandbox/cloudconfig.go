@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -57,6 +56,9 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.watchCredentials(); err != nil {
+		return err
+	}
 	return s.projectCloudConfig(ctx)
 }
 
@@ -83,34 +85,10 @@ func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
 	if err := os.MkdirAll(s.opts.Dir.Path("ccm"), 0o700); err != nil {
 		return err
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(s.cluster.Client(), 0,
-		informers.WithNamespace(cloudNamespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", cloudConfigMap).String()
-		}))
+	factory := s.informersOf(cloudConfigMap)
 	maps := factory.Core().V1().ConfigMaps().Informer()
-	last := ""
-	project := func(o any) {
-		conf := o.(*corev1.ConfigMap).Data[cloudConfigKey]
-		if conf == last {
-			return
-		}
-		err := errors.New(cloudConfigKey + ": missing or empty")
-		if conf != "" {
-			err = replaceFile(s.cloudConfigFile(), []byte(conf))
-		}
-		if err != nil { // what was projected last stays in force
-			s.log.Append(event.Event{
-				Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.config-rejected",
-				Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: err.Error(),
-			})
-			return
-		}
-		if last != "" {
-			s.cloudConfigChanged()
-		}
-		last = conf
-	}
+	p := projection{s: s, file: s.cloudConfigFile()}
+	project := func(o any) { p.project(o.(*corev1.ConfigMap).Data[cloudConfigKey]) }
 	handler, err := maps.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    project,
 		UpdateFunc: func(_, o any) { project(o) },
@@ -129,36 +107,15 @@ func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
 	return nil
 }
 
+// informersOf returns informers of whatever has this name beside the cloud controller manager.
+func (s *Sandbox) informersOf(name string) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(s.cluster.Client(), 0,
+		informers.WithNamespace(cloudNamespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
+		}))
+}
+
 func (s *Sandbox) unwatchCloudConfig(ctx context.Context) error {
 	return s.background.end(ctx, "cloud config")
-}
-
-// cloudConfigChanged makes the cloud controller manager read its configuration anew, by a restart, as upstream's does
-// when its file changes.
-func (s *Sandbox) cloudConfigChanged() {
-	s.log.Append(event.Event{
-		Plane: event.PlaneKubernetes, Kind: "ccm.config-changed",
-		Object:  event.Object{Kind: "ConfigMap", Name: cloudConfigMap},
-		Message: cloudConfigKey + " changed: the cloud controller manager is started again",
-	})
-	s.background.run("cloud config", func(ctx context.Context) {
-		s.mu.Lock()
-		ccm := s.ccm
-		s.mu.Unlock()
-		if ccm == nil {
-			return
-		}
-		if err := ccm.Restart(ctx); err != nil {
-			s.opts.Logger.Error("cloud controller manager", "err", err)
-		}
-	})
-}
-
-// replaceFile puts a whole new file, for its owner only, in the place of path.
-func replaceFile(path string, data []byte) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
 }

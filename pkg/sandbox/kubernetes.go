@@ -41,8 +41,13 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	}
 	events := factory.Core().V1().Events().Informer()
 	if _, err := events.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { s.clusterEvent(o.(*corev1.Event)) },
-		UpdateFunc: func(_, o any) { s.clusterEvent(o.(*corev1.Event)) },
+		AddFunc: func(o any) { s.clusterEvent(o.(*corev1.Event)) },
+		UpdateFunc: func(old, o any) {
+			// After a gap the watch tells of everything once more.
+			if e := o.(*corev1.Event); old.(*corev1.Event).ResourceVersion != e.ResourceVersion {
+				s.clusterEvent(e)
+			}
+		},
 	}); err != nil {
 		return err
 	}
@@ -62,13 +67,16 @@ func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.
 // nodeChanged keeps the world up to date and writes down what a person would notice.
 func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	s.world.SetNode(n)
-	note := func(kind string, level event.Level, format string, args ...any) {
+	noteFor := func(cause uint64, kind string, level event.Level, format string, args ...any) {
 		s.log.Append(event.Event{
 			Plane: event.PlaneKubernetes, Level: level, Kind: kind,
 			Object:  event.Object{Kind: "Node", Name: n.Name},
 			Message: fmt.Sprintf(format, args...),
-			Cause:   s.causeOf(n.Name, kind),
+			Cause:   cause,
 		})
+	}
+	note := func(kind string, level event.Level, format string, args ...any) {
+		noteFor(s.causeOf(n.Name, kind), kind, level, format, args...)
 	}
 	if old.Name == "" {
 		s.markControlPlane(n)
@@ -100,7 +108,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	}
 	for _, key := range before {
 		if !slices.Contains(after, key) {
-			note("node.untainted", event.Info, "taint %s is gone", key)
+			noteFor(s.causeOfTaintGone(n.Name, key), "node.untainted", event.Info, "taint %s is gone", key)
 		}
 	}
 }
@@ -143,21 +151,4 @@ func taintKeys(n *corev1.Node) []string {
 		}
 	}
 	return keys
-}
-
-// clusterEvent copies the Events that tell of the cloud provider's own doings. Those of nodes and pods are many, and
-// kubectl shows them.
-func (s *Sandbox) clusterEvent(e *corev1.Event) {
-	if e.Source.Component != ccmEventSource && e.ReportingController != ccmEventSource {
-		return
-	}
-	level := event.Info
-	if e.Type == corev1.EventTypeWarning {
-		level = event.Warning
-	}
-	s.log.Append(event.Event{
-		Plane: event.PlaneKubernetes, Level: level, Kind: "ccm.event",
-		Object:  event.Object{Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name},
-		Message: e.Reason + ": " + e.Message,
-	})
 }

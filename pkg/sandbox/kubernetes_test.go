@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -108,6 +109,11 @@ func TestNodeChanges(t *testing.T) {
 		{"tainted", testNode(taints("a")), testNode(taints("a", "b", "c")), []said{
 			{"node.tainted", event.Warning, "taint b", nil}, {"node.tainted", event.Warning, "taint c", nil},
 		}},
+		{"initialized, by a taint that is known", testNode(taints(cloudproviderapi.TaintExternalCloudProvider)),
+			testNode(func(n *corev1.Node) { n.Spec.ProviderID = "vsphere://x" }), []said{
+				{"node.provider-id", event.Info, "providerID vsphere://x", nil},
+				{"node.untainted", event.Info, "taint " + cloudproviderapi.TaintExternalCloudProvider + " is gone", first},
+			}},
 		{"one effect of two", testNode(taints("a")), testNode(func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}
 		}), nil},
@@ -177,6 +183,8 @@ func TestCauses(t *testing.T) {
 		{"ready after resume", []event.Event{vm("vm.powered-on"), vm("guest.up")}, "node.ready", 2},
 		{"deleted after destroy", []event.Event{vm("vm.destroyed"), node("child.stopped"), node("node.unknown")}, "node.deleted", 1},
 		{"deleted by hand", []event.Event{node("child.stopped")}, "node.deleted", 0},
+		{"deleted long after destroy, when the doubt is over", []event.Event{old(vm("vm.destroyed"))}, "node.deleted", 1},
+		{"deleted by hand, another VM's node", []event.Event{vm("vm.destroyed"), node("node.registered")}, "node.deleted", 0},
 		{"another vCenter's VM", []event.Event{other(vm("vm.suspended"), "eu", "w1")}, "node.unknown", 0},
 		{"another VM", []event.Event{other(vm("vm.suspended"), "us", "w2")}, "node.unknown", 0},
 		{"another node", []event.Event{other(node("child.stopped"), "", "worker-2")}, "node.unknown", 0},
@@ -190,34 +198,5 @@ func TestCauses(t *testing.T) {
 		if got := s.causeOf("worker-1", tc.kind); got != tc.want {
 			t.Errorf("%s: cause %d, want %d", tc.name, got, tc.want)
 		}
-	}
-}
-
-func TestClusterEvents(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		e    corev1.Event
-		want []event.Event
-	}{
-		{name: "of somebody else", e: corev1.Event{Source: corev1.EventSource{Component: "kubelet"}, Reason: "Starting"}},
-		{
-			name: "a warning of the provider", e: corev1.Event{
-				Source: corev1.EventSource{Component: ccmEventSource}, Type: corev1.EventTypeWarning, Reason: "NoZone", Message: "no tag",
-				InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "worker-1"},
-			},
-			want: []event.Event{{
-				Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "ccm.event", Object: event.Object{Kind: "Node", Name: "worker-1"}, Message: "NoZone: no tag",
-			}},
-		},
-		{
-			name: "in the newer way", e: corev1.Event{ReportingController: ccmEventSource, Type: corev1.EventTypeNormal, Reason: "Found", Message: "it"},
-			want: []event.Event{{Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.event", Message: "Found: it"}},
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := idle(t)
-			s.clusterEvent(&tc.e)
-			requireEvents(t, s.log, 0, tc.want...)
-		})
 	}
 }

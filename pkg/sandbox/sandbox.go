@@ -31,10 +31,15 @@ type Sandbox struct {
 	readyAt time.Time
 	abort   context.CancelCauseFunc // ends the boot
 	current *topology.Topology      // what was applied last
+	// unsettled: vsphere.conf has changed since the cloud controller manager was last started for its sake.
+	unsettled  bool
+	restarting uint64 // the event for which the cloud controller manager is being replaced; 0 for none
 
 	applying  sync.Mutex           // held while a topology is applied; guards what follows
 	attempted []*topology.Topology // begun after current, and not finished
 	cloudConf string               // vsphere.conf as it was last written; the boot's at first
+
+	replacing sync.Mutex // held while the cloud controller manager is replaced
 
 	asked chan struct{} // a stop was asked for through the API
 

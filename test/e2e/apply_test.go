@@ -83,4 +83,14 @@ func TestTopologyApply(t *testing.T) {
 	if got := s.must("--name", s.name, "get", "nodes", "-o", "json"); !strings.Contains(got, "10.9.0.1") {
 		t.Errorf("nodes: %s", got)
 	}
+
+	// Without it, the cloud config is narrower than the one in force, which waits for a start of the cloud controller manager.
+	apply("--set", "workers=2", "--set", "cpus=4")
+	await("two nodes again", func() bool {
+		n := s.status().Nodes
+		return n.Wanted == 2 && n.Ready == 2 && strings.Count(nodes(), "\n") == 2
+	})
+	if restarts := s.eventsSince(0, "ccm.restart"); len(restarts) != 1 {
+		t.Errorf("the cloud controller manager was restarted by %v", restarts)
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
 func itoa[T ~int | ~int32 | ~int64](n T) string { return fmt.Sprint(int64(n)) }
@@ -20,6 +22,8 @@ func TestPowerOffAndOn(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("power")
 	const name = "worker-west-1"
+	// The cloud-node controller writes the addresses after it has taken the taint away.
+	s.await("its addresses", reaction, func() bool { return len(s.node(name).Addresses) > 0 })
 	before := s.node(name)
 	s.vm("power-off", name)
 	s.await("NotReady", reaction, func() bool { return s.node(name).Ready == "Unknown" })
@@ -36,23 +40,13 @@ func TestPowerOffAndOn(t *testing.T) {
 // checkChain wants the shutdown taint to be traced back, event by event, to the command.
 func checkChain(s *sandbox, name string) {
 	s.t.Helper()
-	bySeq := map[uint64]string{}
-	cause := map[uint64]uint64{}
-	var taint uint64
-	for _, e := range s.eventsSince(0, "") {
-		bySeq[e.Seq], cause[e.Seq] = e.Kind, e.Cause
-		if e.Kind == "node.tainted" && e.Object.Name == name && e.Message == "taint "+taintShutdown {
-			taint = e.Seq
+	var taint event.Event
+	for _, e := range s.eventsSince(0, "node.tainted") {
+		if e.Object.Name == name && e.Message == "taint "+taintShutdown {
+			taint = e
 		}
 	}
-	var chain []string
-	for seq := taint; seq != 0; seq = cause[seq] {
-		chain = append(chain, bySeq[seq])
-	}
-	want := []string{"node.tainted", "node.unknown", "child.stopped", "vm.powered-off", "command.power-off"}
-	if !slices.Equal(chain, want) {
-		s.t.Errorf("the shutdown taint's chain of causes is %v, want %v", chain, want)
-	}
+	s.checkCauses(taint, "node.tainted", "node.unknown", "child.stopped", "vm.powered-off", "command.power-off")
 }
 
 func TestSuspendAndResume(t *testing.T) {

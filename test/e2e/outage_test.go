@@ -3,10 +3,13 @@ package e2e
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
 // euNodes and usNodes are those of the default scenario, by vCenter.
@@ -77,12 +80,7 @@ func TestVCenterDownWhenCCMStarts(t *testing.T) {
 	s.vm("power-off", "worker-east-1")
 	s.await("the living vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-east-1"), taintShutdown) })
 	s.await("the cloud controller manager says which vCenter it cannot reach", reaction, func() bool {
-		for _, e := range s.eventsSince(begin, "ccm.event") {
-			if strings.Contains(e.Message, "VCenterUnreachable") && strings.Contains(e.Message, "eu") {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(s.eventsSince(begin, "ccm.vcenter-unreachable"), func(e event.Event) bool { return e.Object.Name == "eu" })
 	})
 	s.never("a node is deleted on the word of nobody", 10*time.Second, func() string {
 		if gone := s.eventsSince(begin, "node.deleted"); len(gone) > 0 {
@@ -119,8 +117,8 @@ func TestWrongPassword(t *testing.T) {
 	set("certainly wrong")
 	s.killComponent("ccm")
 	s.await("a clear event", reaction, func() bool {
-		for _, e := range s.eventsSince(begin, "ccm.event") {
-			if strings.Contains(e.Message, "VCenterLoginFailed") && strings.Contains(e.Message, "eu") {
+		for _, e := range s.eventsSince(begin, "ccm.vcenter-login-failed") {
+			if e.Object.Name == "eu" {
 				if strings.Contains(e.Message, "certainly wrong") {
 					t.Errorf("the event tells the password: %s", e.Message)
 				}

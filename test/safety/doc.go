@@ -7,11 +7,11 @@
 //	go test ./test/safety -v                          the whole matrix, about four minutes
 //	go test ./test/safety -v -rows 'hung|503/running' these rows; -short is a handful
 //	go test ./test/safety -v -ccm PATH                another CCM, an upstream release for one
-//	go test ./test/safety -v -args --parity=upstream  ours with more flags
+//	go test ./test/safety -v -with --parity=upstream  ours with more flags
 //
-// A CCM that is not safe fails it: upstream's v1.36.0 loses nodes when its account loses its permissions while it is
-// restarted, gives no shutdown taint, and waits for a vCenter that hangs before it serves nodes of another. TestJudge
-// shows without any CCM that everything the matrix looks for is found.
+// A CCM that is not safe fails it. Upstream's v1.36.0 loses nodes when it is started again while its account sees datacenters
+// and no VMs in them, gives no shutdown taint, and has nodes of one vCenter wait for another that hangs. TestJudge shows
+// without any CCM that everything the matrix looks for is found.
 //
 // Floor 5.
 package safety

@@ -2,13 +2,8 @@ package safety
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
@@ -63,6 +58,9 @@ func faults() []fault {
 		return rule(t, w, gate.Rule{Match: gate.Match{Transport: gate.REST}, Action: gate.HTTPStatus{Code: 503}})
 	})
 	tagsDown.zones.running, tagsDown.zones.restarted = maybe, no
+	vmsHidden := newFault("permissions on VMs revoked", no, hidden)
+	// References that were seen before are known to be no more.
+	vmsHidden.answers.running = maybe
 	return []fault{
 		newFault("down (refused)", no, mode(gate.Mode{State: gate.Down})),
 		newFault("hung", no, mode(gate.Mode{State: gate.Hung})),
@@ -87,6 +85,7 @@ func faults() []fault {
 			return certificate(t, w, unknown)
 		}),
 		newFault("permissions revoked", no, revoked),
+		vmsHidden,
 		tagsDown,
 	}
 }
@@ -139,31 +138,6 @@ func rotated(t *testing.T, w *world) func() {
 func wrongSecret(_ *testing.T, w *world) func() {
 	w.WriteSecret(func(data map[string]string) { data[w.at(broken).Host()+".password"] = "wrong" })
 	return func() { w.WriteSecret(nil) }
-}
-
-// revoked takes from the CCM's account what it may see: searches answer that there is nothing, and its view loses all VMs.
-func revoked(t *testing.T, w *world) func() {
-	ctx := context.WithoutCancel(t.Context())
-	client := w.Operator(broken).Client
-	permissions := object.NewAuthorizationManager(client)
-	root := client.ServiceContent.RootFolder
-	name, _, _ := strings.Cut(w.Account(broken).Name, "@") // vCenters give it back as DOMAIN\name
-	held, err := permissions.RetrieveEntityPermissions(ctx, root, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held = slices.DeleteFunc(held, func(p types.Permission) bool { return !strings.HasSuffix(p.Principal, `\`+name) })
-	if len(held) != 1 {
-		t.Fatalf("account %s has %d permissions at the root", name, len(held))
-	}
-	if err := permissions.RemoveEntityPermission(ctx, root, held[0].Principal, false); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := permissions.SetEntityPermissions(ctx, root, held); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // certificate changes the vCenter's, and changes it once more to one that is trusted.

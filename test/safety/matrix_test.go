@@ -12,12 +12,12 @@ import (
 
 var (
 	rowsFlag = flag.String("rows", "", "go through the rows of the matrix whose names match this expression, \"hung/restarted\" for one")
-	argsFlag = flag.String("args", "", "more flags for the CCM, with spaces between them, \"--parity=upstream\" for one")
+	withFlag = flag.String("with", "", "more flags for the CCM, with spaces between them, \"--parity=upstream\" for one")
 	ccmFlag  = flag.String("ccm", "", "try this CCM, as the cluster's admin, in the place of ours")
 )
 
 // short are the rows that stand for all of them.
-const short = `^(down.*/restarted|slow.*/running|password.*/running|tags.*/restarted)$`
+const short = `^(down.*/restarted|slow.*/running|password.*/running|permissions on VMs.*/restarted|tags.*/restarted)$`
 
 // TestMatrix: whatever happens to a vCenter, no Node that should stay is lost, every Node that should go goes when it is
 // over, and the Nodes at the other vCenter are served meanwhile.
@@ -25,7 +25,7 @@ func TestMatrix(t *testing.T) {
 	began := time.Now()
 	rows := pick(t)
 	w := newWorld(t, len(rows), lab.CCMOptions{
-		Path: *ccmFlag, Admin: *ccmFlag != "", Args: strings.Fields(*argsFlag),
+		Path: *ccmFlag, Admin: *ccmFlag != "", Args: strings.Fields(*withFlag),
 	})
 	var lines []line
 	for i, r := range rows {

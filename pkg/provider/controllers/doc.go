@@ -17,6 +17,9 @@
 //     condition turns. Several of these controllers share the nodes among them, so that one that waits for a vCenter
 //     does not keep the others from nodes that live elsewhere.
 //
+// What the cloud cannot answer about an initialized node is kept from them: they would do nothing about it, as they do
+// now, and write a line about each node in each turn. Telling it, once, is the provider's business.
+//
 // Who knows of a change calls [Nudges]; [Initializers] makes the functions that k8s.io/cloud-provider/app starts.
 //
 // # Its limits
@@ -24,7 +27,7 @@
 //   - It relies on two things in v0.36: that each loop lists once per turn, from one goroutine, and that cloud-node
 //     enqueues what an update event names. The tests run the real controllers and would tell.
 //   - A nudge about a VM that no node is bound to may be about a node that is not initialized and cannot be told by its
-//     system UUID either. All of these are then tried again, at most once a second.
+//     system UUID either. All of these are then tried again, at once or 10 s after the last time.
 //   - The line "Update %d nodes status took" (verbosity 2) counts the nodes of one turn, not of the cluster.
 //   - The period begins anew when a round over all nodes has ended, as it does upstream.
 //

@@ -97,7 +97,7 @@ func (g *group) tell(n news) {
 		r.urge(names...)
 	}
 	if stranger && again != nil {
-		again.all()
+		again.stranger()
 	}
 }
 

@@ -29,7 +29,8 @@ func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 		})
 		client := g.config.ClientBuilder.ClientOrDie(init.ClientName)
 		for range g.opts.LifecycleWorkers {
-			stock, err := nodelifecycle.NewCloudNodeLifecycleController(newPacedInformer(ctx, g.nodes(), r, nil), client, g.cloud, noPeriod)
+			stock, err := nodelifecycle.NewCloudNodeLifecycleController(
+				newPacedInformer(ctx, g.nodes(), r, nil), client, quietLifecycle(g.cloud, g.opts.Logger), noPeriod)
 			if err != nil {
 				return nil, false, fmt.Errorf("cloud-node-lifecycle: %w", err)
 			}

@@ -33,7 +33,7 @@ func (g *group) startNode(init app.ControllerInitContext) app.InitFunc {
 		stock, err := cloudnode.NewCloudNodeController(
 			informer,
 			g.config.ClientBuilder.ClientOrDie(init.ClientName),
-			withoutEqualAddresses(g.cloud),
+			quietNode(g.cloud, g.opts.Logger),
 			noPeriod,
 			g.config.ComponentConfig.NodeController.ConcurrentNodeSyncs,
 			g.config.ComponentConfig.NodeController.ConcurrentNodeStatusUpdates,

@@ -72,12 +72,7 @@ func (n *Nudges) goRun(f func()) {
 }
 
 // signal wakes whoever waits. The lock is held.
-func (n *Nudges) signal() {
-	select {
-	case n.channel() <- struct{}{}:
-	default: // it is awake
-	}
-}
+func (n *Nudges) signal() { poke(n.channel()) }
 
 // channel returns the channel that is written to when there is news. The lock is held.
 func (n *Nudges) channel() chan struct{} {

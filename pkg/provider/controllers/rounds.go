@@ -64,12 +64,7 @@ func (r *rounds) urgeAll() {
 	r.signal()
 }
 
-func (r *rounds) signal() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
+func (r *rounds) signal() { poke(r.wake) }
 
 // taken returns what was asked for since the last time.
 func (r *rounds) taken() (urged []string, early bool) {

@@ -8,7 +8,7 @@
 //
 // A process that does not lead follows no vCenter, and is ready: "standby".
 //
-// Answers give reasons, which are for those who are on the host; any other address has to be allowed.
+// Answers give reasons, which are for those who are on the host.
 //
 // Floor 1: it imports nothing of this module.
 package health

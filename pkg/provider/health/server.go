@@ -20,10 +20,9 @@ const (
 
 // Config says what to serve and where.
 type Config struct {
-	// Address is host:port; port 0 is any that is free. The host is a loopback address or a name for one.
+	// Address is host:port; port 0 is any that is free. The host is a loopback address or a name for one:
+	// whoever reaches it may read it.
 	Address string
-	// AllowAnyAddress accepts other hosts, too, and none for all of them. Whoever reaches it may read it.
-	AllowAnyAddress bool
 	// Source returns the vCenters as they are now, none while the process does not lead. It is called from any goroutine
 	// and must not block.
 	Source func() []Status
@@ -79,9 +78,6 @@ func (c Config) resolve(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if host == "" {
-		if c.AllowAnyAddress {
-			return c.Address, nil
-		}
 		return "", fmt.Errorf("all addresses: %w", ErrNotLoopback)
 	}
 	ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
@@ -89,7 +85,7 @@ func (c Config) resolve(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, ip := range ips {
-		if !ip.IP.IsLoopback() && !c.AllowAnyAddress {
+		if !ip.IP.IsLoopback() {
 			return "", fmt.Errorf("%s: %w", ip.IP, ErrNotLoopback)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -32,4 +34,27 @@ func TestReadOnlyAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(t, time.Second, "the tag", w.zoneOf("e1", inventory.Zone{Region: "us", Zone: "us-east"}))
+}
+
+// An account that sees datacenters and not what is in them knows nobody to be absent.
+func TestConfirmFolderHidden(t *testing.T) {
+	w := start(t, nil, func(v *vcenter.Credentials) { v.User, v.Password = "cpi@vsphere.local", "secret of cpi" })
+	w.synced(t)
+	if err := w.ConfirmAbsent(t.Context(), uuid(t, strange)); err != nil {
+		t.Fatal(err)
+	}
+	folders, err := w.datacenter(t, "us", "/americas/west").Folders(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const noAccess = -5
+	err = object.NewAuthorizationManager(w.admin(t, "us")).SetEntityPermissions(t.Context(), folders.VmFolder.Reference(), []types.Permission{
+		{Principal: "cpi@vsphere.local", RoleId: noAccess, Propagate: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.ConfirmAbsent(t.Context(), uuid(t, strange)); err == nil || errors.Is(err, inventory.ErrStillThere) || inventory.OnlyUnseen(err) {
+		t.Errorf("got %v", err)
+	}
 }

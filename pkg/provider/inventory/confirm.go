@@ -18,6 +18,8 @@ import (
 // ErrStillThere says that a vCenter, asked directly, has the VM after all.
 var ErrStillThere = errors.New("vm is still there")
 
+var errNoUUID = errors.New("it is no uuid")
+
 // ConfirmAbsent asks every vCenter directly whether it has a VM of this BIOS UUID, in either byte order, and returns
 // nil only when all of them are in sync, reachable, and say no. [ErrStillThere] means that one has it; any other error
 // is a doubt, and nothing may be concluded from it: a VM of this UUID outside the configured datacenters, for example,
@@ -25,20 +27,7 @@ var ErrStillThere = errors.New("vm is still there")
 // with a call timeout of its own; the first that is not answered ends it. It does not wait at all when a vCenter is
 // already known to be out of reach.
 func (inv *Inventory) ConfirmAbsent(ctx context.Context, u UUID) error {
-	if err := inv.doubt(); err != nil {
-		return fmt.Errorf("cannot confirm that vm %s is gone: %w", u, err)
-	}
-	errs := make([]error, len(inv.members))
-	var wg sync.WaitGroup
-	for i, m := range inv.members {
-		wg.Go(func() { errs[i] = m.confirmAbsent(ctx, u) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("cannot confirm that vm %s is gone: %w", u, err)
-	}
-	// What went wrong while the question was under way counts as well.
-	if err := inv.doubt(); err != nil {
+	if err := inv.confirmAbsent(ctx, u); err != nil {
 		return fmt.Errorf("cannot confirm that vm %s is gone: %w", u, err)
 	}
 	for _, m := range inv.members {
@@ -46,6 +35,41 @@ func (inv *Inventory) ConfirmAbsent(ctx context.Context, u UUID) error {
 	}
 	return nil
 }
+
+func (inv *Inventory) confirmAbsent(ctx context.Context, u UUID) error {
+	if u == (UUID{}) {
+		return errNoUUID
+	}
+	if err := inv.doubt(); err != nil {
+		return err
+	}
+	if err := inv.each(func(m *member) error { return m.confirmAbsent(ctx, u) }); err != nil {
+		return err
+	}
+	// They are not asked at one moment: a VM that moves from one vCenter to another may come to the one after that was
+	// asked, and leave the other before. What has come by now is found by asking again.
+	if len(inv.members) > 1 {
+		if err := inv.each(func(m *member) error { return m.ask(ctx, searches(u)) }); err != nil {
+			return err
+		}
+	}
+	// What went wrong while the questions were under way counts as well.
+	return inv.doubt()
+}
+
+// each runs f for all vCenters at once and returns what is wrong with any.
+func (inv *Inventory) each(f func(*member) error) error {
+	errs := make([]error, len(inv.members))
+	var wg sync.WaitGroup
+	for i, m := range inv.members {
+		wg.Go(func() { errs[i] = f(m) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// question is one call to a vCenter; an answer that speaks against the absence of a VM is an error.
+type question = func(context.Context, *vcenter.Session) error
 
 // confirmAbsent asks one vCenter.
 func (m *member) confirmAbsent(ctx context.Context, u UUID) error {
@@ -56,34 +80,71 @@ func (m *member) confirmAbsent(ctx context.Context, u UUID) error {
 	if err != nil {
 		return err
 	}
-	last := m.index.lastSeen(u)
-	questions := []func(context.Context, *vcenter.Session) error{
-		func(ctx context.Context, s *vcenter.Session) error { return readable(ctx, s, scope) },
-		func(ctx context.Context, s *vcenter.Session) error { return findByUUID(ctx, s, u) },
-		func(ctx context.Context, s *vcenter.Session) error { return findByUUID(ctx, s, u.Swapped()) },
+	var folders []types.ManagedObjectReference
+	questions := []question{
+		func(ctx context.Context, s *vcenter.Session) (err error) {
+			folders, err = vmFolders(ctx, s, scope)
+			return err
+		},
+		func(ctx context.Context, s *vcenter.Session) error { return readable(ctx, s, folders) },
 	}
-	for _, ref := range last {
+	questions = append(questions, searches(u)...)
+	for _, ref := range m.index.lastSeen(u) {
 		questions = append(questions, func(ctx context.Context, s *vcenter.Session) error { return resolve(ctx, s, ref) })
 	}
-	for _, ask := range questions {
-		// One Do for each, so that a vCenter that is slow, and answers, is not taken for one that does not.
-		if err := m.client.Do(ctx, ask); err != nil {
-			return err
-		}
+	if err := m.ask(ctx, questions); err != nil {
+		return err
 	}
 	return m.unidentified()
 }
 
-// readable reads the datacenters themselves: to an account that has lost its permissions a search answers "none"
-// (kubernetes-sigs/vsphere-csi-driver#2475), the read answers with a fault.
-func readable(ctx context.Context, s *vcenter.Session, datacenters []types.ManagedObjectReference) error {
-	var found []mo.Datacenter
-	if err := property.DefaultCollector(s.Vim).Retrieve(ctx, datacenters, []string{"name"}, &found); err != nil {
-		return fmt.Errorf("read %v: %w", datacenters, err)
+// ask ends with the first error. Each question is a Do of its own, so that a vCenter that is slow, and answers, is not
+// taken for one that does not.
+func (m *member) ask(ctx context.Context, questions []question) error {
+	for _, q := range questions {
+		if err := m.client.Do(ctx, q); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// searches looks for a UUID in both byte orders.
+func searches(u UUID) []question {
+	return []question{
+		func(ctx context.Context, s *vcenter.Session) error { return findByUUID(ctx, s, u) },
+		func(ctx context.Context, s *vcenter.Session) error { return findByUUID(ctx, s, u.Swapped()) },
+	}
+}
+
+// vmFolders reads the datacenters themselves, and returns their VM folders: to an account that has lost its permissions a
+// search answers "none" (kubernetes-sigs/vsphere-csi-driver#2475), the read answers with a fault.
+func vmFolders(ctx context.Context, s *vcenter.Session, datacenters []types.ManagedObjectReference) ([]types.ManagedObjectReference, error) {
+	var found []mo.Datacenter
+	if err := property.DefaultCollector(s.Vim).Retrieve(ctx, datacenters, []string{"name", "vmFolder"}, &found); err != nil {
+		return nil, fmt.Errorf("read %v: %w", datacenters, err)
+	}
+	var folders []types.ManagedObjectReference
 	for _, ref := range datacenters {
-		if !slices.ContainsFunc(found, func(d mo.Datacenter) bool { return d.Self == ref && d.Name != "" }) {
-			return fmt.Errorf("read %s: no permission to see its name", ref)
+		i := slices.IndexFunc(found, func(d mo.Datacenter) bool { return d.Self == ref && d.Name != "" && d.VmFolder.Value != "" })
+		if i < 0 {
+			return nil, fmt.Errorf("read %s: no permission to see its name and VM folder", ref)
+		}
+		folders = append(folders, found[i].VmFolder)
+	}
+	return folders, nil
+}
+
+// readable reads VM folders: an account may well see datacenters and nothing in them, where its permission does not
+// propagate.
+func readable(ctx context.Context, s *vcenter.Session, folders []types.ManagedObjectReference) error {
+	var found []mo.Folder
+	if err := property.DefaultCollector(s.Vim).Retrieve(ctx, folders, []string{"name"}, &found); err != nil {
+		return fmt.Errorf("read VM folders %v: %w", folders, err)
+	}
+	for _, ref := range folders {
+		if !slices.ContainsFunc(found, func(f mo.Folder) bool { return f.Self == ref && f.Name != "" }) {
+			return fmt.Errorf("read VM folder %s: no permission to see its name", ref)
 		}
 	}
 	return nil

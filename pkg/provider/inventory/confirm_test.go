@@ -1,8 +1,11 @@
 package inventory_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
 // told is an update that tells properties of a VM.
@@ -110,4 +114,93 @@ func TestRecreated(t *testing.T) {
 		return err
 	})
 	eventually(t, "the old one gone", func() error { return absent(w.ConfirmAbsent(t.Context(), uuid(t, w1UUID))) })
+}
+
+// A VM that was given another UUID is still there under the old one's name, until it is destroyed.
+func TestConfirmUUIDChanged(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	w2, err := w.ByHostName("w2").One()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.do(t, "us", "/americas/west/vm/w2", func(vm *object.VirtualMachine, ctx context.Context) (*object.Task, error) {
+		return vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{Uuid: "cccccccc-1c2d-4e5f-8071-92a3b4c5d6e7"})
+	})
+	eventually(t, "the new uuid", func() error {
+		_, err := w.ByUUID(uuid(t, "cccccccc-1c2d-4e5f-8071-92a3b4c5d6e7")).One()
+		return err
+	})
+	if err := w.ConfirmAbsent(t.Context(), w2.UUID); !errors.Is(err, inventory.ErrStillThere) {
+		t.Errorf("got %v", err)
+	}
+	w.do(t, "us", "/americas/west/vm/w2", (*object.VirtualMachine).PowerOff, (*object.VirtualMachine).Destroy)
+	eventually(t, "confirmed", func() error { return absent(w.ConfirmAbsent(t.Context(), w2.UUID)) })
+}
+
+// A VM that moves to a vCenter which has been asked already, from one that has not, is found by asking again.
+func TestConfirmMoving(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	u := uuid(t, w1UUID)
+	w.do(t, "us", "/americas/west/vm/w1", (*object.VirtualMachine).PowerOff)
+	eventually(t, "off", func() error {
+		if vm, err := w.ByUUID(u).One(); err != nil || vm.Power != types.VirtualMachinePowerStatePoweredOff {
+			return fmt.Errorf("%v, %w", vm, err)
+		}
+		return nil
+	})
+	_, err := w.vcenter(t, "us").Gate().Add(gate.Rule{
+		Match:  gate.Match{Client: "inventory-test", Methods: []string{"RetrieveProperties", "RetrievePropertiesEx"}},
+		Action: gate.Latency{Delay: 2 * time.Second}, Count: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := func() (n int64) {
+		for _, s := range w.vcenter(t, "eu").Gate().Stats() {
+			if s.Method == "FindByUuid" {
+				n += s.Calls
+			}
+		}
+		return n
+	}
+	answer := make(chan error, 1)
+	go func() { answer <- w.ConfirmAbsent(t.Context(), u) }()
+	eventually(t, "eu is asked", func() error {
+		if asked() < 2 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	eu := w.admin(t, "eu")
+	vms, err := find.NewFinder(eu).VirtualMachineList(t.Context(), "/dc/vm/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := vms[0].Reconfigure(t.Context(), types.VirtualMachineConfigSpec{Uuid: u.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := task.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.do(t, "us", "/americas/west/vm/w1", (*object.VirtualMachine).Destroy)
+	select {
+	case err := <-answer:
+		t.Fatalf("too late: %v", err)
+	default:
+	}
+	if err := <-answer; !errors.Is(err, inventory.ErrStillThere) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// No UUID is nobody's.
+func TestConfirmNoUUID(t *testing.T) {
+	w := start(t, nil)
+	w.synced(t)
+	if err := w.ConfirmAbsent(t.Context(), inventory.UUID{}); err == nil {
+		t.Error("confirmed")
+	}
 }

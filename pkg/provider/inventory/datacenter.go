@@ -8,11 +8,6 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-func firstLabel(host string) string {
-	short, _, _ := strings.Cut(host, ".")
-	return short
-}
-
 // Datacenter returns the inventory path of the datacenter that vm lies in, "/folder/name", empty when unknown.
 func (inv *Inventory) Datacenter(vm *VM) string {
 	m := inv.member(vm.VCenter)

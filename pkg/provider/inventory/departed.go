@@ -13,8 +13,9 @@ const (
 	maxDepartedRef = 8
 )
 
-// departed remembers where VMs were that left the watch, for a direct question before they are called gone: a VM whose
-// datastore is lost leaves the search index and still exists (kubernetes/cloud-provider-vsphere#642).
+// departed remembers where VMs were that left the watch or were given another UUID, for a direct question before they are
+// called gone: a VM whose datastore is lost leaves the search index and still exists
+// (kubernetes/cloud-provider-vsphere#642).
 type departed map[UUID][]types.ManagedObjectReference
 
 // add remembers a VM with a UUID.
@@ -64,11 +65,17 @@ func (x *index) forget(u UUID) {
 	delete(x.departed, u.Swapped())
 }
 
-// remember takes over where another index of the same vCenter last saw the VMs that left it.
+// remember takes over where another index of the same vCenter last saw its VMs, those that are there included: one of
+// them may leave before this index is in sync. Those that it sees itself are forgotten here.
 func (x *index) remember(other *index) {
 	other.mu.RLock()
 	defer other.mu.RUnlock()
 	for u, refs := range other.departed {
 		x.departed[u] = slices.Clone(refs)
+	}
+	for _, vm := range other.vms {
+		if vm.UUID != (UUID{}) {
+			x.departed[vm.UUID] = append(x.departed[vm.UUID], vm.Ref)
+		}
 	}
 }

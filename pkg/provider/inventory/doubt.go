@@ -15,10 +15,15 @@ var (
 func (m *member) outside(u UUID) error {
 	for _, u := range []UUID{u, u.Swapped()} {
 		vms := m.index.uuid(u)
-		if inside := m.filter(vms); len(inside) == len(vms) {
-			continue
+		for _, vm := range vms {
+			switch {
+			case m.inside(vm):
+			case vm.dc == nil:
+				return fmt.Errorf("vcenter %q: %v lies in no datacenter that is known", m.client.Name(), vm)
+			default:
+				return fmt.Errorf("vcenter %q: %v %w", m.client.Name(), vm, errOutside)
+			}
 		}
-		return fmt.Errorf("vcenter %q: one of %v %w", m.client.Name(), vms, errOutside)
 	}
 	return nil
 }

@@ -58,3 +58,32 @@ func TestUnidentified(t *testing.T) {
 		})
 	}
 }
+
+// A VM that lies nowhere, as far as is known, may well lie inside the configured datacenters.
+func TestOutside(t *testing.T) {
+	inv, f := offline(t, Categories{})
+	m := inv.members[0]
+	m.datacenters = []string{"one"}
+	one, other, folder := ref("Datacenter", "datacenter-1"), ref("Datacenter", "datacenter-2"), ref("Folder", "group-v1")
+	f.Update([]vcenter.Update{
+		enter(one, map[string]any{"name": "one"}), enter(other, map[string]any{"name": "other"}),
+		enter(ref("VirtualMachine", "vm-1"), map[string]any{"name": "vm", "summary.config.uuid": someUUID, "parent": folder}),
+	})
+	f.Synced()
+	u := uuidOf(t, someUUID)
+	for _, tc := range []struct {
+		name             string
+		update           vcenter.Update
+		outside, onlyFar bool
+	}{
+		{"nowhere", update(vcenter.Modify, one, nil), true, false},
+		{"inside", enter(folder, map[string]any{"parent": one}), false, false},
+		{"elsewhere", update(vcenter.Modify, folder, map[string]any{"parent": other}), true, true},
+		{"the folder hidden", vcenter.Update{Kind: vcenter.Leave, Ref: folder}, true, false},
+	} {
+		f.Update([]vcenter.Update{tc.update})
+		if err := m.outside(u.Swapped()); (err != nil) != tc.outside || OnlyUnseen(err) != tc.onlyFar {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+}

@@ -64,14 +64,23 @@ func TestDepartedIsTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := UUID{1}
-	first.members[0].index.departed[u] = []types.ManagedObjectReference{{Type: "VirtualMachine", Value: "vm-1"}}
+	x := first.members[0].index
+	x.departed[u] = []types.ManagedObjectReference{ref("VirtualMachine", "vm-1")}
+	x.put(&VM{Ref: ref("VirtualMachine", "vm-2"), UUID: u})
+	x.put(&VM{Ref: ref("VirtualMachine", "vm-3")})
 	next, err := New(Config{VCenters: []VCenterConfig{client("b", "s1"), client("c", "s2")}, Previous: first})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []int{1, 0} {
+	for i, want := range []int{2, 0} {
 		if got := next.members[i].index.lastSeen(u); len(got) != want {
 			t.Errorf("member %d: %v", i, got)
 		}
+	}
+	// What the new one sees itself, it need not remember.
+	x = next.members[0].index
+	x.put(&VM{Ref: ref("VirtualMachine", "vm-2"), UUID: u})
+	if got := x.lastSeen(u); len(got) != 2 || len(x.departed) != 1 {
+		t.Errorf("got %v", got)
 	}
 }

@@ -44,9 +44,12 @@ func newIndex() *index {
 	}
 }
 
-// put makes vm, a new value, the current state of its reference.
+// put makes vm, a new value, the current state of its reference. One that was given another UUID is still there: whoever
+// asks for the old one finds it by its reference.
 func (x *index) put(vm *VM) {
-	x.drop(vm.Ref)
+	if old := x.drop(vm.Ref); old != nil && old.UUID != vm.UUID && old.UUID != (UUID{}) {
+		x.departed.add(old)
+	}
 	x.vms[vm.Ref] = vm
 	if vm.UUID == (UUID{}) {
 		x.unknown[vm.Ref] = vm
@@ -57,7 +60,7 @@ func (x *index) put(vm *VM) {
 	if vm.folded != "" {
 		add(x.byName, vm.folded, vm)
 	}
-	if short := vm.shortName(); short != "" {
+	if short, ok := firstLabel(vm.folded); ok {
 		add(x.byLabel, short, vm)
 	}
 	vm.eachIP(func(ip netip.Addr) { add(x.byIP, ip, vm) })
@@ -73,7 +76,7 @@ func (x *index) drop(ref types.ManagedObjectReference) *VM {
 	delete(x.unknown, ref)
 	remove(x.byUUID, vm.UUID, vm)
 	remove(x.byName, vm.folded, vm)
-	if short := vm.shortName(); short != "" {
+	if short, ok := firstLabel(vm.folded); ok {
 		remove(x.byLabel, short, vm)
 	}
 	vm.eachIP(func(ip netip.Addr) { remove(x.byIP, ip, vm) })
@@ -100,7 +103,7 @@ func (x *index) host(folded string) (exact, others []*VM) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	exact = x.byName[folded]
-	if label := firstLabel(folded); label != folded {
+	if label, ok := firstLabel(folded); ok {
 		return exact, x.byName[label]
 	}
 	return exact, x.byLabel[folded]

@@ -19,7 +19,7 @@ type Config struct {
 	Categories Categories
 	// Previous, when set, is an inventory that this one is to replace. Of the vCenters with the same Client it takes over
 	// connection, index and, when the categories are the same, tags, as they are. Its Run has to begin before the other's
-	// ends: see [Inventory.Running].
+	// ends: see [Inventory.Running]. A connection that was made without categories goes on without events of tags.
 	Previous *Inventory
 	// TagRefresh is how often tags are read when nothing asks for it; when zero, every 5 min where the vCenter's events
 	// tell of every tag that is attached or detached, every 60 s where they do not.
@@ -59,7 +59,6 @@ type Inventory struct {
 	cfg     Config
 	members []*member
 	running chan struct{}
-	lookups counters
 }
 
 // New returns an inventory that has not begun to watch.

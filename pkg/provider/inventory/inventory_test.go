@@ -239,8 +239,8 @@ func TestConfirmSlow(t *testing.T) {
 	if err := w.ConfirmAbsent(t.Context(), u); err != nil {
 		t.Error(err)
 	}
-	if n := searches() - before; n != 2 {
-		t.Errorf("%d searches, want one per byte order", n)
+	if n := searches() - before; n != 4 {
+		t.Errorf("%d searches, want two per byte order", n)
 	}
 	if s := w.clients["us"].State(); !s.Connected {
 		t.Errorf("state %+v", s)

@@ -53,10 +53,8 @@ func (inv *Inventory) ByUUID(u UUID) Result {
 		}
 	}
 	if len(exact) > 0 {
-		inv.lookups.exact.Add(1)
 		return Result{exact, doubt}
 	}
-	count(&inv.lookups.swapped, &inv.lookups.missed, swapped)
 	return Result{swapped, doubt}
 }
 
@@ -84,7 +82,6 @@ func (inv *Inventory) ByHostName(name string) Result {
 	if len(exact) == 0 {
 		exact = others
 	}
-	count(&inv.lookups.hostName, &inv.lookups.missed, exact)
 	return Result{exact, doubt}
 }
 
@@ -99,7 +96,6 @@ func (inv *Inventory) ByIP(ip netip.Addr) Result {
 		}
 		r.VMs = join(r.VMs, m.filter(m.index.ip(ip)))
 	}
-	count(&inv.lookups.ip, &inv.lookups.missed, r.VMs)
 	return r
 }
 

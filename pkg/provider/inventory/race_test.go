@@ -92,10 +92,6 @@ func TestStorm(t *testing.T) {
 	if told.Load() == 0 {
 		t.Error("no change was told")
 	}
-	counted := w.Lookups()
-	if counted.UUID == 0 || counted.Swapped == 0 || counted.HostName == 0 || counted.IP == 0 || counted.Missed == 0 {
-		t.Errorf("lookups %+v", counted)
-	}
 }
 
 // look makes one call that a node's controllers make.

@@ -6,8 +6,6 @@ import "time"
 type Status struct {
 	// VCenter is its name.
 	VCenter string
-	// Connected says that there is a session and no sign that it fails.
-	Connected bool
 	// Synced says that the index is complete and current, Doubt why lookups cannot count on it, nil when they can: it may
 	// be in sync and its connection in doubt.
 	Synced bool
@@ -30,7 +28,7 @@ func (inv *Inventory) Status() []Status {
 	for _, m := range inv.members {
 		tags := m.tags.state.Load()
 		s := Status{
-			VCenter: m.client.Name(), Connected: m.client.State().Connected, Doubt: m.doubt(),
+			VCenter: m.client.Name(), Doubt: m.doubt(),
 			TagsReadAt: tags.readAt, TagsErr: tags.err, TagEvents: m.tags.followed(),
 		}
 		m.mu.Lock()

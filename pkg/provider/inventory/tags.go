@@ -96,11 +96,14 @@ func (t *tagIndex) run(ctx context.Context) error {
 		}
 		t.pace.begin()
 		err := t.refresh(ctx, why)
-		if why, err = t.pace.idle(ctx, t.followed(), err != nil); err != nil {
+		if why, err = t.pace.idle(ctx, t.followed(), passing(err)); err != nil {
 			return err
 		}
 	}
 }
+
+// passing reports whether what kept the tags from being read may soon be over.
+func passing(err error) bool { return err != nil && !errors.Is(err, errNoCategory) }
 
 // followed reports whether every tag that is attached or detached is told by an event.
 func (t *tagIndex) followed() bool { return t.source.following.Load() && t.pace.trusted() }

@@ -40,7 +40,7 @@ type pace struct {
 	seen           atomic.Bool  // an event since the last reading began
 	distrust       atomic.Bool  // tags were attached without one
 
-	told      bool // an event before the reading under way
+	told      bool // an event before the reading under way that none before has made sense of
 	fruitless int  // readings by events that changed nothing, in a row
 }
 
@@ -89,7 +89,7 @@ func (p *pace) begin() {
 	case <-p.misses:
 	default:
 	}
-	p.told = p.seen.Swap(false)
+	p.told = p.seen.Swap(false) || p.fruitless > 0
 }
 
 // end is called after a reading with what it found. It reports whether that puts an end to the trust in events: some
@@ -110,7 +110,7 @@ func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) 
 	switch {
 	case p.refresh > 0:
 		most = p.refresh
-	case followed:
+	case followed && p.fruitless == 0: // an event may be told before what it tells of can be read
 		most = refreshFollowed
 	}
 	if failed {

@@ -98,6 +98,27 @@ func TestPaceOfOtherPeoplesEvents(t *testing.T) {
 	})
 }
 
+// What an event tells of may be there to be read a while later: it is looked for, and does not count as unannounced.
+func TestPaceOfEarlyEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPace(Config{TagMissInterval: time.Second / 2})
+		p.event()
+		due(t, &p, true, false)
+		p.begin()
+		p.end(byEvent, false, false)
+		if why, after := due(t, &p, true, false); why != byTimer || after != time.Minute {
+			t.Errorf("reason %d after %s", why, after)
+		}
+		p.begin()
+		if doubtful := p.end(byTimer, true, true); doubtful || !p.trusted() {
+			t.Error("no more trust in events")
+		}
+		if why, after := due(t, &p, true, false); why != byTimer || after != 5*time.Minute {
+			t.Errorf("reason %d after %s", why, after)
+		}
+	})
+}
+
 // Misses ask at once where nothing else tells of tags, seldom where events do.
 func TestPaceOfMisses(t *testing.T) {
 	for followed, want := range map[bool]int{false: 40, true: 2} {

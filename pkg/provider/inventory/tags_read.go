@@ -14,6 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
+// errNoCategory says that no category has a configured name. The vCenter has answered: what there will be one day is no
+// reason to ask again soon.
 var errNoCategory = errors.New("does not exist")
 
 // tagCall runs one call to the tagging API, with a deadline of its own.
@@ -35,7 +37,7 @@ type tagReader struct {
 func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string) (_ []attached, err error) {
 	r.forget()
 	defer func() {
-		if vcenter.NotFound(err) || errors.Is(err, errNoCategory) {
+		if vcenter.NotFound(err) {
 			r.categories = nil
 		}
 	}()

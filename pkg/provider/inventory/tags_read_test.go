@@ -105,4 +105,14 @@ func TestTagsKeptAcrossErrors(t *testing.T) {
 	if n := names() - before; n != 2+2+4 {
 		t.Errorf("%d calls by id after a category was gone, want all 8", n)
 	}
+
+	// A category that nobody has made yet costs the list of categories, and is no reason to ask every few seconds.
+	before, left = names(), 100
+	_, err = r.read(t.Context(), call, "name-urn:c3")
+	if n := names() - before; !errors.Is(err, errNoCategory) || n != 0 || passing(err) {
+		t.Errorf("%d calls by id, %v", n, err)
+	}
+	if !passing(busy) || passing(nil) {
+		t.Error("what may soon be over")
+	}
 }

@@ -45,12 +45,10 @@ func (vm *VM) String() string {
 	return vm.Name + " (" + vm.Ref.Value + " in vcenter " + vm.VCenter + ")"
 }
 
-// shortName is the first label of a hostname that has several, else empty.
-func (vm *VM) shortName() string {
-	if short, _, ok := strings.Cut(vm.folded, "."); ok {
-		return short
-	}
-	return ""
+// firstLabel returns the first label of a hostname that has several.
+func firstLabel(host string) (label string, ok bool) {
+	label, _, ok = strings.Cut(host, ".")
+	return label, ok
 }
 
 // eachIP calls f for the usable guest addresses of the VM's own adapters. Adapters that are not its hardware

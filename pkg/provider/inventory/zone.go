@@ -31,9 +31,8 @@ func (inv *Inventory) Zone(vm *VM) (Zone, error) {
 	tags := m.tags.state.Load()
 	w := walker{index: m.index, tags: tags, parity: inv.cfg.ParityUpstream}
 	m.index.mu.RLock()
-	zone, ok := w.zone(vm)
-	m.index.mu.RUnlock()
-	if ok {
+	defer m.index.mu.RUnlock()
+	if zone, ok := w.zone(vm); ok {
 		return zone, nil
 	}
 	m.tags.missed()

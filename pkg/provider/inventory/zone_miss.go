@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -17,41 +16,26 @@ type MissingTagError struct {
 	// Walked names the objects looked at, each once, with their types: HostSystem "west-1". They are those from the host
 	// upward, then from the resource pool, then from the VM.
 	Walked []string
-	// Tags are the tags of both categories that are on them, in the same order. There may be one of each: results of
-	// different walks are not mixed.
-	Tags []ObjectTag
+	// Tags names the tags of both categories that are on them, in the same order: "us-west" (k8s-zone) on Datacenter "west".
+	Tags []string
+	// Apart says that there are tags of both categories, and that no walk finds both: results of different walks are not
+	// mixed.
+	Apart bool
 	// Err is why the tags may not be the latest; nil when they are.
 	Err error
 }
 
-// Object is an object of a vCenter's inventory.
-type Object struct {
-	Ref  types.ManagedObjectReference
-	Name string // its reference while the name is not known
-}
-
-// String is what messages call the object: HostSystem "west-1".
-func (o Object) String() string { return fmt.Sprintf("%s %q", o.Ref.Type, o.Name) }
-
-// ObjectTag is a tag on an object.
-type ObjectTag struct {
-	Category, Tag string
-	Object        Object
-}
-
-// String is what messages call the tag: "us-west" (k8s-zone) on Datacenter "west".
-func (t ObjectTag) String() string { return fmt.Sprintf("%q (%s) on %s", t.Tag, t.Category, t.Object) }
-
 // Error names the categories, everything that was looked at and the tags there.
 func (e *MissingTagError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "vm %s: no tag of category %s on any of %s", e.VM, strings.Join(e.Categories, " or "), strings.Join(e.Walked, ", "))
-	if slices.ContainsFunc(e.Tags, func(t ObjectTag) bool { return slices.Contains(e.Categories, quote(t.Category)) }) {
-		b.Reset()
-		fmt.Fprintf(&b, "vm %s: no way up has tags of both categories; looked at %s", e.VM, strings.Join(e.Walked, ", "))
+	walked := strings.Join(e.Walked, ", ")
+	if e.Apart {
+		fmt.Fprintf(&b, "vm %s: no way up has tags of both categories; looked at %s", e.VM, walked)
+	} else {
+		fmt.Fprintf(&b, "vm %s: no tag of category %s on any of %s", e.VM, strings.Join(e.Categories, " or "), walked)
 	}
-	for i, t := range e.Tags {
-		b.WriteString([]string{"; found ", ", "}[min(i, 1)] + t.String())
+	if len(e.Tags) > 0 {
+		b.WriteString("; found " + strings.Join(e.Tags, ", "))
 	}
 	if e.Err != nil {
 		fmt.Fprintf(&b, ": %s", e.Err)
@@ -59,16 +43,13 @@ func (e *MissingTagError) Error() string {
 	return b.String()
 }
 
-func quote(s string) string { return fmt.Sprintf("%q", s) }
-
 // Unwrap returns Err.
 func (e *MissingTagError) Unwrap() error { return e.Err }
 
 // miss walks once more and notes everything.
 func (w walker) miss(vm *VM, c Categories) *MissingTagError {
-	w.index.mu.RLock()
-	defer w.index.mu.RUnlock()
 	e := &MissingTagError{VM: vm, Err: w.tags.missing()}
+	var regions, zones bool
 	seen := map[types.ManagedObjectReference]bool{}
 	for _, start := range walks(vm) {
 		if e.Found == (Zone{}) {
@@ -76,20 +57,24 @@ func (w walker) miss(vm *VM, c Categories) *MissingTagError {
 		}
 		for ref := start; ref.Value != "" && !seen[ref]; ref = w.up(vm, ref) {
 			seen[ref] = true
-			o := Object{ref, w.index.name(ref)}
-			e.Walked = append(e.Walked, o.String())
+			object := fmt.Sprintf("%s %q", ref.Type, w.index.name(ref))
+			e.Walked = append(e.Walked, object)
 			for _, name := range w.tags.region[ref] {
-				e.Tags = append(e.Tags, ObjectTag{c.Region, name, o})
+				e.Tags = append(e.Tags, fmt.Sprintf("%q (%s) on %s", name, c.Region, object))
+				regions = true
 			}
 			for _, name := range w.tags.zone[ref] {
-				e.Tags = append(e.Tags, ObjectTag{c.Zone, name, o})
+				e.Tags = append(e.Tags, fmt.Sprintf("%q (%s) on %s", name, c.Zone, object))
+				zones = true
 			}
 		}
 	}
-	for _, category := range []struct{ name, found string }{{c.Region, e.Found.Region}, {c.Zone, e.Found.Zone}} {
-		if category.found == "" && !slices.Contains(e.Categories, quote(category.name)) {
-			e.Categories = append(e.Categories, quote(category.name))
-		}
+	e.Apart = regions && zones
+	if e.Found.Region == "" {
+		e.Categories = append(e.Categories, fmt.Sprintf("%q", c.Region))
+	}
+	if e.Found.Zone == "" && (c.Zone != c.Region || e.Found.Region != "") {
+		e.Categories = append(e.Categories, fmt.Sprintf("%q", c.Zone))
 	}
 	return e
 }

@@ -77,9 +77,7 @@ func TestMissingTagSays(t *testing.T) {
 			`HostSystem "host"`, `ClusterComputeResource "cluster"`, `Folder "hosts"`, `Datacenter "dc"`, `Folder "us"`, `Folder "root"`,
 			`ResourcePool "team"`, `ResourcePool "resources"`, `VirtualMachine "vm-1"`, `Folder "k8s"`, `Folder "vms"`,
 		},
-		Tags: []ObjectTag{
-			{"k8s-region", "r1", Object{dc, "dc"}}, {"k8s-region", "r2", Object{dc, "dc"}},
-		},
+		Tags: []string{`"r1" (k8s-region) on Datacenter "dc"`, `"r2" (k8s-region) on Datacenter "dc"`},
 	}
 	if diff := cmp.Diff(want, missing, cmp.Comparer(func(a, b *VM) bool { return a == b }), cmp.FilterPath(func(p cmp.Path) bool {
 		return p.Last().String() == ".Err"

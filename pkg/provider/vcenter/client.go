@@ -17,7 +17,8 @@ type Client struct {
 
 	logins *logins
 	rest   restSide
-	told   outcome // last; used by Run alone
+	told   outcome     // last; used by Run alone
+	used   Credentials // that the last login succeeded with; used by Run alone
 
 	mu      sync.Mutex
 	sess    *Session
@@ -152,6 +153,7 @@ func (c *Client) exchange(ctx context.Context, old *Session, creds Credentials) 
 	s, err := login(ctx, &c.cfg, creds)
 	if err == nil {
 		c.logins.accepted(soapAPI, creds)
+		c.rotated(creds)
 		c.replace(s)
 		if old != nil {
 			old.logout(ctx)
@@ -167,6 +169,16 @@ func (c *Client) exchange(ctx context.Context, old *Session, creds Credentials) 
 	}
 	alive, aliveErr := old.alive(ctx)
 	return alive && aliveErr == nil, wait, err
+}
+
+// rotated notes what a login succeeded with.
+func (c *Client) rotated(creds Credentials) {
+	if c.used != (Credentials{}) && c.used != creds {
+		c.mu.Lock()
+		c.state.Rotations++
+		c.mu.Unlock()
+	}
+	c.used = creds
 }
 
 // replace makes s the current session, which may be nil, and ends what runs on the one before.

@@ -127,6 +127,9 @@ func TestRotation(t *testing.T) {
 	if second := connect(t, c); second == first {
 		t.Error("the old session is still handed out")
 	}
+	if s := <-states; !s.Connected || s.Err != nil || s.Rotations != 1 {
+		t.Errorf("state after a good change: %+v, want connected and one rotation", s)
+	}
 	for _, call := range []func(*vcenter.Client, context.Context) error{now, categories} {
 		if err := call(c, t.Context()); err != nil {
 			t.Error(err)

@@ -92,3 +92,32 @@ func TestDeliverRemoval(t *testing.T) {
 		t.Errorf("got %+v", u)
 	}
 }
+
+// What is read again to complete a change, and is not to be seen at this moment, is missing and not unset.
+func TestDeliverUnreadable(t *testing.T) {
+	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+	missing := func(path string, fault types.BaseMethodFault) types.MissingProperty {
+		return types.MissingProperty{Path: path, Fault: types.LocalizedMethodFault{Fault: fault}}
+	}
+	for _, tc := range []struct {
+		name    string
+		content []types.ObjectContent
+		want    Update
+	}{
+		{"told", []types.ObjectContent{{Obj: ref, PropSet: []types.DynamicProperty{{Name: "guest.net", Val: "x"}}}},
+			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign, Val: "x"}}}},
+		{"unset", []types.ObjectContent{{Obj: ref}},
+			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign}}}},
+		{"an option that is not set", []types.ObjectContent{{Obj: ref, MissingSet: []types.MissingProperty{missing("guest.net", &types.InvalidProperty{})}}},
+			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign}}}},
+		{"no permission", []types.ObjectContent{{Obj: ref, MissingSet: []types.MissingProperty{missing("guest.net", &types.NoPermission{})}}},
+			Update{Missing: []string{"guest.net"}}},
+		{"not a word", nil, Update{Missing: []string{"guest.net"}}},
+	} {
+		var u Update
+		u.take([]string{"guest.net"}, tc.content)
+		if diff := cmp.Diff(tc.want, u); diff != "" {
+			t.Errorf("%s: %s", tc.name, diff)
+		}
+	}
+}

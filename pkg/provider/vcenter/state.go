@@ -17,6 +17,8 @@ type State struct {
 	Since time.Time
 	// Reconnects counts how often there was a connection again after there had been none.
 	Reconnects int
+	// Rotations counts logins that succeeded with other credentials than the one before.
+	Rotations int
 }
 
 // State returns the state at this moment.

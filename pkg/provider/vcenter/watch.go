@@ -8,13 +8,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// WatchSpec says what to watch.
+// WatchSpec says what to watch below the root folder.
 type WatchSpec struct {
 	// Properties are the property paths wanted of each managed object type ("VirtualMachine": {"name",
 	// "runtime.powerState"}). A base type stands for its derived types; do not name both.
 	Properties map[string][]string
-	// Root is where the watch begins; the objects below it, at any depth, are watched. The root folder when zero.
-	Root types.ManagedObjectReference
 	// Along names for a path others that are read with it when it has changed and they have not: a handler that does not
 	// keep their last values needs them to make sense of the new one.
 	Along map[string][]string

@@ -65,11 +65,9 @@ func (w *watch) complete(ctx context.Context, s *Session, pc *property.Collector
 			continue
 		}
 		slices.Sort(reread)
-		changes, err := w.read(ctx, s, pc, u.Ref, slices.Compact(reread))
-		if err != nil && !Gone(err) { // when gone, its Leave is on the way
+		if err := w.read(ctx, s, pc, u, slices.Compact(reread)); err != nil && !Gone(err) { // when gone, its Leave is on the way
 			return err
 		}
-		u.Changes = append(u.Changes, changes...)
 	}
 	return nil
 }
@@ -86,28 +84,44 @@ func (w *watch) along(changes []types.PropertyChange) (paths []string) {
 	return paths
 }
 
-// read reads properties of one object; a nil value stands for one that is unset.
-func (w *watch) read(ctx context.Context, s *Session, pc *property.Collector, ref types.ManagedObjectReference, paths []string) ([]types.PropertyChange, error) {
+// read adds properties of one object to its update.
+func (w *watch) read(ctx context.Context, s *Session, pc *property.Collector, u *Update, paths []string) error {
 	var content []types.ObjectContent
 	err := w.call(ctx, s, func(ctx context.Context) error {
-		return pc.Retrieve(ctx, []types.ManagedObjectReference{ref}, paths, &content)
+		return pc.Retrieve(ctx, []types.ManagedObjectReference{u.Ref}, paths, &content)
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		u.take(paths, content)
 	}
-	var changes []types.PropertyChange
+	return err
+}
+
+// take adds what was read at the given paths of one object: a nil value stands for one that is unset, one that the
+// vCenter would not tell is missing.
+func (u *Update) take(paths []string, content []types.ObjectContent) {
+	if len(content) == 0 {
+		u.Missing = append(u.Missing, paths...)
+		return
+	}
 	for _, path := range paths {
+		if slices.ContainsFunc(content[0].MissingSet, func(m types.MissingProperty) bool { return m.Path == path && !invalid(m) }) {
+			u.Missing = append(u.Missing, path)
+			continue
+		}
 		c := types.PropertyChange{Name: path, Op: types.PropertyChangeOpAssign}
-		for _, o := range content {
-			for _, p := range o.PropSet {
-				if p.Name == path {
-					c.Val = p.Val
-				}
+		for _, p := range content[0].PropSet {
+			if p.Name == path {
+				c.Val = p.Val
 			}
 		}
-		changes = append(changes, c)
+		u.Changes = append(u.Changes, c)
 	}
-	return changes, nil
+}
+
+// invalid reports whether a path leads nowhere, as that of an option that is not set does.
+func invalid(m types.MissingProperty) bool {
+	_, ok := m.Fault.Fault.(*types.InvalidProperty)
+	return ok
 }
 
 // whole returns the spec's paths that a change of the named property touches, and whether it is exactly one of them.

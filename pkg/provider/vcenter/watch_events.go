@@ -27,7 +27,8 @@ type EventHandler interface {
 	Happened()
 }
 
-// followEvents adds the events to what pc tells, if anybody wants them. Only an error that ends the round is returned.
+// followEvents adds the events to what pc tells, if anybody wants them. Only an error that ends the round is returned: a
+// vCenter may be too slow at searching its events, and at nothing else.
 func (w *watch) followEvents(ctx context.Context, s *Session, pc *property.Collector) error {
 	w.events = types.ManagedObjectReference{}
 	h, wanted := w.handler.(EventHandler)
@@ -42,7 +43,7 @@ func (w *watch) followEvents(ctx context.Context, s *Session, pc *property.Colle
 	switch {
 	case err == nil:
 		w.events = collector
-	case expired(err) || unreachable(err):
+	case expired(err) || unreachable(err) && !errors.Is(err, context.DeadlineExceeded):
 		return err
 	default:
 		w.client.cfg.Logger.Debug("events cannot be followed", "err", err)

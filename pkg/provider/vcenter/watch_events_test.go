@@ -102,6 +102,22 @@ func TestWatchEvents(t *testing.T) {
 	eventually(t, "an event again", l.when(func() bool { return l.happened == 5 }))
 }
 
+// A vCenter that is too slow at searching its events is watched without them.
+func TestWatchEventsSlow(t *testing.T) {
+	v := start(t)
+	v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"CreateCollectorForEvents"}}, Action: gate.Hang{}})
+	cfg := v.config()
+	cfg.CallTimeout = 300 * time.Millisecond
+	c, _ := run(t, cfg)
+	l := listen(t, c, vcenter.WatchSpec{
+		Properties: map[string][]string{"VirtualMachine": {"name"}}, Events: []string{"test.interesting"},
+	})
+	if l.when(func() bool { return l.following })() {
+		t.Error("events are followed")
+	}
+	eventually(t, "connected", func() bool { return c.State().Connected })
+}
+
 // A path that changes alone brings along what it needs; what changes with it is not read twice.
 func TestWatchAlong(t *testing.T) {
 	const text, encoding = `config.extraConfig["text"]`, `config.extraConfig["encoding"]`

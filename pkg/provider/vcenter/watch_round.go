@@ -55,12 +55,8 @@ func (w *watch) run(parent context.Context, s *Session) error {
 // collector makes a property collector of its own with a filter over a container view.
 func (w *watch) collector(ctx context.Context, s *Session) (pc *property.Collector, err error) {
 	err = w.call(ctx, s, func(ctx context.Context) error {
-		root := w.spec.Root
-		if root.Value == "" {
-			root = s.Vim.ServiceContent.RootFolder
-		}
 		kinds := slices.Sorted(maps.Keys(w.spec.Properties))
-		v, err := view.NewManager(s.Vim).CreateContainerView(ctx, root, kinds, true)
+		v, err := view.NewManager(s.Vim).CreateContainerView(ctx, s.Vim.ServiceContent.RootFolder, kinds, true)
 		if err != nil {
 			return err
 		}

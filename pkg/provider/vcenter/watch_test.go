@@ -110,3 +110,31 @@ func TestWatchSessionEnded(t *testing.T) {
 		t.Errorf("%d sessions, want 1", n)
 	}
 }
+
+// A collector that is gone, or a version that the vCenter does not know, says nothing about what there is: the watch
+// begins anew, on the same session, and does not say that VMs left.
+func TestWatchCollectorLost(t *testing.T) {
+	v := start(t)
+	cfg := v.config()
+	cfg.MaxWait = time.Second
+	c, _ := run(t, cfg)
+	r := watch(t, c)
+	eventually(t, "in sync", r.when(func() bool { return r.synced }))
+	for n, fault := range []string{"ManagedObjectNotFound", "InvalidCollectorVersion", "InvalidArgument"} {
+		v.rule(t, gate.Rule{
+			Match:  gate.Match{Methods: []string{"WaitForUpdatesEx"}},
+			Action: gate.Fault{Type: fault}, Count: 1,
+		})
+		eventually(t, fault, r.when(func() bool { return len(r.lost) == n+1 }))
+		eventually(t, "in sync again", r.when(func() bool { return r.synced && r.syncs == n+2 }))
+		if ok := r.when(func() bool { return len(r.vms) == 3 })(); !ok {
+			t.Errorf("%s: VMs are missing", fault)
+		}
+	}
+	if s := c.State(); !s.Connected || s.Reconnects > 0 {
+		t.Errorf("state %+v", s)
+	}
+	if n := len(sessions(t, v.admin(t))); n != 1 {
+		t.Errorf("%d sessions, want 1", n)
+	}
+}

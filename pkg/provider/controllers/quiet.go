@@ -1,0 +1,96 @@
+package controllers
+
+import (
+	"context"
+	"log/slog"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// The stock controllers write a line to the log for every node, in every turn, that they have no answer for: every 5 s
+// while a vCenter is out. The provider tells each of these once, in an event and in the log. So where an error has a
+// controller do nothing for a node, it is given the answer at which it does nothing too, and says nothing.
+
+// quietCloud is a cloud with other instances.
+type quietCloud struct {
+	cloudprovider.Interface
+	instances cloudprovider.InstancesV2
+}
+
+func (c quietCloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
+
+// quietNode returns cloud for the cloud-node controller. For an initialized node it is told of no addresses, which it
+// takes for "leave them", when there is no answer, and when the node has them already: its comparison of addresses keeps
+// one of each type (controllers/node, nodeAddressesChangeDetected), so that a dual-stack node always looks changed to it,
+// and is patched every time.
+func quietNode(cloud cloudprovider.Interface, log *slog.Logger) cloudprovider.Interface {
+	instances, ok := cloud.InstancesV2()
+	if !ok || instances == nil {
+		return cloud
+	}
+	return quietCloud{cloud, nodeInstances{instances, log}}
+}
+
+type nodeInstances struct {
+	cloudprovider.InstancesV2
+	log *slog.Logger
+}
+
+func (i nodeInstances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	metadata, err := i.InstancesV2.InstanceMetadata(ctx, node)
+	switch {
+	case !initialized(node):
+		return metadata, err
+	case err != nil:
+		i.log.Debug("addresses are unknown, they stay", "node", node.Name, "err", err)
+		return &cloudprovider.InstanceMetadata{}, nil
+	case metadata == nil || !hasAddresses(node, metadata.NodeAddresses):
+		return metadata, nil
+	}
+	same := *metadata
+	same.NodeAddresses = nil
+	return &same, nil
+}
+
+// quietLifecycle returns cloud for one cloud-node-lifecycle controller, which asks about one node at a time: whether its
+// VM exists, and right after that, if it does, whether it is off. Where there is no answer the node is left as it is.
+func quietLifecycle(cloud cloudprovider.Interface, log *slog.Logger) cloudprovider.Interface {
+	instances, ok := cloud.InstancesV2()
+	if !ok || instances == nil {
+		return cloud
+	}
+	return quietCloud{cloud, &lifecycleInstances{InstancesV2: instances, log: log}}
+}
+
+type lifecycleInstances struct {
+	cloudprovider.InstancesV2
+	log   *slog.Logger
+	doubt *v1.Node // that was asked about last, if there was no answer
+}
+
+// InstanceExists says that a VM exists where that is not known: then nothing is deleted.
+func (i *lifecycleInstances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	exists, err := i.InstancesV2.InstanceExists(ctx, node)
+	i.doubt = nil
+	if err != nil {
+		i.log.Debug("whether the vm exists is unknown, the node stays", "node", node.Name, "err", err)
+		i.doubt = node
+		return true, nil
+	}
+	return exists, nil
+}
+
+// InstanceShutdown says that a VM is not off where that is not known, or where it is not known whether it exists: then
+// there is no taint.
+func (i *lifecycleInstances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
+	if i.doubt == node {
+		return false, nil
+	}
+	off, err := i.InstancesV2.InstanceShutdown(ctx, node)
+	if err != nil {
+		i.log.Debug("whether the vm is off is unknown, the node stays as it is", "node", node.Name, "err", err)
+		return false, nil
+	}
+	return off, nil
+}

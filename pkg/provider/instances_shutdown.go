@@ -1,0 +1,58 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/types"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+)
+
+// shutdown reports whether the node's VM is off. Where the providerID's VM is off and the system UUID is, or may be, that
+// of another VM which is not, the node runs on that one, and nothing is said: its volumes would be detached under it.
+func (i instances) shutdown(node *v1.Node) (bool, error) {
+	vm, err := i.find(node)
+	if errors.Is(err, inventory.ErrAmbiguous) {
+		vm, err = i.allOff(node, err)
+	}
+	if err != nil {
+		return false, err
+	}
+	switch vm.Power {
+	case types.VirtualMachinePowerStatePoweredOn:
+		return false, nil
+	case types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStateSuspended:
+		other, doubt := i.elsewhere(node, vm.UUID)
+		if other != nil && other.Power == types.VirtualMachinePowerStatePoweredOn {
+			doubt = &staleError{node.Spec.ProviderID, other}
+		}
+		if doubt != nil {
+			return false, fmt.Errorf("node %q: vm %s is off, and %w", node.Name, vm, doubt)
+		}
+		return true, nil
+	}
+	return false, fmt.Errorf("node %q: vm %s: power state %q is unknown", node.Name, vm, vm.Power)
+}
+
+// allOff returns one of the VMs with the UUID of a node's providerID when all of them are off: guests that are off tell no
+// hostname to choose by, and whichever is the node's, it is off. Otherwise it returns ambiguous.
+func (i instances) allOff(node *v1.Node, ambiguous error) (*inventory.VM, error) {
+	if node.Spec.ProviderID == "" {
+		return nil, ambiguous
+	}
+	u, err := i.boundTo(node)
+	if err != nil {
+		return nil, err
+	}
+	r := i.inv.ByUUID(u)
+	isOn := func(vm *inventory.VM) bool {
+		return vm.Power != types.VirtualMachinePowerStatePoweredOff && vm.Power != types.VirtualMachinePowerStateSuspended
+	}
+	if len(r.VMs) == 0 || r.Doubt != nil || slices.ContainsFunc(r.VMs, isOn) {
+		return nil, ambiguous
+	}
+	return first(r.VMs), nil
+}

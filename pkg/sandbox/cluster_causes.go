@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// What brings about that a connection of the cloud provider begins or ends, and that a configuration is looked at.
+var (
+	gateKinds       = []string{"gate.up", "gate.down", "gate.hung", "gate.slow"}
+	connectionKinds = []string{"ccm.vcenter-connected", "ccm.vcenter-unreachable", "ccm.vcenter-login-failed"}
+)
+
+// reloadWait is how long after a change the cloud provider may tell what became of it.
+const reloadWait = time.Minute
+
+// causeOfClusterEvent finds what made the cloud provider say e, 0 when that is not known.
+func (s *Sandbox) causeOfClusterEvent(e event.Event) uint64 {
+	if e.Object.Kind == "VCenter" {
+		return s.causeOfConnection(e.Object.Name, e.Kind)
+	}
+	if e.Object.Kind == "Node" {
+		return s.causeOfNodeEvent(e)
+	}
+	if strings.HasPrefix(e.Kind, "ccm.config-") {
+		return s.within(reloadWait, []string{"ccm.config-changed"}, func(event.Event) bool { return true })
+	}
+	return 0
+}
+
+// causeOfConnection finds what became of a vCenter or of the credentials for it.
+func (s *Sandbox) causeOfConnection(vcenter, kind string) uint64 {
+	const credentials, config, started = "ccm.credentials-changed", "ccm.config-changed", "child.started"
+	var kinds []string
+	switch kind {
+	case "ccm.vcenter-connected":
+		kinds = []string{"gate.up", "gate.slow", credentials, config, started}
+	case "ccm.vcenter-unreachable":
+		if seq := s.trouble(vcenter, gateKinds, "gate.up"); seq != 0 {
+			return seq // however long it took to be noticed
+		}
+		kinds = []string{config, started}
+	default: // login failed, credentials missing or found
+		kinds = []string{credentials, config, started}
+	}
+	return s.newest(kinds, func(e event.Event) bool {
+		switch e.Object.Kind {
+		case "VCenter":
+			return e.Object.Name == vcenter
+		case "Component":
+			return e.Object.Name == ccmComponent
+		case "Node": // a kubelet that started
+			return false
+		}
+		return true
+	})
+}
+
+// causeOfNodeEvent finds why the cloud provider says so of a node.
+func (s *Sandbox) causeOfNodeEvent(e event.Event) uint64 {
+	kind := e.Kind
+	if was, ok := strings.CutSuffix(e.Message, ")"); ok && kind == "ccm.node-well" {
+		if _, reason, ok := strings.Cut(was, "(was: "); ok {
+			kind += "/" + kebab(reason) // what ends one trouble does not end another
+		}
+	}
+	if seq := s.causeOf(e.Object.Name, kind); seq != 0 {
+		return seq
+	}
+	switch kind {
+	case "ccm.deletion-held-back", "ccm.vcenter-unavailable", "ccm.zone-tags-unknown":
+		return s.causeOfDoubt(e.Message)
+	case "ccm.zone-tag-missing":
+		vm := s.nodes.behind(e.Object.Name)
+		return s.newest([]string{"tag.detached"}, func(tag event.Event) bool {
+			return tag.Object.VCenter == vm.vcenter && strings.Contains(e.Message, `"`+tag.Object.Name+`"`)
+		})
+	}
+	return 0
+}
+
+// causeOfDoubt finds what keeps a vCenter that the message names from being asked: what the cloud provider has said of
+// it, or what was done to it.
+func (s *Sandbox) causeOfDoubt(message string) uint64 {
+	for _, vc := range s.topology().Spec.VCenters {
+		if !strings.Contains(message, `vcenter "`+vc.Name+`"`) {
+			continue
+		}
+		if seq := s.trouble(vc.Name, connectionKinds, "ccm.vcenter-connected"); seq != 0 {
+			return seq
+		}
+		if seq := s.trouble(vc.Name, gateKinds, "gate.up"); seq != 0 {
+			return seq
+		}
+	}
+	return 0
+}
+
+// trouble returns the last event of one of the kinds about a vCenter, 0 when it is the one that says that all is well.
+func (s *Sandbox) trouble(vcenter string, kinds []string, well string) uint64 {
+	about := func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == vcenter }
+	last := s.within(everSince, kinds, about)
+	if last == s.within(everSince, []string{well}, about) {
+		return 0
+	}
+	return last
+}

@@ -1,0 +1,71 @@
+package sandbox
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+func TestClusterEvents(t *testing.T) {
+	ours := corev1.EventSource{Component: ccmEventSource}
+	for _, tc := range []struct {
+		name string
+		e    corev1.Event
+		want []event.Event
+	}{
+		{name: "of somebody else", e: corev1.Event{Source: corev1.EventSource{Component: "kubelet"}, Reason: "Starting"}},
+		{
+			name: "a warning about a node", e: corev1.Event{
+				Source: ours, Type: corev1.EventTypeWarning, Reason: "ZoneTagMissing", Message: "no tag",
+				InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: "worker-1"},
+			},
+			want: []event.Event{{
+				Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "ccm.zone-tag-missing",
+				Object: event.Object{Kind: "Node", Name: "worker-1"}, Message: "no tag",
+			}},
+		},
+		{
+			name: "of a vCenter", e: corev1.Event{
+				Source: ours, Type: corev1.EventTypeNormal, Reason: "VCenterConnected", Message: "vCenter us (127.0.0.1): connected",
+				InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudSecret},
+			},
+			want: []event.Event{{
+				Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.vcenter-connected",
+				Object: event.Object{Kind: "VCenter", VCenter: "us", Name: "us"}, Message: "vCenter us (127.0.0.1): connected",
+			}},
+		},
+		{
+			name: "of a vCenter that the sandbox does not have", e: corev1.Event{
+				Source: ours, Type: corev1.EventTypeNormal, Reason: "VCenterConnected", Message: "vCenter u (127.0.0.1): connected",
+				InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudSecret},
+			},
+			want: []event.Event{{
+				Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.vcenter-connected",
+				Object: event.Object{Kind: "Secret", Name: cloudSecret}, Message: "vCenter u (127.0.0.1): connected",
+			}},
+		},
+		{
+			name: "in the newer way", e: corev1.Event{ReportingController: ccmEventSource, Type: corev1.EventTypeNormal, Reason: "Found", Message: "it"},
+			want: []event.Event{{Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.found", Message: "it"}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSandbox(t, "zones-us-eu")
+			s.clusterEvent(&tc.e)
+			requireEvents(t, s.log, 0, tc.want...)
+		})
+	}
+}
+
+func TestKebab(t *testing.T) {
+	for reason, want := range map[string]string{
+		"VCenterLoginFailed": "vcenter-login-failed", "VMGone": "vm-gone", "ConfigReloaded": "config-reloaded", "NodeWell": "node-well",
+		"ForeignProviderID": "foreign-provider-id", "VMNotFound": "vm-not-found", "odd": "odd", "": "", "ÄÖ": "äö",
+	} {
+		if got := kebab(reason); got != want {
+			t.Errorf("%s: %s, want %s", reason, got, want)
+		}
+	}
+}
