@@ -39,12 +39,13 @@ func (i instances) selected(vm *inventory.VM, node *v1.Node) (list []v1.NodeAddr
 func addresses(vm *inventory.VM, rules address.Rules) (list []v1.NodeAddress, warning, err error) {
 	if vm.HostName == "" {
 		// A node may not become one before its guest is up: kubernetes/cloud-provider-vsphere#383.
-		return nil, nil, fmt.Errorf("vm %s (%s): %w", vm, vm.Power,
-			&address.Problem{Reason: address.GuestNotReporting, Message: "guest reports no hostname: VMware Tools (open-vm-tools) do not run in it, or not yet"})
+		return nil, nil, unaddressed(vm, &address.Problem{
+			Reason: address.GuestNotReporting, Message: "guest reports no hostname: VMware Tools (open-vm-tools) do not run in it, or not yet",
+		})
 	}
 	s, err := address.Select(address.Guest{Adapters: vm.Adapters, Static: vm.Static, StaticErr: vm.StaticErr}, rules)
 	if err != nil {
-		return nil, nil, fmt.Errorf("vm %s (%s): %w", vm, vm.Power, err)
+		return nil, nil, unaddressed(vm, err)
 	}
 	list = make([]v1.NodeAddress, 0, 1+len(s.Addresses))
 	list = append(list, v1.NodeAddress{Type: v1.NodeHostName, Address: vm.HostName})

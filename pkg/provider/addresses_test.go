@@ -102,7 +102,7 @@ func TestAddressesProblems(t *testing.T) {
 		reason  address.Reason // of the error, or of the warning
 		message string
 	}{
-		{"no hostname", hosting(config.Nodes{}, ""), &silent, "", true, address.GuestNotReporting, "vm vm-1 (vm-42 in vcenter vc) (poweredOff): guest reports no hostname"},
+		{"no hostname", hosting(config.Nodes{}, ""), &silent, "", true, address.GuestNotReporting, "vm vm-1 (vm-42 in vcenter vc) does not run: it is off"},
 		{"no adapters", hosting(config.Nodes{}, ""), &dark, "", true, address.GuestNotReporting, "vm vm-1 (vm-42 in vcenter vc) (poweredOn): guest reports no network adapters"},
 		{"no address of a family", hosting(config.Nodes{}, "", config.IPv6), vm, "", true, address.IPFamilyMissing, "no usable ipv6 address"},
 		{"metadata unreadable", hosting(config.Nodes{}, ""), &unreadable, "", true, address.StaticUnreadable, "guestinfo.metadata: gone"},

@@ -80,6 +80,7 @@ func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
 	case errors.As(err, &stale):
 		return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
 	}
+	search := err
 	uuids, err := i.identities(node)
 	if err != nil {
 		return false, err
@@ -90,6 +91,8 @@ func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
 		case err == nil, i.choices.searchSuffices && inventory.OnlyUnseen(err):
 		case errors.Is(err, inventory.ErrStillThere):
 			return true, err
+		case unavailable(search) && unavailable(err):
+			return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, search) // which names the node's providerID
 		default:
 			return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
 		}

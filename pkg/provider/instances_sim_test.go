@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
@@ -75,7 +76,7 @@ func TestGuestReportsLate(t *testing.T) {
 	if exists, err := w.InstanceExists(t.Context(), n); !exists || err != nil {
 		t.Errorf("exists %v, %v", exists, err)
 	}
-	w.toldOf(t, "w1", ReasonGuestNotReporting, "w1 (vm-", "hostname")
+	w.toldOf(t, "w1", ReasonGuestNotReporting, "w1 (vm-", "it is off")
 	w.do(t, "/west/vm/w1", (*object.VirtualMachine).PowerOn)
 	eventually(t, "reported", func() error {
 		_, err := w.InstanceMetadata(t.Context(), n)
@@ -135,7 +136,7 @@ func TestNodeEventsName(t *testing.T) {
 	ask(node("foreign", "k3s://foreign", ""))
 	w.toldOf(t, "foreign", ReasonForeignProviderID, "k3s://foreign")
 	ask(node("gone", "vsphere://"+unknown, unknown))
-	w.toldOf(t, "gone", ReasonDeletionHeldBack, `vcenter "eu"`, eu.User(), "login refused")
+	w.toldOf(t, "gone", ReasonVCenterUnavailable, `vcenter "eu"`, eu.User(), "login refused")
 	ask(uninitialized(node("waits", "", unknown)))
 	w.toldOf(t, "waits", ReasonVCenterUnavailable, `vcenter "eu"`, "login refused")
 	ask(uninitialized(node("u1", "", "")))
@@ -195,7 +196,13 @@ func TestCredentialsRotatedToWrong(t *testing.T) {
 			t.Fatal("a node is gone because its vcenter refuses the login")
 		}
 	}
-	w.toldOf(t, "gone", ReasonDeletionHeldBack, `vcenter "eu"`)
+	eventually(t, "the login is refused", func() error {
+		if _, err := w.InstanceExists(t.Context(), gone); !errors.Is(err, vcenter.ErrInvalidLogin) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+	w.toldOf(t, "gone", ReasonVCenterUnavailable, `vcenter "eu"`, "login refused")
 	w.update(t, w.secret())
 	eventually(t, "right again", func() error {
 		exists, err := w.InstanceExists(t.Context(), there)

@@ -3,7 +3,6 @@ package provider
 import (
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -117,19 +116,8 @@ func (e *nodeEvents) well(node *v1.Node, message string, of ...concern) {
 	}
 }
 
-// same tells whether two tales say the same. A connection that fails has another port of our own each time.
-func (t tale) same(other tale) bool {
-	return t.reason == other.reason && withoutPorts(t.message) == withoutPorts(other.message)
-}
-
-// withoutPorts drops the port from every address before an arrow: "read tcp 10.0.0.1:40000->10.0.0.2:443: …".
-func withoutPorts(s string) string {
-	before, after, found := strings.Cut(s, "->")
-	if !found {
-		return s
-	}
-	return strings.TrimRight(before, "0123456789") + "->" + withoutPorts(after)
-}
+// same tells whether two tales say the same.
+func (t tale) same(other tale) bool { return t.reason == other.reason && t.message == other.message }
 
 // entry returns the memory of a node and makes room for it; in place of whichever was asked about longest ago.
 func (e *nodeEvents) entry(key types.UID, now time.Time) *troubles {

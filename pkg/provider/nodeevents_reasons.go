@@ -2,9 +2,7 @@ package provider
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -20,7 +18,8 @@ const (
 	ReasonVMNotFound = "VMNotFound"
 	// ReasonVMAmbiguous: several VMs answer to the node's UUID, name or address.
 	ReasonVMAmbiguous = "VMAmbiguous"
-	// ReasonVCenterUnavailable: a node waits to be initialized for a vCenter that cannot be asked.
+	// ReasonVCenterUnavailable: a node waits to be initialized for a vCenter that cannot be asked, or is not ready, and may
+	// have its VM there.
 	ReasonVCenterUnavailable = "VCenterUnavailable"
 	// ReasonForeignProviderID: the node's providerID is another provider's.
 	ReasonForeignProviderID = "ForeignProviderID"
@@ -34,11 +33,12 @@ const (
 	ReasonZoneTagsUnknown = "ZoneTagsUnknown"
 	// ReasonZoneTagInvalid: a tag's name cannot be a label.
 	ReasonZoneTagInvalid = "ZoneTagInvalid"
-	// ReasonGuestNotReporting: the guest has not told hostname or adapters yet, or is off.
+	// ReasonGuestNotReporting: the guest does not tell hostname or adapters. That a node waits for a VM which is off is told
+	// so too; that the VM of a node in service is off is not.
 	ReasonGuestNotReporting = "GuestNotReporting"
 	// ReasonNodeUnserved: anything else.
 	ReasonNodeUnserved = "NodeUnserved"
-	// ReasonDeletionHeldBack: the node stays because its VM cannot be said to be gone.
+	// ReasonDeletionHeldBack: no search finds the VM, and the node stays because it cannot be said to be gone.
 	ReasonDeletionHeldBack = "DeletionHeldBack"
 	// ReasonDeletionSkipped: the node stays by SKIP_NODE_DELETION, though its VM is not found.
 	ReasonDeletionSkipped = "DeletionSkipped"
@@ -58,6 +58,8 @@ func reasonOf(err error) string {
 		problem *address.Problem
 	)
 	switch {
+	case errors.Is(err, inventory.ErrNotFound) && unavailable(err) && !errors.As(err, &stale):
+		return ReasonVCenterUnavailable // where it may be
 	case errors.Is(err, ErrDeletionSkipped):
 		return ReasonDeletionSkipped
 	case errors.Is(err, ErrDeletionHeldBack):
@@ -78,7 +80,7 @@ func reasonOf(err error) string {
 		return ReasonZoneTagMissing
 	case errors.Is(err, ErrTagName):
 		return ReasonZoneTagInvalid
-	case errors.Is(err, vcenter.ErrNotConnected), errors.Is(err, inventory.ErrNotSynced):
+	case unavailable(err):
 		return ReasonVCenterUnavailable
 	case errors.Is(err, inventory.ErrNotFound):
 		return ReasonVMNotFound
@@ -88,8 +90,14 @@ func reasonOf(err error) string {
 	return ReasonNodeUnserved
 }
 
+// unavailable reports whether err is that a vCenter cannot be asked.
+func unavailable(err error) bool {
+	return errors.Is(err, vcenter.ErrNotConnected) || errors.Is(err, inventory.ErrNotSynced)
+}
+
 // metadata tells what InstanceMetadata found. A node in service is no worse off while a vCenter is out: that is told of
-// the vCenter, not a thousand times of its nodes.
+// the vCenter, not a thousand times of its nodes. Nor is it news that a VM which is off reports nothing: the node's taint
+// says so.
 func (e *nodeEvents) metadata(node *v1.Node, m *cloudprovider.InstanceMetadata, err error) {
 	if err == nil {
 		of := []concern{metadataConcern, existenceConcern}
@@ -100,7 +108,7 @@ func (e *nodeEvents) metadata(node *v1.Node, m *cloudprovider.InstanceMetadata, 
 		return
 	}
 	reason := reasonOf(err)
-	if reason == ReasonVCenterUnavailable && initialized(node) {
+	if initialized(node) && (reason == ReasonVCenterUnavailable || errors.Is(err, errOff)) {
 		return
 	}
 	if m != nil {
@@ -114,6 +122,7 @@ func (e *nodeEvents) existence(node *v1.Node, exists bool, err error) {
 	switch {
 	case exists && err == nil:
 		e.well(node, "vm is found", existenceConcern)
+	case initialized(node) && errors.Is(err, errOff): // by upstream's choice, as metadata
 	case err == nil:
 		e.tell(node, existenceConcern, tale{
 			kind: v1.EventTypeNormal, reason: ReasonVMGone,
@@ -133,30 +142,4 @@ func (e *nodeEvents) shutdown(node *v1.Node, err error) {
 	default:
 		e.tell(node, shutdownConcern, tale{kind: v1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}
-}
-
-// message is err on one line, without the node's name, and what to do about it where that follows.
-func message(node *v1.Node, err error) string {
-	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("node %q: ", node.Name))
-	if h := hint(err); h != "" {
-		text += "; " + h
-	}
-	return strings.ReplaceAll(text, "\n", "; ")
-}
-
-// hint says what to do where the error itself does not.
-func hint(err error) string {
-	switch reasonOf(err) {
-	case ReasonInvalidProviderID:
-		return "it cannot be changed: delete the node, and it registers anew when its kubelet is restarted"
-	case ReasonForeignProviderID:
-		return "if the node is to be this provider's, have its kubelet start without --provider-id, and delete the node"
-	case ReasonVMAmbiguous:
-		return "give each of them a UUID and a hostname of its own"
-	case ReasonZoneTagMissing:
-		return "attach a tag of each category to one of these, or set no labels in the configuration"
-	case ReasonVMNotFound:
-		return "it has to be in a configured vCenter and datacenter, where the account may read it, and its guest has to report its hostname"
-	}
-	return ""
 }

@@ -34,12 +34,28 @@ func newNotifier(pod Pod) *notifier {
 
 // run delivers events until ctx ends.
 func (n *notifier) run(ctx context.Context, client kubernetes.Interface) {
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(correlation()))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	n.attach(broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: UserAgent}))
 	<-ctx.Done()
 	n.attach(nil)
+}
+
+// correlation is what client-go may hold back. Everything is told once per change here, and all that there is to say of
+// vCenters and the configuration may be said of one Secret: with 25 events for it, and one each 5 minutes from then on, a
+// vCenter that comes and goes would be all that is heard. So each reason counts by itself, and goes on once a second. Nor
+// are messages that differ made one, "(combined from similar events)": they may be about different vCenters.
+func correlation() record.CorrelatorOptions {
+	return record.CorrelatorOptions{
+		BurstSize: 100,
+		QPS:       1,
+		MaxEvents: 1000,
+		SpamKeyFunc: func(e *v1.Event) string {
+			o := e.InvolvedObject
+			return strings.Join([]string{o.Kind, o.Namespace, o.Name, string(o.UID), e.Type, e.Reason}, "/")
+		},
+	}
 }
 
 // attach sets where events go, and sends what has been waiting.

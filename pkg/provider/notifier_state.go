@@ -28,7 +28,7 @@ func (n *notifier) state(vc config.VCenter, s vcenter.State) {
 		kind, reason, message := describe(vc, s)
 		n.about(vc, vc.Tenant, kind, reason, message)
 		if s.Rotations > n.rotations[vc.Tenant] {
-			n.send(vc, v1.EventTypeNormal, ReasonCredentialsRotated, subject(vc)+"changed credentials are in use")
+			n.send(vc, v1.EventTypeNormal, ReasonCredentialsRotated, subject(vc)+"logged in with new credentials, which are in use now")
 		}
 		n.rotations[vc.Tenant] = s.Rotations
 	})
@@ -77,11 +77,11 @@ func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string)
 	case s.Err == nil:
 		return v1.EventTypeNormal, ReasonConnected, subject(vc) + "connected"
 	case errors.Is(s.Err, vcenter.ErrInvalidLogin), errors.Is(s.Err, vcenter.ErrNoCredentials):
-		message = subject(vc) + s.Err.Error()
+		stays := ""
 		if s.Connected {
-			message += "; the session made with the credentials before stays in use"
+			stays = "the session made with the credentials before stays in use"
 		}
-		return v1.EventTypeWarning, ReasonLoginFailed, message
+		return v1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(wording(s.Err.Error()), stays, remedy(s.Err))
 	}
-	return v1.EventTypeWarning, ReasonUnreachable, subject(vc) + s.Err.Error()
+	return v1.EventTypeWarning, ReasonUnreachable, subject(vc) + sentence(wording(s.Err.Error()), remedy(s.Err))
 }

@@ -32,8 +32,9 @@ type Options struct {
 	MaxWait time.Duration
 	// TagRefresh is how often tags are read; when zero, 5 min where a vCenter's events tell of tags and 60 s where not.
 	TagRefresh time.Duration
-	// StartWait is how long Initialize waits for the inventories to be in sync, so that the controllers' first round
-	// finds something; 5 s when zero. A vCenter that is not there by then is waited for in the background.
+	// StartWait is the longest that Initialize waits for the inventories to be in sync, so that the controllers' first
+	// round finds something; 5 s when zero. A vCenter whose first attempt fails is not waited for: it comes in the
+	// background.
 	StartWait time.Duration
 	// Parity is whose choice counts where upstream's provider decides otherwise on purpose; ours when empty.
 	Parity Parity
@@ -136,8 +137,8 @@ func New(cfg *config.Config, opts Options) (*Provider, error) {
 }
 
 // Initialize implements [cloudprovider.Interface]: it begins to follow the vCenters, the configuration and the Secrets
-// until stop closes or Close is called, and returns when the inventories are in sync or StartWait has passed. Leader
-// migration calls it twice: the second call does nothing.
+// until stop closes or Close is called, and returns when the inventory of every vCenter that can be reached is in sync, or
+// StartWait has passed. Leader migration calls it twice: the second call does nothing.
 func (p *Provider) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	p.start(wait.ContextForChannel(stop), builder.ClientOrDie(UserAgent))
 }
@@ -164,7 +165,7 @@ func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
 	p.running.Go(func() { p.reload(ctx) })
 	waitCtx, cancel := context.WithTimeout(ctx, p.opts.StartWait)
 	defer cancel()
-	if err := g.inv.WaitSynced(waitCtx); err != nil && ctx.Err() == nil {
+	if err := g.inv.WaitTried(waitCtx); err != nil && ctx.Err() == nil {
 		p.log.Warn("start without every inventory in sync", "err", err)
 	}
 }

@@ -159,7 +159,7 @@ func TestRotation(t *testing.T) {
 				}
 				return state().Err
 			})
-			w.told(ReasonCredentialsRotated, "vCenter us (", "changed credentials are in use")
+			w.told(ReasonCredentialsRotated, "vCenter us (", "logged in with new credentials, which are in use now")
 			t.Logf("in use after %s", time.Since(began).Round(time.Millisecond))
 			w.served(n)
 			if w.one("eu") != eu {

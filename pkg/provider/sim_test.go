@@ -76,6 +76,7 @@ type setup struct {
 	conf     string            // more of vsphere.conf
 	tenants  map[string]string // more of a vCenter's part of it
 	env      []string          // the environment
+	gates    func(*world)      // is called before the provider starts
 }
 
 // start runs all three for the time of the test; edit may change the Secret before the provider reads it.
@@ -104,6 +105,9 @@ func startWith(t *testing.T, s setup) *world {
 	}
 	if w.Provider, err = New(w.config(t, s), opts); err != nil {
 		t.Fatal(err)
+	}
+	if s.gates != nil {
+		s.gates(w)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = func() {

@@ -64,9 +64,9 @@ func TestCredentialsRotated(t *testing.T) {
 	s.run("govc", "session.rm", s.sessionOf(`VSPHERE.LOCAL\ccm-2`)) // the one that it has stays in use as long as it lasts
 	s.vm("destroy", "worker-2", "--yes")
 	s.await("NotReady", reaction, func() bool { return s.node("worker-2").Ready == "Unknown" })
-	held := s.awaitEvent(begin, reaction, "ccm.deletion-held-back", about("worker-2"))
-	s.checkCauses(held, "ccm.deletion-held-back", "ccm.vcenter-login-failed", "ccm.credentials-changed")
-	s.checkNodeEvent("worker-2", "DeletionHeldBack", "ccm-2@vsphere.local", "wrong user name or password")
+	held := s.awaitEvent(begin, reaction, "ccm.vcenter-unavailable", about("worker-2"))
+	s.checkCauses(held, "ccm.vcenter-unavailable", "ccm.vcenter-login-failed", "ccm.credentials-changed")
+	s.checkNodeEvent("worker-2", "VCenterUnavailable", "ccm-2@vsphere.local", "wrong user name or password")
 	for _, e := range s.eventsSince(begin, "") {
 		if strings.Contains(e.Message, "certainly wrong") {
 			t.Errorf("event %s tells the password: %s", e.Kind, e.Message)

@@ -3,6 +3,7 @@ package reported
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,11 +114,19 @@ func taintedAgain(ctx context.Context, w *ground) error {
 		return err
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"taints":[{"key":%q,"value":"true","effect":"NoSchedule"}]}}`, lab.UninitializedTaint)
-	before := lab.SnapshotOf(w.Nodes.Now()["again"])
+	before, began := lab.SnapshotOf(w.Nodes.Now()["again"]), time.Now()
 	return steps(
 		func() error {
 			_, err := w.Client.CoreV1().Nodes().Patch(ctx, "again", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 			return err
+		},
+		func() error {
+			return w.await(ctx, "tainted", func(lab.NodeSet) string {
+				if _, ok := w.Nodes.First("again", began, lab.Tainted(lab.UninitializedTaint)); !ok {
+					return "node again never had the taint"
+				}
+				return ""
+			})
 		},
 		func() error { return w.initialized(ctx, "again") },
 		func() error { return w.silentStay(ctx, "again") },

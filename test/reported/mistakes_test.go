@@ -23,7 +23,7 @@ func mistakeReports() []report {
 		mistake
 	}{
 		{"a mistake in YAML is told as one in INI", []string{"CAPV #1473", "csi #1570"}, mistake{
-			"global:\n  user: me\n\tpassword: x\nvcenter:\n  us: {server: 127.0.0.1}\n", []string{".conf:", "tab"},
+			"global:\n  user: me\n\tpassword: x\nvcenter:\n  us: {server: 127.0.0.1}\n", []string{".conf:3", "tab"},
 		}},
 		{"a user without a password is told as a mistake in INI", []string{"CAPV #1473"}, mistake{
 			"global:\n  user: me\nvcenter:\n  us: {server: 127.0.0.1}\n", []string{".conf:4", "password"},

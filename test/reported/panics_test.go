@@ -72,12 +72,11 @@ func nilGuest(ctx context.Context, w *ground) error {
 
 // ranThrough complains when the CCM has ended by itself more often than that.
 func (w *ground) ranThrough(ends int) error {
-	exits := w.ccm.Exits()
-	if len(exits) <= ends {
+	if len(w.ccm.Exits()) <= ends {
 		return nil
 	}
-	why := exits[ends]
-	if i := strings.Index(why, "panic: "); i >= 0 {
+	why := w.ccm.Log()
+	if i := strings.LastIndex(why, "panic: "); i >= 0 {
 		why, _, _ = strings.Cut(why[i:], "\n")
 	}
 	return fmt.Errorf("the CCM ended by itself: %s", lab.Tail([]byte(why), 300))

@@ -18,9 +18,10 @@ func uuidReports() []report {
 		},
 		{
 			saw: "product_uuid is in the other byte order, or in upper case", issues: []string{"kubernetes #58927", "kubernetes #84247", "charm #102"},
-			vms: some("swapped-uuid", "upper-uuid"),
+			vms: some("swapped-uuid", "swapped-twin", "upper-uuid"),
 			run: func(ctx context.Context, w *ground) error {
 				return steps(
+					func() error { return rename(ctx, w.Machine("swapped-twin"), "swapped-uuid") }, // the name does not help
 					func() error {
 						return w.joinAs(ctx, func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = swapped(n.Status.NodeInfo.SystemUUID) }, "swapped-uuid")
 					},

@@ -56,6 +56,9 @@ func complexKey(n *yaml.Node) *yaml.Node {
 // countsFromZero is whether the message is one of those for which yaml.v3 counts lines from 0, and tells none for the
 // first: the ones of its parser, not those of its scanner.
 func countsFromZero(text string) bool {
+	if strings.HasPrefix(text, "found a tab character that violates indentation") {
+		return true
+	}
 	what, ok := strings.CutPrefix(text, "did not find expected ")
 	return ok && (what == "key" || strings.HasPrefix(what, "node content") || strings.ContainsAny(what[:1], "',<-"))
 }

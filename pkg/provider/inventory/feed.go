@@ -78,7 +78,7 @@ func (f feed) freshVMs(batch []vcenter.Update) map[types.ManagedObjectReference]
 		default:
 			vm.Ref, vm.UUID = old.Ref, old.UUID
 		}
-		vm.apply(u.Changes, &f.index.strings)
+		vm.apply(u.Changes, &f.index.strings, f.static)
 		fresh[vm.Ref] = vm
 	}
 	return fresh

@@ -28,7 +28,7 @@ type Config struct {
 	// missed; 300 ms when zero. It grows, to 5 s, while events go on and on that change nothing.
 	TagMissInterval time.Duration
 	// ParityUpstream makes zones as upstream does where that is no matter of luck: a tag farther up replaces one nearer by
-	// as long as the other label is missing. See [Inventory.Zone].
+	// as long as the other label is missing. See [Inventory.Zone]. It also has guestinfo.metadata read as upstream does.
 	ParityUpstream bool
 	// OnChange, when set, is told what changed in the index, after it has changed. It is called from the goroutines that
 	// keep the index, one for each vCenter, and must not block.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -95,6 +96,7 @@ type source struct {
 	index   *index
 	log     *slog.Logger
 	running held
+	static  staticFunc
 	follow  bool // whether the watch is to follow the events of tags
 
 	changes   listeners[delta]
@@ -115,7 +117,11 @@ func newSource(client *vcenter.Client, cfg Config) *source {
 		index:   newIndex(),
 		log:     cfg.Logger.With("vcenter", client.Name()),
 		follow:  cfg.Categories.enabled(),
+		static:  guest.StaticAddresses,
 		changed: make(chan struct{}),
+	}
+	if cfg.ParityUpstream {
+		s.static = guest.UpstreamStaticAddresses
 	}
 	s.running.run = s.run
 	return s

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
@@ -84,5 +85,31 @@ func TestStaticAddresses(t *testing.T) {
 	expect("after a restart", false, "198.18.5.13")
 	if vm, err := w.ByIP(netip.MustParseAddr("198.18.5.13")).One(); err == nil {
 		t.Errorf("%v is found by an address that its guest does not report", vm)
+	}
+}
+
+// Upstream reads nothing but base64.
+func TestStaticAddressesUpstream(t *testing.T) {
+	for _, tc := range []struct {
+		encoding string
+		want     int
+	}{{"base64", 1}, {"b64", 0}} {
+		w := start(t, func(_ *world, c *inventory.Config) { c.ParityUpstream = true })
+		w.synced(t)
+		text := "network:\n  version: 2\n  ethernets:\n    id0:\n      addresses: [198.18.5.10/24]\n"
+		w.configure(t, "guestinfo.metadata", base64.StdEncoding.EncodeToString([]byte(text)), "guestinfo.metadata.encoding", tc.encoding)
+		w.do(t, "us", "/americas/west/vm/w1", (*object.VirtualMachine).PowerOff)
+		eventually(t, "static addresses in "+tc.encoding, func() error {
+			vm, err := w.ByUUID(uuid(t, w1UUID)).One()
+			switch {
+			case err != nil:
+				return err
+			case vm.Power != types.VirtualMachinePowerStatePoweredOff:
+				return errors.New("an older state")
+			case len(vm.Static) != tc.want || vm.StaticErr != nil:
+				return fmt.Errorf("got %v, %w", vm.Static, vm.StaticErr)
+			}
+			return nil
+		})
 	}
 }

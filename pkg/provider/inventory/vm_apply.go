@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"net/netip"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -23,7 +24,7 @@ var vmProperties = [...]string{
 }
 
 // apply sets what the changes say. A change of an unexpected type is as good as none.
-func (vm *VM) apply(changes []types.PropertyChange, one *interner) {
+func (vm *VM) apply(changes []types.PropertyChange, one *interner, static staticFunc) {
 	var metadata *string
 	for _, c := range changes {
 		switch c.Name {
@@ -72,9 +73,12 @@ func (vm *VM) apply(changes []types.PropertyChange, one *interner) {
 		}
 	}
 	if metadata != nil {
-		vm.Static, vm.StaticErr = guest.StaticAddresses(*metadata, vm.encoding)
+		vm.Static, vm.StaticErr = static(*metadata, vm.encoding)
 	}
 }
+
+// staticFunc reads the addresses in a VM's guestinfo.metadata.
+type staticFunc func(metadata, encoding string) ([]netip.Addr, error)
 
 func reference(value types.AnyType, one *interner) types.ManagedObjectReference {
 	ref, _ := value.(types.ManagedObjectReference)

@@ -140,7 +140,7 @@ func (c *Client) establish(ctx context.Context) (connected bool, wait time.Durat
 	}
 	switch {
 	case credsErr != nil:
-		return false, 0, fmt.Errorf("vcenter %q: %w: %w", c.cfg.Name, ErrNoCredentials, credsErr)
+		return false, 0, fmt.Errorf("%w: %w", ErrNoCredentials, credsErr)
 	case wait > 0:
 		return false, wait, err
 	}

@@ -27,7 +27,7 @@ func login(ctx context.Context, cfg *Config, creds Credentials) (*Session, error
 	}
 	if err != nil {
 		sc.CloseIdleConnections()
-		return nil, fmt.Errorf("vcenter %q: log in: %w", cfg.Name, err)
+		return nil, fmt.Errorf("log in: %w", err)
 	}
 	vim.RoundTripper = vim25.Retry(vim.RoundTripper, vim25.RetryTemporaryNetworkError, cfg.RoundTrips)
 	return newSession(cfg, creds, vim), nil

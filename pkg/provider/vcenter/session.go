@@ -41,7 +41,7 @@ func (s *Session) alive(ctx context.Context) (bool, error) {
 	defer cancel()
 	u, err := session.NewManager(s.Vim).UserSession(ctx)
 	if err != nil {
-		return false, fmt.Errorf("vcenter %q: check session: %w", s.cfg.Name, err)
+		return false, fmt.Errorf("check session: %w", err)
 	}
 	return u != nil, nil
 }

@@ -11,7 +11,8 @@ type State struct {
 	// Connected says that there is a session and no sign that it fails.
 	Connected bool
 	// Err is why there is no connection, or why newer credentials do not work while an older session still does.
-	// It wraps ErrInvalidLogin or ErrNoCredentials where that is the reason, and never holds a password.
+	// It wraps ErrInvalidLogin or ErrNoCredentials where that is the reason, and never holds a password. It does not name
+	// the vCenter.
 	Err error
 	// Since is when Connected last changed.
 	Since time.Time

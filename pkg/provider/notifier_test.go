@@ -1,0 +1,30 @@
+package provider
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+)
+
+// A vCenter that comes and goes drowns nothing that is said of the configuration on the same Secret, and each event says
+// what it said.
+func TestEventsAreNotHeldBack(t *testing.T) {
+	c := record.NewEventCorrelatorWithOptions(correlation())
+	send := func(reason, message string) {
+		t.Helper()
+		e := &v1.Event{Type: v1.EventTypeWarning, Reason: reason, Message: message}
+		e.InvolvedObject = v1.ObjectReference{Kind: "Secret", Namespace: "kube-system", Name: "creds"}
+		got, err := c.EventCorrelate(e)
+		if err != nil || got.Skip || got.Event.Message != message {
+			t.Fatalf("%s: %+v, %v", message, got, err)
+		}
+		c.UpdateState(got.Event)
+	}
+	for i := range 90 {
+		send(ReasonUnreachable, fmt.Sprintf("vCenter %d: out", i))
+		send(ReasonConnected, "vCenter eu: connected")
+	}
+	send(ReasonConfigNeedsRestart, "takes effect at the next start")
+}
