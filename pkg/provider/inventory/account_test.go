@@ -3,7 +3,6 @@ package inventory_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vapi/tags"
@@ -33,7 +32,7 @@ func TestReadOnlyAccount(t *testing.T) {
 	if err := m.AttachTag(t.Context(), id, w.datacenter(t, "us", "/americas/east")); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Second, "the tag", w.zoneOf("e1", inventory.Zone{Region: "us", Zone: "us-east"}))
+	eventually(t, "the tag", w.zoneOf("e1", inventory.Zone{Region: "us", Zone: "us-east"}))
 }
 
 // An account that sees datacenters and not what is in them knows nobody to be absent.

@@ -181,7 +181,7 @@ func (w *world) setPassword(vcenter, password string) {
 }
 
 // admin is an independent login.
-func (w *world) admin(t *testing.T, name string) *vim25.Client {
+func (w *world) admin(t testing.TB, name string) *vim25.Client {
 	t.Helper()
 	v := w.vcenter(t, name)
 	sc := soap.NewClient(v.URL(), false)
@@ -198,7 +198,7 @@ func (w *world) admin(t *testing.T, name string) *vim25.Client {
 }
 
 // do runs tasks on a VM, given by vCenter and path.
-func (w *world) do(t *testing.T, vcenter, path string, steps ...func(*object.VirtualMachine, context.Context) (*object.Task, error)) {
+func (w *world) do(t testing.TB, vcenter, path string, steps ...func(*object.VirtualMachine, context.Context) (*object.Task, error)) {
 	t.Helper()
 	vm, err := find.NewFinder(w.admin(t, vcenter)).VirtualMachine(t.Context(), path)
 	if err != nil {
@@ -215,18 +215,18 @@ func (w *world) do(t *testing.T, vcenter, path string, steps ...func(*object.Vir
 	}
 }
 
-func eventually(t *testing.T, what string, cond func() error) {
+func eventually(t testing.TB, what string, cond func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = cond(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("not within 10 s: %s: %v", what, err)
+	t.Fatalf("not within 30 s: %s: %v", what, err)
 }
 
-func uuid(t *testing.T, s string) inventory.UUID {
+func uuid(t testing.TB, s string) inventory.UUID {
 	t.Helper()
 	u, err := inventory.ParseUUID(s)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // tagger is an independent login at the REST API.
-func (w *world) tagger(t *testing.T, name string) *tags.Manager {
+func (w *world) tagger(t testing.TB, name string) *tags.Manager {
 	t.Helper()
 	v := w.vcenter(t, name)
 	rc := rest.NewClient(w.admin(t, name))
