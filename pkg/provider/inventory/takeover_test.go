@@ -47,7 +47,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	end := run(second)
 	began := time.Now()
-	if err := second.WaitSynced(t.Context()); err != nil || time.Since(began) > time.Second {
+	if err := second.WaitSynced(t.Context()); err != nil || time.Since(began) > 10*time.Second {
 		t.Errorf("in sync after %s, %v", time.Since(began), err)
 	}
 

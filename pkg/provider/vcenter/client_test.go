@@ -178,7 +178,7 @@ func TestHungCall(t *testing.T) {
 	if err := now(c, t.Context()); !errors.Is(err, vcenter.ErrNotConnected) {
 		t.Errorf("call after it: %v", err)
 	}
-	if d := time.Since(began); d > time.Second {
+	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("both took %s", d)
 	}
 	v.gate(t, gate.Up)

@@ -25,7 +25,7 @@ func TestOutages(t *testing.T) {
 		{"503", gate.Rule{Action: gate.HTTPStatus{Code: 503}}, nil},
 		{"hung", gate.Rule{Action: gate.Hang{}}, context.DeadlineExceeded},
 		{"black hole", gate.Rule{Action: gate.BlackHole{}}, context.DeadlineExceeded},
-		{"slow: three call timeouts a call", gate.Rule{Action: gate.Latency{Delay: 3 * callTimeout}}, context.DeadlineExceeded},
+		{"slow: far more than a call timeout a call", gate.Rule{Action: gate.Latency{Delay: time.Minute}}, context.DeadlineExceeded},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v, other := start(t), start(t)
@@ -48,7 +48,7 @@ func TestOutages(t *testing.T) {
 				} else if met == nil {
 					met = err
 				}
-				if d := time.Since(began); d > 2*callTimeout {
+				if d := time.Since(began); d > callTimeout+5*time.Second {
 					t.Errorf("a call took %s", d)
 				}
 				if c.State().Connected {
@@ -58,7 +58,7 @@ func TestOutages(t *testing.T) {
 				if err := now(healthy, t.Context()); err != nil {
 					t.Errorf("the other vCenter: %v", err)
 				}
-				if d := time.Since(began); d > time.Second {
+				if d := time.Since(began); d > 5*time.Second {
 					t.Errorf("a call to the other vCenter took %s", d)
 				}
 			}
@@ -72,7 +72,7 @@ func TestOutages(t *testing.T) {
 			heal()
 			began := time.Now()
 			connect(t, c)
-			if d := time.Since(began); d > callTimeout+time.Second {
+			if d := time.Since(began); d > callTimeout+10*time.Second {
 				t.Errorf("came back after %s", d)
 			}
 			if err := now(c, t.Context()); err != nil {
@@ -107,7 +107,7 @@ func TestComesBackSoon(t *testing.T) {
 	v.gate(t, gate.Up)
 	began := time.Now()
 	connect(t, c)
-	if d := time.Since(began); d > 2500*time.Millisecond {
+	if d := time.Since(began); d > 3500*time.Millisecond {
 		t.Errorf("came back after %s", d)
 	}
 	if all, failed := v.calls("Login"); all != 1 || failed != 0 {
