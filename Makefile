@@ -38,8 +38,8 @@ vet: ## go vet
 
 race: ## unit tests with the race detector, of every package that does not link Kubernetes
 	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '$(HEAVY)')
-	@# Without it, where vcsim itself races: see internal/race.
-	$(GO) test -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak' ./pkg/sim/truth ./test/soak
+	@# Without it, where vcsim itself races (see internal/race), and where memory is measured.
+	$(GO) test -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory' ./pkg/sim/truth ./test/soak ./pkg/provider/inventory
 
 heavy: ## unit tests of the packages that link Kubernetes
 	$(GO) test $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
