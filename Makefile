@@ -17,21 +17,26 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported)
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test heavy race e2e manifests ccm ground safety parity image upstream vet lint fmt golden bench bench-sim bench-provider soak cross clean
+.PHONY: help build release run test heavy race e2e manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/vsphere-sandbox (the first build compiles Kubernetes: about 5 minutes on 2 cores)
-	@hack/build $(BIN) '$(LDFLAGS)' $(GO)
+build: ## build bin/vsphere-sandbox, and bin/csi-sidecars beside it (the first build compiles Kubernetes: about 5 minutes on 2 cores)
+	@hack/build bin/ '$(LDFLAGS)' $(GO) ./cmd/vsphere-sandbox ./cmd/csi-sidecars
+
+release: ## build dist/vsphere-sandbox: one file, with the sidecars inside
+	@hack/build dist/csi-sidecars '$(LDFLAGS)' $(GO) ./cmd/csi-sidecars
+	@hack/carry dist/csi-sidecars
+	@GOFLAGS='$(GOFLAGS) -tags=release' hack/build dist/vsphere-sandbox '$(LDFLAGS)' $(GO)
 
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy manifests e2e ground ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests
+test: vet race heavy manifests e2e ground smoke ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests, the smoke suite
 
 vet: ## go vet
 	$(GO) vet ./...
@@ -56,11 +61,14 @@ ccm: ## build bin/vsphere-cloud-controller-manager, the provider's own program
 	@hack/build $(CCM) '$(LDFLAGS)' $(GO) ./cmd/vsphere-cloud-controller-manager
 
 ground: build ccm ## the provider's program under a real API server: as deployed, what people reported, the safety matrix
-	VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) $(GO) test -count=1 -p 1 -timeout 30m ./test/lab ./test/deployed ./test/reported
+	VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) VSPHERE_SANDBOX_SIDECARS=$(CURDIR)/bin/csi-sidecars $(GO) test -count=1 -p 1 -timeout 30m ./test/lab ./test/deployed ./test/reported ./test/sidecars
 	@$(MAKE) --no-print-directory safety
 
 safety: build ccm ## the safety matrix alone: faults of a vCenter, and what becomes of nodes; prints itself
 	VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) $(GO) test -count=1 -v -timeout 30m ./test/safety $(SAFETYARGS)
+
+mutants: build ## break the provider on purpose, one thing at a time: each time a scenario has to fail; prints the table. About twenty minutes
+	$(GO) test -count=1 -v -timeout 60m ./test/mutants/proof $(MUTANTARGS)
 
 parity: build ## compare with upstream's releases on the same topologies; prints the tables of docs/benchmarks.md. About an hour
 	$(GO) test -count=1 -v -timeout 180m ./test/parity -parity $(PARITYARGS)
@@ -68,13 +76,26 @@ parity: build ## compare with upstream's releases on the same topologies; prints
 image: ## build the container images into dist/image, without Docker; prints their digests
 	@$(GO) -C hack/image run . -root $(CURDIR) -version $(VERSION) -revision '$(COMMIT)' $(IMAGEARGS)
 
+smoke: build ## judge the built-in CCM; another: SMOKEARGS="--ccm module:v1.36.0 --baseline module:v1.34.0"
+	@$(BIN) smoke $(SMOKEARGS)
+
 UPSTREAM ?= v1.36.0
 CHURN    ?= 10m
 upstream: build ## run an upstream release (UPSTREAM=v1.36.0) against simulated vCenters for CHURN=10m
-	cpi=$$($(GO) -C hack/upstream run . $(UPSTREAM)) && UPSTREAM_CPI=$$cpi \
+	cpi=$$($(BIN) ccm fetch module:$(UPSTREAM)) && UPSTREAM_CPI=$$cpi \
 		$(GO) test -count=1 -v -timeout 60m ./test/upstream/... -churn $(CHURN)
 
-bench: build bench-sim bench-provider ## measure boot, memory and reaction times, the simulator and the provider; prints the tables of docs/benchmarks.md
+test-storage: build ## volumes: processes killed at random while they live, five rounds, then every storage scenario. About ten minutes
+	$(GO) test -count=1 -v -timeout 20m ./test/storage $(ARGS)
+	@$(BIN) scenario run scenarios/storage/*.yaml
+
+CSI_UPSTREAM ?= v3.7.0
+QUIET        ?= 2m
+csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against simulated vCenters; nothing may be retried for QUIET=2m
+	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && UPSTREAM_CSI=$$dir \
+		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET)
+
+bench: build bench-sim bench-provider bench-faults bench-storage ## measure boot, memory and reaction times, the simulator, the provider, faults; prints the tables of docs/benchmarks.md
 	@$(GO) run ./hack/bench -bin $(BIN) $(ARGS)
 
 bench-sim: ## measure the simulator, beside stock vcsim
@@ -82,6 +103,13 @@ bench-sim: ## measure the simulator, beside stock vcsim
 
 bench-provider: ## measure the cloud provider: lookups among 10,000 VMs, memory, addresses, nudges
 	@$(GO) test -run '^$$' -bench . -benchmem ./pkg/provider/inventory ./pkg/provider/address ./pkg/provider/guest ./pkg/provider/controllers
+
+bench-faults: ## measure the event log, its file, an injection, and the wires to the API server
+	@$(GO) test -run '^$$' -bench 'Append|File|Inject|RoundTrip|Throughput' -benchmem ./pkg/event ./pkg/sim/fault ./pkg/sandbox ./internal/wire
+
+bench-storage: build ## measure volumes: one, a hundred at once, calls, memory; CNS with 5,000 volumes
+	@$(GO) run ./hack/benchstorage -bin $(BIN)
+	@$(GO) test -run '^$$' -bench . ./pkg/sim/cns
 
 CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth
@@ -94,11 +122,12 @@ fmt: ## format
 	gofmt -w $$(git ls-files '*.go')
 
 golden: ## rewrite golden files; review the diff
-	$(GO) test ./pkg/topology/... ./pkg/provider/rbac ./internal/cli/... ./docs/... -update
+	$(GO) test ./pkg/topology/... ./pkg/provider/rbac ./pkg/csi/objects/... ./internal/cli/... ./docs/... -update
 
 cross: ## compile for the other platforms
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/csi-sidecars
 
 clean: ## remove what was built
 	rm -rf bin dist

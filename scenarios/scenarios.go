@@ -1,5 +1,6 @@
-// Package scenarios holds the topologies that come with the binary, one YAML file each, and hands them out by name.
-// README.md beside them explains the format by example.
+// Package scenarios holds what comes with the binary: topologies, one YAML file each, which README.md beside them explains
+// by example, and in folders by theme the scenarios that run on them, which docs/scenarios.md explains. It hands both out by
+// name.
 //
 // Floor 0: it imports pkg/topology only.
 package scenarios
@@ -13,16 +14,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// Default is the scenario to use when none is asked for.
+// Default is the topology to use when none is asked for.
 const Default = "zones-us-eu"
 
-//go:embed *.yaml
+//go:embed *.yaml */*.yaml
 var files embed.FS
 
-// FS holds the files, each named after its scenario: zones-us-eu.yaml.
+// FS holds the files, each named after what it holds: zones-us-eu.yaml, lifecycle/power-off.yaml.
 func FS() fs.FS { return files }
 
-// Names lists the scenarios in alphabetical order.
+// Names lists the topologies in alphabetical order.
 func Names() []string {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -30,23 +31,25 @@ func Names() []string {
 	}
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
-		names = append(names, strings.TrimSuffix(entry.Name(), ".yaml"))
+		if !entry.IsDir() {
+			names = append(names, strings.TrimSuffix(entry.Name(), ".yaml"))
+		}
 	}
 	return names
 }
 
-// Read returns a scenario's file as it was written, comments and all. For a name that there is not, the error wraps
+// Read returns a topology's file as it was written, comments and all. For a name that there is not, the error wraps
 // [fs.ErrNotExist] and lists those there are.
 func Read(name string) ([]byte, error) {
 	data, err := files.ReadFile(name + ".yaml")
-	if err != nil {
+	if err != nil || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("scenario %q: %w (there are: %s)", name, fs.ErrNotExist, strings.Join(Names(), ", "))
 	}
 	return data, nil
 }
 
-// Load returns a scenario's topology, resolved, with its parameters set. Errors are those of [Read], and of
-// [topology.Load] for settings that the scenario does not take.
+// Load returns a topology, resolved, with its parameters set. Errors are those of [Read], and of [topology.Load] for
+// settings that it does not take.
 func Load(name string, settings ...topology.Setting) (*topology.Topology, error) {
 	if _, err := Read(name); err != nil {
 		return nil, err

@@ -106,3 +106,20 @@ func TestREADME(t *testing.T) {
 		}
 	}
 }
+
+// Scenarios are found by name, with or without their theme.
+func TestFind(t *testing.T) {
+	for _, name := range []string{"power-off", "lifecycle/power-off"} {
+		if e, err := scenarios.Find(name); err != nil || e.Path != "lifecycle/power-off.yaml" || e.Theme != "lifecycle" {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+	for _, name := range []string{"", "zones/power-off", "single", "power-off.yaml"} {
+		if e, err := scenarios.Find(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+	if !slices.Contains(scenarios.Themes(), "lifecycle") {
+		t.Errorf("themes: %v", scenarios.Themes())
+	}
+}

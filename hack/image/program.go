@@ -12,5 +12,7 @@ type program struct {
 func programs() []program {
 	return []program{
 		{"vsphere-cloud-controller-manager", "vSphere cloud controller manager", "The cloud controller manager of clusters whose nodes are virtual machines of vCenters."},
+		{"vsphere-csi", "vSphere CSI driver", "The CSI driver of clusters whose nodes are virtual machines of vCenters, controller and node service."},
+		{"csi-sidecars", "Stock CSI sidecars", "csi-provisioner, csi-attacher, csi-resizer, csi-snapshotter and snapshot-controller in one program."},
 	}
 }

@@ -57,6 +57,11 @@ func confinements() []confinement {
 			why: "the terminal UI is one reader of the event log among others",
 		},
 		{
+			imports: []string{"github.com/google/go-containerregistry/..."},
+			in:      []string{"internal/ccm"},
+			why:     "images are one of the places where a cloud controller manager comes from",
+		},
+		{
 			imports: []string{"testing", "testing/...", "net/http/httptest", "github.com/google/go-cmp/..."},
 			in:      []string{"internal/cli/clitest"},
 			tests:   true,

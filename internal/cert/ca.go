@@ -38,6 +38,8 @@ type Leaf struct {
 	// DNSNames and IPs make it a server certificate. Without either it is a client certificate.
 	DNSNames []string
 	IPs      []net.IP
+	// NotAfter is when it expires; zero: in a year, less an hour.
+	NotAfter time.Time
 	// Both also gives a server certificate the client usage, as etcd's peers need.
 	Both bool
 }
@@ -65,6 +67,7 @@ func (ca *CA) Sign(l Leaf) (*Pair, error) {
 		DNSNames:    l.DNSNames,
 		IPAddresses: l.IPs,
 	}
+	t.NotAfter = l.NotAfter
 	server := len(l.DNSNames)+len(l.IPs) > 0
 	if server {
 		t.ExtKeyUsage = append(t.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
@@ -102,7 +105,11 @@ func sign(t *x509.Certificate, parent *Pair) (*Pair, error) {
 	}
 	// Backdated for the clock of a container or VM that runs a little behind.
 	t.NotBefore = time.Now().Add(-time.Hour)
-	t.NotAfter = t.NotBefore.Add(lifetime)
+	if t.NotAfter.IsZero() {
+		t.NotAfter = t.NotBefore.Add(lifetime)
+	} else if !t.NotAfter.After(t.NotBefore) {
+		t.NotBefore = t.NotAfter.Add(-lifetime)
+	}
 
 	issuer, signer := t, crypto.Signer(key)
 	if parent != nil {

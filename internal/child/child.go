@@ -8,18 +8,22 @@ import (
 // ErrStopped is returned for what cannot be done to a child that is stopped.
 var ErrStopped = errors.New("child is stopped")
 
+// ErrNotRunning is returned for what needs a process that there is not: it is
+// waiting to be started again.
+var ErrNotRunning = errors.New("no process is running")
+
 // Child is one supervised process. It is made by [Start]; its methods may be
 // called from any goroutine, except that a notify function must not call those
-// that wait: Stop, Kill and Restart.
+// that wait: Stop, Kill, Restart, Renew and Crash.
 type Child struct {
 	spec   Spec
 	notify func(Change)
 	first  bool // no process has been started yet; supervisor only
 
-	asks     chan restartRequest // Restart → supervisor
-	stopping chan struct{}       // closed by the first Stop or Kill
-	killing  chan struct{}       // closed when there is to be no (more) grace
-	done     chan struct{}       // closed when the supervisor has ended
+	asks     chan *restartRequest // Restart, Renew → supervisor
+	stopping chan struct{}        // closed by the first Stop or Kill
+	killing  chan struct{}        // closed when there is to be no (more) grace
+	done     chan struct{}        // closed when the supervisor has ended
 	stopOnce sync.Once
 	killOnce sync.Once
 	stopErr  error // valid once done is closed
@@ -43,7 +47,7 @@ func Start(spec Spec, notify func(Change)) *Child {
 		spec:     spec.withDefaults(),
 		notify:   notify,
 		first:    true,
-		asks:     make(chan restartRequest),
+		asks:     make(chan *restartRequest),
 		stopping: make(chan struct{}),
 		killing:  make(chan struct{}),
 		done:     make(chan struct{}),

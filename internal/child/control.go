@@ -32,6 +32,23 @@ func (c *Child) Kill() error {
 	return c.stopErr
 }
 
+// Crash kills the running process as a fault of its own would: KILL to its
+// process group, and the child goes on as after any other exit, with Exited,
+// back-off and a new process. It returns when the process has been reaped,
+// before the Changes are told. The error says that there was none to kill.
+func (c *Child) Crash() error {
+	c.mu.Lock()
+	state, p := c.state, c.process
+	c.mu.Unlock()
+	if state == Stopped {
+		return fmt.Errorf("%s: %w", c.spec.Name, ErrStopped)
+	}
+	if p == nil || p.livePID() == 0 {
+		return fmt.Errorf("%s: %w", c.spec.Name, ErrNotRunning)
+	}
+	return c.kill(p)
+}
+
 // Suspend freezes the child's process group with SIGSTOP until Resume, Restart,
 // Stop or Kill. A process that is started in the meantime, because a suspended
 // one was killed or was just being restarted, is frozen from its first moment.
@@ -54,32 +71,4 @@ func (c *Child) freeze(suspended bool, sig unix.Signal) error {
 		return fmt.Errorf("%s: %w", c.spec.Name, err)
 	}
 	return nil
-}
-
-// restartRequest is a Restart on its way to the supervisor; the channel, of
-// capacity 1, takes the outcome of the start.
-type restartRequest chan error
-
-// Restart kills the process if there is one and starts a new one at once, not
-// suspended and with the back-off as after a healthy run. It returns when the
-// new process has been started, or with the reason why it was not; the child
-// goes on trying then. When ctx is done first, the restart happens without
-// being waited for, or not at all.
-func (c *Child) Restart(ctx context.Context) error {
-	ask := make(restartRequest, 1)
-	select {
-	case c.asks <- ask:
-	case <-c.done:
-		return fmt.Errorf("%s: %w", c.spec.Name, ErrStopped)
-	case <-ctx.Done():
-		return fmt.Errorf("%s: restart: %w", c.spec.Name, ctx.Err())
-	}
-	select {
-	case err := <-ask:
-		return err
-	case <-c.done:
-		return fmt.Errorf("%s: %w", c.spec.Name, ErrStopped)
-	case <-ctx.Done():
-		return fmt.Errorf("%s: restart: %w", c.spec.Name, ctx.Err())
-	}
 }

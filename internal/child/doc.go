@@ -6,7 +6,7 @@
 // binary executed again. A [Child] is one of them:
 //
 //	 Start
-//	   │            ┌────────── Restart ──────────┐
+//	   │            ┌─────── Restart, Renew ──────┐
 //	   ▼            ▼                             │
 //	starting ──▶ started ──▶ exited ──▶ restarting┤
 //	                │                     │       │

@@ -13,12 +13,12 @@ const reapWait = 10 * time.Second
 
 // turn is what the supervisor does next.
 type turn struct {
-	pause   bool           // back off, then start again
-	stop    bool           // finish, with err
-	err     error          // why the stop was not clean
-	stuck   bool           // the process could not be ended
-	pid     int            // the process the stop was about
-	restart restartRequest // start again at once and answer this
+	pause   bool            // back off, then start again
+	stop    bool            // finish, with err
+	err     error           // why the stop was not clean
+	stuck   bool            // the process could not be ended
+	pid     int             // the process the stop was about
+	restart *restartRequest // start again at once and answer this
 }
 
 // supervise is the child's goroutine: it runs one process after another until
@@ -26,7 +26,7 @@ type turn struct {
 func (c *Child) supervise() {
 	defer close(c.done)
 	var delay time.Duration
-	var ask restartRequest
+	var ask *restartRequest
 	for {
 		began := time.Now()
 		next := c.run(ask)
@@ -50,7 +50,7 @@ func (c *Child) supervise() {
 }
 
 // run starts one process and stays with it until it has ended.
-func (c *Child) run(ask restartRequest) turn {
+func (c *Child) run(ask *restartRequest) turn {
 	select {
 	case <-c.stopping:
 		return turn{stop: true}
@@ -60,14 +60,14 @@ func (c *Child) run(ask restartRequest) turn {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", c.spec.Name, err)
 		if ask != nil {
-			ask <- err
+			ask.done <- err
 		}
 		c.emit(Change{State: Exited, Err: err})
 		return c.afterExit()
 	}
 	c.emit(Change{State: Started, PID: p.pid})
 	if ask != nil {
-		ask <- nil
+		ask.done <- nil
 	}
 	select {
 	case <-p.gone:
@@ -82,8 +82,8 @@ func (c *Child) run(ask restartRequest) turn {
 		next.err, next.stuck = c.end(p)
 		return next
 	case ask := <-c.asks:
-		if err := c.kill(p); err != nil {
-			ask <- err
+		if err, stuck := c.makeWay(p, ask); stuck {
+			ask.done <- err
 			return turn{stop: true, pid: p.pid, err: err, stuck: true}
 		}
 		c.emit(Change{State: Restarting, PID: p.pid})

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/children"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/config"
@@ -10,18 +11,24 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/down"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/events"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/explain"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/get"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/govc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubectl"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/list"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/smoke"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/status"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/taint"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/version"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/volume"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/wait"
 )
 
@@ -34,15 +41,23 @@ func commands(d *command.Deps) root.Commands {
 			list.NewCmdList(d, nil),
 			status.NewCmdStatus(d, nil),
 			wait.NewCmdWait(d, nil),
+			scenario.NewCmdScenario(d),
+			smoke.NewCmdSmoke(d, nil),
+			smoke.NewCmdMatrix(d, nil),
 		},
 		Inventory: []*cobra.Command{
 			get.NewCmdGet(d),
 			vm.NewCmdVM(d),
 			vcenter.NewCmdVCenter(d),
+			volume.NewCmdVolume(d),
+			taint.NewCmdTaint(d),
+			fault.NewCmdFault(d),
 			topology.NewCmdTopology(d),
+			ccm.NewCmdCCM(d),
 		},
 		Watch: []*cobra.Command{
 			events.NewCmdEvents(d, nil),
+			explain.NewCmdExplain(d),
 			logs.NewCmdLogs(d, nil),
 		},
 		Tools: []*cobra.Command{
@@ -57,6 +72,7 @@ func commands(d *command.Deps) root.Commands {
 			children.NewCmdControlPlane(),
 			children.NewCmdNode(),
 			children.NewCmdCCM(),
+			children.NewCmdCSI(),
 		},
 	}
 }

@@ -9,7 +9,7 @@
 //	control.sock        where it listens, unless the path is too long for a socket
 //	socket-dir          then: the short directory that has the socket instead
 //	children.journal    the processes it has started
-//	events.jsonl  logs/<component>.log  pki/  etcd/  sim/  nodes/<vm>/
+//	events.jsonl  events.1.jsonl  logs/<component>.log  pki/  etcd/  sim/  nodes/<vm>/
 //
 // The kernel gives the lock back however its holder ends, so a directory whose
 // lock is free belongs to a dead sandbox. What that one left, processes and

@@ -57,3 +57,46 @@ func TestShortPathOfAShortRoot(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", short, err, d.Path("nodes"))
 	}
 }
+
+// A short directory that is made for others' sockets does not take the control socket along.
+func TestShortPathLeavesTheControlSocket(t *testing.T) {
+	root, err := os.MkdirTemp("/tmp", "inst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	d := create(t, root, "demo")
+	if short, err := d.ShortPath("/"+strings.Repeat("s", 90), "nodes"); err != nil || short == d.Path("nodes") {
+		t.Fatalf("got %s, %v", short, err)
+	}
+	listen(t, d.SocketPath())
+	found, err := instance.Open(root, "demo")
+	if err != nil || found.SocketPath() != d.SocketPath() {
+		t.Errorf("found %s, %v, want %s", found.SocketPath(), err, d.SocketPath())
+	}
+}
+
+// Whatever TMPDIR is, and macOS has a long one, there is room for the sockets of a kubelet.
+func TestShortPathHasRoom(t *testing.T) {
+	root, temp := longRoot(t)
+	const suffix = "/plugins_registry/csi.vsphere.vmware.com-reg.sock"
+	for i, length := range []int{0, 20, 40, 60} {
+		deep := temp
+		if length > 0 {
+			deep = filepath.Join(temp, strings.Repeat("d", length))
+			if err := os.Mkdir(deep, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Remove(deep)
+		}
+		t.Setenv("TMPDIR", deep)
+		d := create(t, root, strings.Repeat("x", i+1))
+		short, err := d.ShortPath(suffix, "nodes", "worker-1", "kubelet")
+		if err != nil || len(short)+len(suffix) > 103 {
+			t.Errorf("TMPDIR of %d bytes: %s of %d bytes with its suffix, %v", len(deep), short, len(short)+len(suffix), err)
+		}
+		if err := d.Remove(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -14,6 +14,10 @@ import (
 // macOS, 108 on Linux, the closing zero included.
 const maxSocketPath = 103
 
+// socketRoom is what a short directory has to leave of that: a link of five digits, and the longest suffix that is asked for
+// ([Dir.ShortPath]), of the socket that announces a CSI driver to its kubelet. macOS has a long TMPDIR.
+const socketRoom = 6 + 50
+
 // makeSocketDir returns the path of the control socket of the instance
 // directory at path, in a short directory where that is too long.
 func makeSocketDir(path string) (socket string, err error) {
@@ -33,10 +37,10 @@ func makeShortDir(path string) (dir string, err error) {
 	if dir, err := socketDir(path); err != nil || dir != "" {
 		return dir, err
 	}
-	short := fmt.Sprintf("vsphere-sandbox-%d-%x", os.Geteuid(), sha256.Sum256([]byte(path)))
-	short = short[:min(len(short), 40)]
+	short := fmt.Sprintf("vss-%d-%x", os.Geteuid(), sha256.Sum256([]byte(path)))
+	short = short[:min(len(short), 24)]
 	dir = filepath.Join(os.TempDir(), short)
-	if len(filepath.Join(dir, socketName)) > maxSocketPath {
+	if len(dir)+socketRoom > maxSocketPath {
 		dir = filepath.Join("/tmp", short)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -74,8 +78,12 @@ func emptyShortDir(dir string) error {
 	return nil
 }
 
-// findSocket returns the path that makeSocketDir did.
+// findSocket returns the path that makeSocketDir did. A short directory may
+// be there for other sockets alone.
 func findSocket(path string) (string, error) {
+	if socket := filepath.Join(path, socketName); len(socket) <= maxSocketPath {
+		return socket, nil
+	}
 	dir, err := socketDir(path)
 	if err != nil {
 		return "", err

@@ -24,6 +24,10 @@ const (
 	CCMNodeStatusUpdate
 	GuestBoot
 	TagRefresh
+	CCMLease
+	CSIReconcile
+	CSIRetryStart
+	CSIRetryMax
 	numPeriods
 )
 
@@ -57,6 +61,7 @@ func (p Period) row() Row {
 		api     = "kube-apiserver"
 		kubelet = "kubelet"
 		ccm     = "cloud-controller-manager"
+		sidecar = "CSI sidecars"
 	)
 	switch p {
 	case NodeMonitorPeriod:
@@ -94,6 +99,15 @@ func (p Period) row() Row {
 		return Row{p, "simulated guest", "power-on to guest tools running", 20 * time.Second, 200 * ms, ms}
 	case TagRefresh:
 		return Row{p, ccm, "--tag-refresh-period (ours; upstream asks at each use)", time.Minute, time.Second, ms}
+	case CCMLease:
+		// Its floor leaves time to a leader on a busy machine, which has to renew it within two thirds.
+		return Row{p, ccm, "--leader-elect-lease-duration (with several replicas)", 15 * time.Second, 5 * time.Second, ms}
+	case CSIReconcile:
+		return Row{p, sidecar, "csi-attacher --reconcile-sync", time.Minute, time.Second, ms}
+	case CSIRetryStart:
+		return Row{p, sidecar, "--retry-interval-start", time.Second, 200 * ms, ms}
+	case CSIRetryMax:
+		return Row{p, sidecar, "--retry-interval-max", 5 * time.Minute, 5 * time.Second, ms}
 	}
 	panic("pace: unknown period")
 }

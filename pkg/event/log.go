@@ -15,7 +15,7 @@ type Log struct {
 	mu    sync.Mutex
 	ring  []Event
 	last  uint64        // Seq of the newest event; 0 when empty
-	grown chan struct{} // closed and replaced at each append
+	grown chan struct{} // closed at the next append; nil while nobody waits for one
 }
 
 // NewLog returns an empty log that remembers the newest capacity events; capacity <= 0 means [DefaultCapacity].
@@ -23,7 +23,7 @@ func NewLog(capacity int) *Log {
 	if capacity <= 0 {
 		capacity = DefaultCapacity
 	}
-	return &Log{ring: make([]Event, 0, capacity), grown: make(chan struct{})}
+	return &Log{ring: make([]Event, 0, capacity)}
 }
 
 // Append adds e with the next Seq (and the current time when it has none, and Info when it has no Level) and returns
@@ -44,8 +44,10 @@ func (l *Log) Append(e Event) uint64 {
 	} else {
 		l.ring[(e.Seq-1)%uint64(cap(l.ring))] = e
 	}
-	close(l.grown)
-	l.grown = make(chan struct{})
+	if l.grown != nil {
+		close(l.grown)
+		l.grown = nil
+	}
 	return e.Seq
 }
 
@@ -62,6 +64,11 @@ func (l *Log) Last() uint64 {
 func (l *Log) Read(after uint64, limit int) (events []Event, lost uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.read(after, limit)
+}
+
+// read is Read; l.mu is held.
+func (l *Log) read(after uint64, limit int) (events []Event, lost uint64) {
 	if oldest := l.last - uint64(len(l.ring)); after < oldest {
 		lost, after = oldest-after, oldest
 	}
@@ -84,11 +91,15 @@ func (l *Log) Read(after uint64, limit int) (events []Event, lost uint64) {
 func (l *Log) Wait(ctx context.Context, after uint64, limit int) (events []Event, lost uint64, err error) {
 	for {
 		l.mu.Lock()
-		grown := l.grown
-		l.mu.Unlock()
-		if events, lost = l.Read(after, limit); len(events) > 0 {
+		if events, lost = l.read(after, limit); len(events) > 0 {
+			l.mu.Unlock()
 			return events, lost, nil
 		}
+		if l.grown == nil {
+			l.grown = make(chan struct{})
+		}
+		grown := l.grown
+		l.mu.Unlock()
 		select {
 		case <-grown:
 		case <-ctx.Done():

@@ -23,10 +23,10 @@ func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && 
 func (b *boot) follow() bool {
 	n := b.node
 	n.mu.Lock()
-	m, hung := n.machine, n.hung
+	m, hung, dead := n.machine, n.hung, n.lifeless()
 	n.mu.Unlock()
 
-	if b.process != nil && (!m.Exists || m.Power == Off || rebooted(b.time, m.BootTime)) {
+	if b.process != nil && (dead || !m.Exists || m.Power == Off || rebooted(b.time, m.BootTime)) {
 		b.end()
 		hung = false
 	}
@@ -34,7 +34,7 @@ func (b *boot) follow() bool {
 		b.time = m.BootTime // it was not known before
 	}
 	if b.process == nil {
-		if !m.Exists || m.Power != On || !m.GuestUp {
+		if dead || !m.Exists || m.Power != On || !m.GuestUp {
 			return true
 		}
 		return b.start(m)

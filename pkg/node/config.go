@@ -26,6 +26,9 @@ type Config struct {
 	Speed   pace.Speed `json:"speed"`
 	// ControlPlane gives the node the taint that kubeadm gives its control-plane nodes.
 	ControlPlane bool `json:"controlPlane,omitempty"`
+	// CSI is what the CSI node service beside the kubelet needs; nil: there is none, and the node takes no volumes of the
+	// driver.
+	CSI *CSIConfig `json:"csi,omitempty"`
 }
 
 // ReadConfig reads the file that the parent wrote.

@@ -20,6 +20,7 @@ func TestConfigRoundTrip(t *testing.T) {
 			Name: "worker-1", RootDir: "/n/worker-1/kubelet", Kubeconfig: "/n/worker-1/kubeconfig",
 			SystemUUID: "42000000-0000-4000-8000-000000000001", CPUs: 4, MemoryBytes: 8 << 30,
 			OSImage: "Ubuntu", Kernel: "6.8.0", Speed: 2.5, ControlPlane: true,
+			CSI: &node.CSIConfig{ByIDDir: "/n/worker-1/by-id", Kubeconfig: "/n/worker-1/csi", Boot: "1", MaxVolumes: 5, Driver: "d"},
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "config.json")

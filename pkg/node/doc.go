@@ -5,5 +5,8 @@
 // A [Node] is told what its VM is like by whoever watches the vCenter ([Node.Observe]); it knows no simulator, so the VM
 // may be a real one. What runs in the process is package kubelet, which alone links Kubernetes.
 //
+// Volumes are disks of the VM: a Node keeps a link to each ([Links]) where the guest's CSI node service, which runs in the
+// kubelet's process, looks for them.
+//
 // Floor 2.
 package node

@@ -27,4 +27,15 @@ type Machine struct {
 	CPUs        int
 	MemoryBytes uint64
 	GuestID     string
+	// Disks are the virtual disks that volumes are on; the VM's own are not among them.
+	Disks []Disk
+}
+
+// Disk is a virtual disk of a VM that is a volume's.
+type Disk struct {
+	// UUID is that of its backing, by which the guest finds it.
+	UUID string
+	// VolumeID is the id of the first class disk: the CSI volume's.
+	VolumeID string
+	Bytes    int64
 }

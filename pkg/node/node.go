@@ -28,6 +28,8 @@ type Options struct {
 	// Notify is told of every change of the process, and of a Spec that failed (as a Change with Err). It is called from
 	// one goroutine at a time and must not call the Node.
 	Notify func(child.Change)
+	// Links keep the VM's disks visible to its guest; nil: no volumes.
+	Links *Links
 }
 
 // Node is the kubelet of one VM. Make it with [New]; its methods may be called from any goroutine.
@@ -37,12 +39,18 @@ type Node struct {
 	mu      sync.Mutex
 	machine Machine
 	hung    bool
-	process Process
-	alive   Process // what process is while there is a pid: Running, Paused or Hung
-	pid     int
-	count   int // restarts after crashes, since the last boot
+	// withheld: links of disks that come do not appear.
+	withheld bool
+	died     *time.Time // the boot that ended without the VM being powered off; nil when the last one did not
+	process  Process
+	alive    Process // what process is while there is a pid: Running, Paused or Hung
+	pid      int
+	count    int // restarts after crashes, since the last boot
+
+	linking string // why links could not be kept, the last time; the node's goroutine's
 
 	wake chan struct{}
+	asks chan ask
 	quit context.CancelFunc
 	done chan struct{}
 }
@@ -50,24 +58,13 @@ type Node struct {
 // New returns a node whose VM is not there yet. End it with [Node.Stop].
 func New(opts Options) *Node {
 	ctx, quit := context.WithCancel(context.Background())
-	n := &Node{opts: opts, process: Stopped, wake: make(chan struct{}, 1), quit: quit, done: make(chan struct{})}
+	n := &Node{opts: opts, process: Stopped, wake: make(chan struct{}, 1), asks: make(chan ask), quit: quit, done: make(chan struct{})}
 	go n.run(ctx)
 	return n
 }
 
 // Observe tells the node what its VM is like now. It returns at once; the process follows.
 func (n *Node) Observe(m Machine) { n.change(func() { n.machine = m }) }
-
-// Hang stops the guest where it stands, until the VM is reset or powered off. It has no effect on a guest that does
-// not run, and says so by returning false.
-func (n *Node) Hang() bool {
-	ok := false
-	n.change(func() {
-		ok = n.process == Running
-		n.hung = n.hung || ok
-	})
-	return ok
-}
 
 // State tells how the process is, its PID (0 when there is none) and how often it was restarted after a crash since the
 // VM booted.
@@ -113,7 +110,8 @@ func (n *Node) run(ctx context.Context) {
 	defer retry.Stop()
 	pause := minRetry
 	for {
-		if b.follow() {
+		linked := n.link() // before the process is started that may ask for a disk
+		if b.follow() && linked {
 			pause = minRetry
 		} else {
 			retry.Reset(pause)
@@ -121,6 +119,8 @@ func (n *Node) run(ctx context.Context) {
 		}
 		select {
 		case <-n.wake:
+		case a := <-n.asks:
+			a.done <- a.do(b)
 		case <-retry.C:
 		case <-ctx.Done():
 			return

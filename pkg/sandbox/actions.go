@@ -95,7 +95,8 @@ func await(ctx context.Context) func(*object.Task, error) error {
 		if err != nil {
 			return err
 		}
-		return t.Wait(ctx)
+		// A wait that was given up ends without an error, as if the task were done.
+		return errors.Join(t.Wait(ctx), ctx.Err())
 	}
 }
 

@@ -137,7 +137,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 		Plane: event.PlaneSandbox, Kind: "command.topology-apply",
 		Message: fmt.Sprintf("apply topology %s: %d changes", top.Metadata.Name, len(steps)),
 	})
-	s.nodes.assign(top, s.topology())
+	s.assignRoles(top, s.topology())
 	s.sim.Rack(top) // what no vCenter makes stands there before it is asked for
 	s.attempted = append(s.attempted, top)
 	done, err := plan.Run(ctx, func(n int, step apply.Step) {
@@ -158,7 +158,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 	s.current = top
 	s.mu.Unlock()
 	s.attempted = nil
-	s.nodes.assign(top, nil)
+	s.assignRoles(top, nil)
 	if err := s.sim.SetTopology(top); err != nil {
 		return done, err
 	}

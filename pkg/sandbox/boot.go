@@ -22,6 +22,8 @@ type step struct {
 	patient bool
 	// kubernetes: it is left out of a sandbox that has vCenters only.
 	kubernetes bool
+	// storage: it is left out of a sandbox that has no volumes.
+	storage bool
 }
 
 // steps is the order of things. The control plane comes first because it takes longest and needs nothing of vSphere;
@@ -33,15 +35,21 @@ func (s *Sandbox) steps() []step {
 		{name: "control plane", start: s.startControlPlane, stop: s.stopControlPlane, kubernetes: true},
 		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
 		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
+		{name: "faults", start: s.startFaults, stop: s.stopFaults},
 		{name: "API server", start: s.waitControlPlane, kubernetes: true},
 		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes, kubernetes: true},
 		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig, kubernetes: true},
 		{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM, kubernetes: true},
+		{name: "storage", start: s.startCSI, stop: s.stopCSI, kubernetes: true, storage: true},
 		{name: "nodes", start: s.startNodes, stop: s.stopNodes, kubernetes: true},
-		{name: "initialization", start: s.waitInitialized, patient: true, kubernetes: true},
+		{name: "initialization", start: s.waitCluster, patient: true, kubernetes: true},
+		{name: "volumes", start: s.waitCSI, kubernetes: true, storage: true},
 	}
 	if s.opts.VCentersOnly {
 		all = slices.DeleteFunc(all, func(st step) bool { return st.kubernetes })
+	}
+	if !s.opts.CSI.Enabled {
+		all = slices.DeleteFunc(all, func(st step) bool { return st.storage })
 	}
 	return all
 }
@@ -105,6 +113,9 @@ func (s *Sandbox) crashed(times int, text string) {
 func (s *Sandbox) shutdown(steps []step, begun int) error {
 	s.setPhase(api.Stopping)
 	var errs []error
+	if err := s.healFaults(context.Background()); err != nil {
+		errs = append(errs, fmt.Errorf("heal: %w", err))
+	}
 	for n := begun - 1; n >= 0; n-- {
 		st := steps[n]
 		if st.stop == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
@@ -16,17 +17,18 @@ import (
 // causes tells for a kind of event of a node which kinds of events of the node, its kubelet or its VM bring it about.
 // What is not here, or has none of them behind it, has no known cause: a wrong one would be worse than none.
 var causes = map[string][]string{
-	"node.registered":  {"child.started"},
-	"node.provider-id": {"node.registered", "tag.attached"},
-	"node.labelled":    {"node.registered", "tag.attached"},
-	"node.ready":       {"child.started", "guest.up"},
-	"node.not-ready":   {"child.stopped", "child.exited", "node.hung", "vm.suspended"},
-	"node.unknown":     {"child.stopped", "child.exited", "node.hung", "vm.suspended"},
-	"node.tainted":     {"node.unknown", "node.not-ready"},
-	"node.untainted":   {"node.ready"},
-	"node.deleted":     {"vm.destroyed", "vm.unregistered"},
+	"node.registered":     {"child.started"},
+	"node.provider-id":    {"node.registered", "tag.attached", "fault.injected/node.foreign-provider-id", "fault.healed/node.foreign-provider-id"},
+	"node.labelled":       {"node.registered", "tag.attached", "tag.detached"},
+	"node.csi-registered": {"child.started", "node.registered"},
+	"node.ready":          {"child.started", "guest.up", "node.resumed", "api.mended"},
+	"node.not-ready":      {"child.stopped", "child.exited", "node.hung", "vm.suspended", "api.cut", "fault.injected/vm.", "fault.injected/node."},
+	"node.unknown":        {"child.stopped", "child.exited", "node.hung", "vm.suspended", "api.cut", "fault.injected/vm.", "fault.injected/node."},
+	"node.tainted":        {"node.unknown", "node.not-ready", "fault.injected/node.tainted", "fault.injected/node.uninitialized"},
+	"node.untainted":      {"node.ready", "fault.healed/node.tainted"},
+	"node.deleted":        {"vm.destroyed", "vm.unregistered", "node.removed", "fault.injected/node.object-deleted"},
 
-	"ccm.guest-not-reporting": {"guest.down", "vm.powered-off", "vm.powered-on", "vm.reset"},
+	"ccm.guest-not-reporting": {"guest.down", "vm.powered-off", "vm.powered-on", "vm.reset", "fault.injected/guest.", "fault.injected/identity."},
 	"ccm.vm-gone":             {"vm.destroyed", "vm.unregistered"},
 	"ccm.vm-not-found":        {"vm.destroyed", "vm.unregistered"},
 
@@ -34,7 +36,7 @@ var causes = map[string][]string{
 	"ccm.node-well/vcenter-unavailable": {"ccm.vcenter-connected"},
 	"ccm.node-well/zone-tags-unknown":   {"ccm.vcenter-connected", "tag.attached"},
 	"ccm.node-well/zone-tag-missing":    {"tag.attached"},
-	"ccm.node-well/guest-not-reporting": {"guest.up"},
+	"ccm.node-well/guest-not-reporting": {"guest.up", "fault.healed/guest.", "fault.healed/identity."},
 }
 
 // lasting are the effects that may come long after their cause: a Node is kept as long as there is doubt.
@@ -73,9 +75,27 @@ func (s *Sandbox) ofZone(e event.Event) bool {
 	return strings.HasPrefix(e.Message, "tag "+c.Region+"/") || strings.HasPrefix(e.Message, "tag "+c.Zone+"/")
 }
 
+// causeOfTaint finds what put a taint on a node. That it is out of service is for people to say: it is a command, or nothing
+// that the log knows.
+func (s *Sandbox) causeOfTaint(node, key string) uint64 {
+	if key != corev1.TaintNodeOutOfService {
+		return s.causeOf(node, "node.tainted")
+	}
+	return s.outOfServiceAsked(node)
+}
+
+// outOfServiceAsked is the newest command that put a node out of service, or in service again.
+func (s *Sandbox) outOfServiceAsked(node string) uint64 {
+	return s.newest([]string{"command.out-of-service"}, func(e event.Event) bool { return e.Object.Name == node })
+}
+
 // causeOfTaintGone finds what took a taint from a node: that it is initialized, or that it is back.
 func (s *Sandbox) causeOfTaintGone(node, key string) uint64 {
-	if key != cloudproviderapi.TaintExternalCloudProvider {
+	switch key {
+	case corev1.TaintNodeOutOfService:
+		return s.outOfServiceAsked(node)
+	case cloudproviderapi.TaintExternalCloudProvider:
+	default:
 		return s.causeOf(node, "node.untainted")
 	}
 	return s.newest([]string{"node.provider-id"}, func(e event.Event) bool { return e.Object.Name == node })
@@ -88,7 +108,7 @@ func (s *Sandbox) causeOfProcess(state child.State, about func(event.Event) bool
 	case child.Started:
 		kinds = []string{"guest.up"}
 	case child.Stopped:
-		kinds = []string{"vm.powered-off", "vm.reset", "vm.destroyed"}
+		kinds = []string{"vm.powered-off", "vm.reset", "vm.destroyed", "vm.died"}
 	}
 	return s.newest(kinds, func(e event.Event) bool { return e.Plane == event.PlaneVSphere && about(e) })
 }
@@ -118,7 +138,7 @@ func (s *Sandbox) within(age time.Duration, kinds []string, match func(event.Eve
 		if time.Since(e.Time) > age {
 			break
 		}
-		if slices.Contains(kinds, e.Kind) && match(e) {
+		if isOneOf(e, kinds) && s.eachTarget(e, match) {
 			return e.Seq
 		}
 	}

@@ -31,3 +31,26 @@ func TestCauseOfAProcess(t *testing.T) {
 		t.Errorf("after a reset: %d, want %d", got, reset)
 	}
 }
+
+// Of two taints of a node that does not answer, one comes from its silence and one from whoever ran the command.
+func TestCauseOfATaint(t *testing.T) {
+	s := idle(t)
+	about := event.Object{Kind: "Node", Name: "a"}
+	silent := s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.unknown", Object: about})
+	said := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "command.out-of-service", Object: about})
+	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "command.out-of-service", Object: event.Object{Kind: "Node", Name: "b"}})
+	for _, tc := range []struct {
+		what string
+		got  uint64
+		want uint64
+	}{
+		{"unreachable", s.causeOfTaint("a", "node.kubernetes.io/unreachable"), silent},
+		{"out of service", s.causeOfTaint("a", "node.kubernetes.io/out-of-service"), said},
+		{"in service again", s.causeOfTaintGone("a", "node.kubernetes.io/out-of-service"), said},
+		{"by hand", s.causeOfTaint("c", "node.kubernetes.io/out-of-service"), 0},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: cause %d, want %d", tc.what, tc.got, tc.want)
+		}
+	}
+}

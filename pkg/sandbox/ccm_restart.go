@@ -15,34 +15,41 @@ func (s *Sandbox) configNeedsRestart(cause uint64) {
 	s.unsettled = false
 	s.mu.Unlock()
 	if wanted {
-		s.background.run("ccm restart", func(ctx context.Context) { s.replaceCCM(ctx, cause) })
+		s.background.run("ccm restart", func(ctx context.Context) {
+			s.replaceCCM(ctx, cause, "the cloud controller manager is started again, for what it does not take up while it runs")
+		})
 	}
 }
 
-// replaceCCM ends the cloud controller manager, which logs out, and starts another.
-func (s *Sandbox) replaceCCM(ctx context.Context, cause uint64) {
+// replaceCCM ends the cloud controller managers, which log out, and starts others of the same. It returns the event that
+// says so, 0 when there was none to replace.
+func (s *Sandbox) replaceCCM(ctx context.Context, cause uint64, why string) uint64 {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
-	s.mu.Lock()
-	ccm := s.ccm
-	s.mu.Unlock()
-	if ccm == nil || ctx.Err() != nil {
-		return
+	old := s.ccms.all()
+	if len(old) == 0 || ctx.Err() != nil {
+		return 0
 	}
+	s.ccms.mu.Lock()
+	c, elect := s.ccms.runs, s.ccms.elect
+	s.ccms.mu.Unlock()
 	seq := s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "ccm.restart", Cause: cause,
-		Object:  event.Object{Kind: "Component", Name: ccmComponent},
-		Message: "the cloud controller manager is started again, for what it does not take up while it runs",
+		Object: event.Object{Kind: "Component", Name: ccmComponent}, Message: why,
 	})
 	s.setRestartCause(seq)
-	err := ccm.Stop(ctx)
+	err := stopReplicas(ctx, old)
 	s.setRestartCause(0)
 	if err != nil {
 		s.opts.Logger.Error("cloud controller manager", "err", err)
 	}
-	if ctx.Err() == nil { // else the sandbox is stopping, and so it stays
-		s.launchCCM(seq)
+	if ctx.Err() != nil {
+		return seq // the sandbox is stopping, and so it stays
 	}
+	if err := s.launchCCM(c, elect, seq); err != nil {
+		s.opts.Logger.Error("cloud controller manager", "err", err)
+	}
+	return seq
 }
 
 func (s *Sandbox) setRestartCause(seq uint64) {

@@ -16,7 +16,8 @@ func TestConfigNeedsRestart(t *testing.T) {
 	s := newSandbox(t, "single")
 	s.opts.Command = []string{"-test.run=^$", "--"} // what is started in its place does nothing
 	started := make(chan struct{})
-	s.ccm = child.Start(child.Spec{Name: ccmComponent, Path: "/bin/sleep", Args: []string{"60"}}, func(ch child.Change) {
+	old := &replica{name: ccmComponent}
+	old.child = child.Start(child.Spec{Name: ccmComponent, Path: "/bin/sleep", Args: []string{"60"}}, func(ch child.Change) {
 		if ch.State == child.Started {
 			close(started)
 			return
@@ -28,13 +29,14 @@ func TestConfigNeedsRestart(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	s.ccms.runs, s.ccms.list = CCM{}.withDefaults(), []*replica{old}
 	<-started
 	needs := &corev1.Event{
 		Source: corev1.EventSource{Component: ccmEventSource}, Type: corev1.EventTypeWarning, Reason: reasonNeedsRestart, Message: "vcenter.eu",
 		InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudSecret},
 	}
 	s.clusterEvent(needs)
-	s.cloudConfigChanged()
+	s.cloudConfigChanged("changed")
 	said := s.log.Last() + 1
 	s.clusterEvent(needs)
 	s.clusterEvent(needs)

@@ -88,7 +88,7 @@ func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
 	factory := s.informersOf(cloudConfigMap)
 	maps := factory.Core().V1().ConfigMaps().Informer()
 	p := projection{s: s, file: s.cloudConfigFile()}
-	project := func(o any) { p.project(o.(*corev1.ConfigMap).Data[cloudConfigKey]) }
+	project := func(o any) { p.project(o.(*corev1.ConfigMap).Data) }
 	handler, err := maps.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    project,
 		UpdateFunc: func(_, o any) { project(o) },

@@ -1,51 +1,52 @@
 package sandbox
 
 import (
-	"errors"
 	"os"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// projection is the file with vsphere.conf, as a kubelet keeps it for a pod that mounts the ConfigMap. What cannot be
-// projected leaves it as it was.
+// projection is the file with vsphere.conf, as a kubelet keeps it for a pod that mounts the ConfigMap: with whatever is in
+// the key, nothing as well, and gone when the key is. A ConfigMap that is gone leaves the file as it was.
 type projection struct {
 	s    *Sandbox
 	file string
 
-	last    string // what is in the file; "" before the first time
-	refused bool   // and is not what the ConfigMap says
+	made bool    // it was there once
+	last *string // what is in it; nil while it is not there
 }
 
 // project brings the file up to date. It is called by one goroutine at a time.
-func (p *projection) project(conf string) {
+func (p *projection) project(data map[string]string) {
+	conf, there := data[cloudConfigKey]
+	if !there && p.last == nil || there && p.last != nil && conf == *p.last {
+		return
+	}
+	write, what := func() error { return replaceFile(p.file, []byte(conf)) }, "changed"
 	switch {
+	case !there:
+		write, what = func() error { return os.Remove(p.file) }, "is gone"
 	case conf == "":
-		if !p.refused {
-			p.s.cloudConfigRefused(errors.New(cloudConfigKey + ": missing or empty"))
-		}
-		p.refused = true
-		return
-	case conf == p.last:
-		p.refused = false
-		return
+		what = "is empty"
 	}
-	if p.last != "" {
-		p.s.cloudConfigChanged() // first: what comes of it comes later
+	if p.made {
+		p.s.cloudConfigChanged(what) // first: what comes of it comes later
 	}
-	if err := replaceFile(p.file, []byte(conf)); err != nil {
+	if err := write(); err != nil {
 		p.s.cloudConfigRefused(err)
-		p.refused = true
 		return
 	}
-	p.last, p.refused = conf, false
+	if p.last, p.made = nil, true; there {
+		p.last = &conf
+	}
 }
 
 // cloudConfigChanged notes that vsphere.conf is about to be another. The cloud controller manager notices that by itself.
-func (s *Sandbox) cloudConfigChanged() {
+func (s *Sandbox) cloudConfigChanged(what string) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Kind: "ccm.config-changed",
-		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: cloudConfigKey + " changed",
+		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: cloudConfigKey + " " + what,
+		Cause: s.causeOfObject("ConfigMap", cloudConfigMap),
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,6 +58,7 @@ func (s *Sandbox) cloudConfigRefused(err error) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.config-rejected",
 		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: err.Error(),
+		Cause: s.causeOfObject("ConfigMap", cloudConfigMap),
 	})
 }
 

@@ -34,16 +34,20 @@ func (s *Sandbox) causeOfClusterEvent(e event.Event) uint64 {
 func (s *Sandbox) causeOfConnection(vcenter, kind string) uint64 {
 	const credentials, config, started = "ccm.credentials-changed", "ccm.config-changed", "child.started"
 	var kinds []string
+	about := func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == vcenter }
 	switch kind {
 	case "ccm.vcenter-connected":
-		kinds = []string{"gate.up", "gate.slow", credentials, config, started}
+		kinds = []string{"gate.up", "gate.slow", "fault.healed/vcenter.", "vcenter.restarted", credentials, config, started}
 	case "ccm.vcenter-unreachable":
 		if seq := s.trouble(vcenter, gateKinds, "gate.up"); seq != 0 {
 			return seq // however long it took to be noticed
 		}
-		kinds = []string{config, started}
+		if seq := s.lastingFault("vcenter.", about); seq != 0 {
+			return seq
+		}
+		kinds = []string{"fault.injected/vcenter.restart", config, started}
 	default: // login failed, credentials missing or found
-		kinds = []string{credentials, config, started}
+		kinds = []string{"fault.injected/vcenter.", credentials, config, started}
 	}
 	return s.newest(kinds, func(e event.Event) bool {
 		switch e.Object.Kind {
@@ -92,6 +96,10 @@ func (s *Sandbox) causeOfDoubt(message string) uint64 {
 			return seq
 		}
 		if seq := s.trouble(vc.Name, gateKinds, "gate.up"); seq != 0 {
+			return seq
+		}
+		about := func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == vc.Name }
+		if seq := s.lastingFault("vcenter.", about); seq != 0 {
 			return seq
 		}
 	}

@@ -19,10 +19,14 @@ type components struct {
 
 	mu   sync.Mutex
 	list map[string]*api.Component
+	// frozen are those that were stopped where they stand: so is what is started in their place.
+	frozen map[string]bool
+	// because is the event from which the next change of a component comes.
+	because map[string]uint64
 }
 
 func newComponents(s *Sandbox) *components {
-	return &components{s: s, list: map[string]*api.Component{}}
+	return &components{s: s, list: map[string]*api.Component{}, frozen: map[string]bool{}, because: map[string]uint64{}}
 }
 
 // spec completes the spec of a child: its log, and how it is called.
@@ -40,6 +44,9 @@ func (c *components) notify(ch child.Change) {
 
 // note records a change of the child that stands for object, made by the event cause (0: by itself).
 func (c *components) note(ch child.Change, object event.Object, cause uint64) {
+	if seq := c.explained(ch); seq != 0 {
+		cause = seq
+	}
 	e := event.Event{Plane: event.PlaneSandbox, Object: object, Cause: cause}
 	why := ""
 	if ch.State == child.Exited {
@@ -55,6 +62,9 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 	switch ch.State {
 	case child.Started:
 		row.State, row.PID, row.Message = "running", ch.PID, ""
+		if c.frozen[ch.Name] {
+			row.State = suspended
+		}
 		e.Kind, e.Message = "child.started", fmt.Sprintf("%s: started, pid %d", ch.Name, ch.PID)
 		c.journal(ch)
 	case child.Exited:
@@ -67,19 +77,21 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 		e.Message = fmt.Sprintf("%s: starts again in %s", ch.Name, ch.Backoff.Round(time.Millisecond))
 	case child.Stopped:
 		row.State, row.PID = "stopped", 0
+		delete(c.frozen, ch.Name)
 		e.Kind, e.Message = "child.stopped", ch.Name+": stopped"
 		if ch.Err != nil { // it had to be killed
 			e.Level, e.Message = event.Warning, ch.Err.Error()
 		}
 		c.journal(ch)
 	}
+	c.tell(*row)
 	crashes := row.Restarts + 1
 	if ch.PID == 0 {
 		crashes = bootCrashes // it could not even be started, and there is no luck in that
 	}
 	c.mu.Unlock()
 	if e.Kind != "" {
-		c.s.log.Append(e)
+		c.leads(ch, c.s.log.Append(e))
 	}
 	if ch.State == child.Exited {
 		c.s.crashed(crashes, e.Message)
@@ -98,6 +110,23 @@ func (c *components) journal(ch child.Change) {
 	}
 	if err != nil {
 		c.s.opts.Logger.Error("journal", "component", ch.Name, "err", err)
+	}
+}
+
+// tell tells those who watch what a component is, with all that is known of it. The caller holds the lock: what was so
+// before is never told after what is so now.
+func (c *components) tell(row api.Component) {
+	rows := []api.Component{row}
+	c.s.describe(rows)
+	c.s.rows.component(rows[0])
+}
+
+// changed tells of a component of which something has changed that its supervisor does not know.
+func (c *components) changed(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if row := c.list[name]; row != nil {
+		c.tell(*row)
 	}
 }
 

@@ -30,58 +30,64 @@ func TestNote(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := errors.New("ccm: exit status 2")
+	const given = 7
 	for _, tc := range []struct {
 		change  child.Change
 		row     api.Component
 		level   event.Level
 		kind    string
 		message string
+		// cause is the event before that it comes from, 0 when it has the cause that it was given.
+		cause uint64
 	}{
 		{
 			child.Change{State: child.Started, PID: pid1},
 			api.Component{State: "running", PID: pid1},
-			event.Info, "child.started", "ccm: started, pid 4194305",
+			event.Info, "child.started", "ccm: started, pid 4194305", 0,
 		},
 		{
-			child.Change{State: child.Exited, PID: pid1, Err: failed},
+			child.Change{State: child.Exited, PID: pid1, Err: failed, Tail: []string{"no such flag"}},
 			api.Component{State: "backing-off", Message: "ccm: exit status 2: no such flag"},
-			event.Error, "child.exited", "ccm: exit status 2: no such flag",
+			event.Error, "child.exited", "ccm: exit status 2: no such flag", 0,
 		},
 		{
 			child.Change{State: child.Restarting, Backoff: 200*time.Millisecond + 3},
 			api.Component{State: "backing-off", Restarts: 1, Message: "ccm: exit status 2: no such flag"},
-			event.Warning, "child.restarting", "ccm: starts again in 200ms",
+			event.Warning, "child.restarting", "ccm: starts again in 200ms", 2,
 		},
 		{
 			child.Change{State: child.Started, PID: pid2},
 			api.Component{State: "running", PID: pid2, Restarts: 1},
-			event.Info, "child.started", "ccm: started, pid 4194306",
+			event.Info, "child.started", "ccm: started, pid 4194306", 3,
 		},
 		{
 			child.Change{State: child.Stopped, PID: pid2},
 			api.Component{State: "stopped", Restarts: 1},
-			event.Info, "child.stopped", "ccm: stopped",
+			event.Info, "child.stopped", "ccm: stopped", 0,
 		},
 		{
-			child.Change{State: child.Exited, PID: pid1}, // with status 0
+			child.Change{State: child.Exited, PID: pid1, Tail: []string{"no such flag"}}, // with status 0
 			api.Component{State: "backing-off", Restarts: 1, Message: "ccm: exited: no such flag"},
-			event.Error, "child.exited", "ccm: exited: no such flag",
+			event.Error, "child.exited", "ccm: exited: no such flag", 0,
 		},
 		{
 			child.Change{State: child.Exited, Err: failed}, // could not be started: what the log says is of an earlier one
 			api.Component{State: "backing-off", Restarts: 1, Message: "ccm: exit status 2"},
-			event.Error, "child.exited", "ccm: exit status 2",
+			event.Error, "child.exited", "ccm: exit status 2", 6,
 		},
 		{
 			child.Change{State: child.Stopped, PID: pid2, Err: errors.New("ccm: killed: SIGTERM did not end it within 2s")},
 			api.Component{State: "stopped", Restarts: 1, Message: "ccm: exit status 2"},
-			event.Warning, "child.stopped", "ccm: killed: SIGTERM did not end it within 2s",
+			event.Warning, "child.stopped", "ccm: killed: SIGTERM did not end it within 2s", 0,
 		},
 	} {
+		if tc.cause == 0 {
+			tc.cause = given
+		}
 		before := s.log.Last()
 		tc.change.Name, tc.row.Name, tc.row.Log = "ccm", "ccm", log
 		object := event.Object{Kind: "Node", VCenter: "vc", Name: "n"}
-		s.components.note(tc.change, object, 7)
+		s.components.note(tc.change, object, given)
 		rows := s.components.all()
 		if diff := cmp.Diff([]api.Component{tc.row}, rows, cmpopts.IgnoreFields(api.Component{}, "Since")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.change.State, diff)
@@ -90,7 +96,7 @@ func TestNote(t *testing.T) {
 			t.Errorf("%s: since when is not known", tc.change.State)
 		}
 		requireEvents(t, s.log, before, event.Event{
-			Plane: event.PlaneSandbox, Level: tc.level, Kind: tc.kind, Object: object, Message: tc.message, Cause: 7,
+			Plane: event.PlaneSandbox, Level: tc.level, Kind: tc.kind, Object: object, Message: tc.message, Cause: tc.cause,
 		})
 	}
 	want := []string{"ccm 4194305 false", "ccm 4194305 true", "ccm 4194306 false", "ccm 4194306 true", "ccm 4194305 true", "ccm 4194306 true"}
@@ -189,13 +195,13 @@ func TestSpecOfAChild(t *testing.T) {
 
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	if got := tail(path); got != "" {
+	if got := tail(path, 0); got != "" {
 		t.Errorf("of no file: %q", got)
 	}
 	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat("x", tailBytes-5)+"\nlast\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := tail(path); len(got) != tailBytes || !strings.HasSuffix(got, "x\nlast\n") {
+	if got := tail(path, 0); len(got) != tailBytes || !strings.HasSuffix(got, "x\nlast\n") {
 		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -22,7 +22,10 @@ func (s *Sandbox) startControlPlane(context.Context) error {
 	s.mu.Lock()
 	s.cluster = cluster
 	s.mu.Unlock()
-	s.controlPlane = child.Start(s.components.spec(cluster.Spec("control-plane")), s.components.notify)
+	started := child.Start(s.components.spec(cluster.Spec("control-plane")), s.components.notify)
+	s.mu.Lock()
+	s.controlPlane = started
+	s.mu.Unlock()
 	return nil
 }
 
@@ -35,6 +38,7 @@ func (s *Sandbox) stopControlPlane(ctx context.Context) error {
 	if s.controlPlane != nil {
 		errs = append(errs, s.controlPlane.Stop(ctx))
 	}
+	errs = append(errs, s.wires.close())
 	if s.cluster != nil {
 		errs = append(errs, s.cluster.Close())
 	}

@@ -32,16 +32,7 @@ func (s *Sandbox) vcenterRows() []api.VCenter {
 		return rows
 	}
 	for _, vc := range s.vcenters {
-		mode := vc.Gate().Mode()
-		row := api.VCenter{
-			Name: vc.Name(), URL: vc.URL().String(), User: vc.User(), InstanceUUID: vc.InstanceUUID(), Version: vc.Version(),
-			Gate: string(mode.State), Delay: api.Duration(mode.Delay), Watched: vc.inventory.Watched(),
-			Datacenters: len(vc.inventory.Datacenters()), Hosts: len(vc.inventory.Hosts()), VMs: len(vc.inventory.VMs()),
-		}
-		for _, st := range vc.Gate().Stats() {
-			row.Calls += uint64(st.Calls)
-		}
-		rows = append(rows, row)
+		rows = append(rows, vcenterRow(vc))
 	}
 	return rows
 }

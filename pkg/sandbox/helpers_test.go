@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -16,13 +17,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // newSandbox returns a sandbox that has not begun, with a directory of its own.
-func newSandbox(t *testing.T, scenario string) *Sandbox {
+func newSandbox(t testing.TB, scenario string) *Sandbox {
 	t.Helper()
 	topology, err := scenarios.Load(scenario)
 	if err != nil {
@@ -41,7 +43,7 @@ func newSandbox(t *testing.T, scenario string) *Sandbox {
 }
 
 // withVCenters returns a sandbox that has come as far as the inventory watch: with vCenters, without Kubernetes.
-func withVCenters(t *testing.T, scenario string) *Sandbox {
+func withVCenters(t testing.TB, scenario string) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, scenario)
 	ca, err := cert.NewCA("test")
@@ -72,7 +74,7 @@ func withVCenters(t *testing.T, scenario string) *Sandbox {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.vcenters = append(s.vcenters, &watched{VCenter: vc, client: client, inventory: world.NewInventory(vc.Name(), s.nodes.observe)})
+		s.vcenters = append(s.vcenters, s.watch(vc, client))
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -97,4 +99,48 @@ func requireEvents(t *testing.T, log *event.Log, after uint64, want ...event.Eve
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(event.Event{}, "Seq", "Time"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+}
+
+// byName sorts VMs.
+var byName = cmpopts.SortSlices(func(a, b api.VM) bool { return a.VCenter+a.Path < b.VCenter+b.Path })
+
+// tableOf returns what a reader is told now of one kind of rows.
+func tableOf[T any](s *Sandbox, pick func(api.Update) *T) []T {
+	lines, reader := s.rows.read()
+	defer s.rows.close(reader)
+	var list []T
+	for _, l := range lines {
+		var u api.Update
+		if err := json.Unmarshal(l, &u); err != nil {
+			panic(err)
+		}
+		if row := pick(u); row != nil {
+			list = append(list, *row)
+		}
+	}
+	return list
+}
+
+// nodeText is a line about a node in short; nothing for other lines.
+func nodeText(t *testing.T, line []byte) []string {
+	t.Helper()
+	var u api.Update
+	if err := json.Unmarshal(line, &u); err != nil {
+		t.Fatal(err)
+	}
+	if u.Node == nil {
+		return nil
+	}
+	text := fmt.Sprintf("%s vm=%s power=%s registered=%v", u.Node.Name, u.Node.VM, u.Node.Power, u.Node.Registered)
+	if u.Deleted {
+		text += " deleted"
+	}
+	return []string{text}
+}
+
+// vmOf returns a worker that runs.
+func vmOf(moref, name, uuid, hostname string) world.VM {
+	return world.VM{Exists: true, Ref: ref{Type: "VirtualMachine", Value: moref}, VM: api.VM{
+		Name: name, VCenter: "vc", UUID: uuid, Hostname: hostname, Power: "on", Role: "worker", MoRef: moref,
+	}}
 }

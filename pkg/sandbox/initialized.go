@@ -15,19 +15,25 @@ import (
 )
 
 // waitInitialized waits until every VM that is to be a node, is on and was not stopped on purpose has become a node that
-// is ready and initialized. However many there are, it gives up only when for [bootTimeout] none has.
+// is ready and initialized.
 func (s *Sandbox) waitInitialized(ctx context.Context) error {
+	return s.awaitEach(ctx, "initialized and ready", "was initialized and ready", s.uninitialized)
+}
+
+// awaitEach waits until left names no more nodes, of so many in all; are and was say what the others
+// are. However many there are, it gives up only when for [bootTimeout] none has become so.
+func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (waiting []string, total int)) error {
 	best, since := -1, time.Now()
 	for seq := s.log.Last(); ; {
-		waiting, total := s.uninitialized()
+		waiting, total := left()
 		if len(waiting) == 0 {
 			return nil
 		}
 		if done := total - len(waiting); done > best {
 			best, since = done, time.Now()
 		}
-		names := strings.Join(waiting[:min(3, len(waiting))], ", ")
-		s.detail(fmt.Sprintf("%d of %d nodes initialized and ready; waiting for %s", total-len(waiting), total, names))
+		some := strings.Join(waiting[:min(3, len(waiting))], ", ")
+		s.detail(fmt.Sprintf("%d of %d nodes %s; waiting for %s", total-len(waiting), total, are, some))
 		step, cancel := context.WithDeadline(ctx, since.Add(bootTimeout))
 		events, _, err := s.log.Wait(step, seq, 0)
 		cancel()
@@ -35,7 +41,7 @@ func (s *Sandbox) waitInitialized(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("no further node was initialized and ready within %s; waiting for %s", bootTimeout, names)
+			return fmt.Errorf("no further node %s within %s; waiting for %s", was, bootTimeout, some)
 		case err != nil:
 			return err
 		}

@@ -51,6 +51,9 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.watchVolumes(factory); err != nil {
+		return err
+	}
 	s.background.run("node watch", func(ctx context.Context) {
 		factory.Start(ctx.Done())
 		<-ctx.Done()
@@ -67,6 +70,10 @@ func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.
 // nodeChanged keeps the world up to date and writes down what a person would notice.
 func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	s.world.SetNode(n)
+	s.rows.node(world.NodeRow(n), n.Status.NodeInfo.SystemUUID)
+	if b := s.volumeBook(); b != nil {
+		b.Node(n.Name)
+	}
 	noteFor := func(cause uint64, kind string, level event.Level, format string, args ...any) {
 		s.log.Append(event.Event{
 			Plane: event.PlaneKubernetes, Level: level, Kind: kind,
@@ -103,7 +110,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	before, after := taintKeys(old), taintKeys(n)
 	for _, key := range after {
 		if old.Name != "" && !slices.Contains(before, key) {
-			note("node.tainted", event.Warning, "taint %s", key)
+			noteFor(s.causeOfTaint(n.Name, key), "node.tainted", event.Warning, "taint %s", key)
 		}
 	}
 	for _, key := range before {
@@ -136,6 +143,7 @@ func (s *Sandbox) markControlPlane(n *corev1.Node) {
 
 func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	s.world.DeleteNode(n.Name)
+	s.rows.nodeGone(n.Name)
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "node.deleted",
 		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causeOf(n.Name, "node.deleted"),

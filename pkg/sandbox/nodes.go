@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -113,6 +115,7 @@ func (n *nodes) follow(m *machine) {
 	}
 	if m.node == nil {
 		m.node = node.New(node.Options{
+			Links:  n.s.links(m),
 			Spec:   func(nm node.Machine) (child.Spec, error) { return n.spec(m, nm) },
 			Notify: func(c child.Change) { n.notify(m, c) },
 		})
@@ -126,7 +129,7 @@ func (n *nodes) retire(ctx context.Context, m *machine) {
 	defer cancel()
 	err := m.node.Stop(ctx)
 	if err == nil {
-		err = os.RemoveAll(n.dir(m))
+		err = errors.Join(os.RemoveAll(n.dir(m)), n.s.wires.drop(n.wire(m)))
 	}
 	if err != nil {
 		n.s.opts.Logger.Error("node of a destroyed VM", "vm", m.vm.Name, "err", err)
@@ -137,6 +140,10 @@ func (n *nodes) retire(ctx context.Context, m *machine) {
 func (n *nodes) dir(m *machine) string {
 	return n.s.opts.Dir.Path("nodes", m.vm.VCenter+"."+m.vm.Ref.Value)
 }
+
+// wire is what the way of a VM's kubelet to the API server is called: after the VM, too, so that what is left of one does
+// not meet a new one of the same hostname.
+func (n *nodes) wire(m *machine) string { return "node/" + filepath.Base(n.dir(m)) }
 
 // claim gives the VM the node name that its guest says, and returns the name of the component: that of the node, unless
 // another VM has it already.
@@ -167,7 +174,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		return spec, err
 	}
 	// The kubelet puts sockets there, whose paths the kernel limits.
-	root, err := n.s.opts.Dir.ShortPath("/pod-resources/kubelet.sock", "nodes", filepath.Base(dir), "kubelet")
+	root, err := n.s.opts.Dir.ShortPath(node.LongestSocket, "nodes", filepath.Base(dir), "kubelet")
 	if err != nil {
 		return spec, err
 	}
@@ -184,8 +191,20 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		Speed:        n.s.opts.Speed,
 		ControlPlane: role == topology.RoleControlPlane,
 	}
-	if err := n.s.cluster.NodeKubeconfig(cfg.Kubeconfig, name); err != nil {
+	if n.s.opts.CSI.Enabled {
+		cfg.CSI = &node.CSIConfig{ByIDDir: byID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: nm.BootTime.UTC().Format(time.RFC3339Nano)}
+	}
+	addr, err := n.s.wireFor(n.wire(m))
+	if err != nil {
 		return spec, err
+	}
+	if err := n.s.cluster.Via(addr).Node(cfg.Kubeconfig, name); err != nil {
+		return spec, err
+	}
+	if cfg.CSI != nil {
+		if err := n.s.cluster.Via(addr).Token(cfg.CSI.Kubeconfig, "default", n.s.csiServiceAccount(objects.Node).file); err != nil {
+			return spec, err
+		}
 	}
 	path := filepath.Join(dir, "config.json")
 	if err := cfg.Write(path); err != nil {
@@ -241,6 +260,7 @@ func (n *nodes) hang(v world.VM) bool {
 
 func (s *Sandbox) startNodes(context.Context) error {
 	n := s.nodes
+	n.followDeaths()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.open = true

@@ -27,6 +27,10 @@ type Options struct {
 	Addresses []string
 	// Login is the administrator of every vCenter, as sim.Options has it. Optional.
 	Login *url.Userinfo
+	// CCM is the cloud controller manager to run; the zero value is the built-in one.
+	CCM CCM
+	// CSI says what volumes there are; the zero value is none.
+	CSI CSI
 	// Port of the API server; 0 takes a free one.
 	Port int
 	// Audit keeps the API server's audit log: who asked for what, without bodies.

@@ -8,22 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 )
-
-// createCCMAccount creates the ServiceAccount of the cloud controller manager and what it is allowed, which the
-// provider itself says.
-func (s *Sandbox) createCCMAccount(ctx context.Context) error {
-	for _, o := range rbac.Objects(rbac.Config{
-		Namespace: cloudNamespace, ServiceAccount: ccmServiceAccount, SecretNames: []string{cloudSecret},
-	}) {
-		if err := s.create(ctx, o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // create creates an object of one of the kinds that accounts are made of.
 func (s *Sandbox) create(ctx context.Context, o runtime.Object) (err error) {

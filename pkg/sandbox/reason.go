@@ -18,10 +18,10 @@ func exitText(ch child.Change, log string) string {
 	if ch.Err != nil {
 		text = ch.Err.Error()
 	}
-	if ch.PID == 0 || signaled(ch.Err) {
-		return text // it had no time for last words
+	if ch.PID == 0 || signaled(ch.Err) || len(ch.Tail) == 0 {
+		return text // it had no time for last words, or none: the log is that of runs before it
 	}
-	if why := reason(tail(log)); why != "" {
+	if why := reason(tail(log, 0)); why != "" {
 		text += ": " + why
 	}
 	return text
@@ -60,15 +60,19 @@ func reason(log string) string {
 // tailBytes is how much of a log is read: more than the stacks of all goroutines of a panic take.
 const tailBytes = 256 << 10
 
-// tail returns the end of a file, "" when it cannot be read.
-func tail(path string) string {
+// tail returns the end of a file, of what comes after so many bytes, "" when it cannot be read. In a file that has become
+// shorter all is new.
+func tail(path string, from int64) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
-		if _, err := f.Seek(-tailBytes, io.SeekEnd); err != nil {
+	if info, err := f.Stat(); err == nil {
+		if info.Size() < from {
+			from = 0
+		}
+		if _, err := f.Seek(max(from, info.Size()-tailBytes), io.SeekStart); err != nil {
 			return ""
 		}
 	}

@@ -14,8 +14,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -40,11 +42,14 @@ type Sandbox struct {
 	cloudConf string               // vsphere.conf as it was last written; the boot's at first
 
 	replacing sync.Mutex // held while the cloud controller manager is replaced
+	// leaderWatched: the Lease of cloud controller managers is being followed; guarded by mu.
+	leaderWatched bool
+	patience      time.Duration // in place of ccmStartTime; 0: that
 
 	asked chan struct{} // a stop was asked for through the API
 
 	// What the boot steps bring up, each set by its step and read by later ones.
-	eventFile    *os.File
+	eventFile    *event.File
 	server       *http.Server
 	cluster      *embedded.Cluster
 	controlPlane *child.Child
@@ -52,9 +57,21 @@ type Sandbox struct {
 	vcenters     []*watched
 	world        *world.World
 	nodes        *nodes
-	ccm          *child.Child
+	ccms         ccms
+	csi          csi
 	components   *components
-	background   background // goroutines of steps
+	wires        wires
+	causing      causing
+	faults       *fault.Engine // guarded by mu
+	leases       *os.File      // its journal
+	background   background    // goroutines of steps
+
+	rows rows          // what watchers are told
+	book *storage.Book // of volumes; guarded by mu
+	held held
+	// complaints are the last words of each kind about each object; guarded by mu.
+	complaints map[string]string
+	tags       tagReading
 }
 
 // New returns a sandbox that has not begun.

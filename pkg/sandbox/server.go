@@ -72,7 +72,14 @@ func (s *Sandbox) routes() http.Handler {
 	mux.HandleFunc("GET /v1/events", s.streamEvents)
 	mux.Handle("POST /v1/vm", request(s.act))
 	mux.HandleFunc("POST /v1/topology", s.apply)
+	mux.Handle("POST /v1/faults", request(s.inject))
+	mux.Handle("POST /v1/heal", request(s.heal))
+	mux.Handle("GET /v1/leases", answer(s.leaseList))
+	mux.Handle("GET /v1/calls", answer(s.calls))
+	mux.HandleFunc("GET /v1/watch", s.streamUpdates)
 	mux.Handle("POST /v1/gate", request(s.setGate))
+	s.routeCCM(mux)
+	s.routeStorage(mux)
 	mux.Handle("POST /v1/stop", request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -104,9 +111,13 @@ func (s *Sandbox) built() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.world == nil {
-		return &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
+		return errNotBuilt()
 	}
 	return nil
+}
+
+func errNotBuilt() error {
+	return &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
 }
 
 // answer makes a handler of a function that returns what is to be sent.
@@ -135,6 +146,7 @@ func request[In, Out any](f func(context.Context, In) (Out, error)) http.Handler
 var statusOf = map[string]int{
 	"not-found": http.StatusNotFound, "ambiguous": http.StatusConflict, "conflict": http.StatusConflict,
 	"unavailable": http.StatusServiceUnavailable, "invalid": http.StatusBadRequest, "unchangeable": http.StatusConflict,
+	"unsupported": http.StatusUnprocessableEntity,
 }
 
 func reply(w http.ResponseWriter, v any, err error) {
@@ -213,13 +225,7 @@ func (s *Sandbox) Status() api.Status {
 	booted := s.world != nil
 	s.mu.Unlock()
 	st.LastEvent = s.log.Last()
-	st.Components = s.components.all()
-	stopped := s.nodes.stopped()
-	for i := range st.Components {
-		if p, ok := stopped[st.Components[i].Name]; ok {
-			st.Components[i].State = string(p)
-		}
-	}
+	st.Components = s.componentRows()
 	st.VCenters = []api.VCenter{}
 	if booted {
 		st.VCenters = s.vcenterRows()

@@ -17,7 +17,7 @@ import (
 )
 
 // serve opens the control API of s, which ends with the test, and returns a client.
-func serve(t *testing.T, s *Sandbox) *api.Client {
+func serve(t testing.TB, s *Sandbox) *api.Client {
 	t.Helper()
 	if err := s.serveAPI(t.Context()); err != nil {
 		t.Fatal(err)

@@ -54,6 +54,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Events:    s.log,
 		Logger:    s.opts.Logger,
 		BootDelay: s.opts.Speed.Of(pace.GuestBoot),
+		Speed:     s.opts.Speed,
 		Addresses: s.opts.Addresses,
 		Saved:     s.opts.Saved,
 		Login:     s.opts.Login,
@@ -78,20 +79,27 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 			CAData:    ca.Cert,
 			UserAgent: "vsphere-sandbox",
 			Credentials: func(context.Context) (vcenter.Credentials, error) {
-				return vcenter.Credentials{User: vc.User(), Password: vc.Password()}, nil
+				password, _ := vc.Console().Password()
+				return vcenter.Credentials{User: vc.Console().Username(), Password: password}, nil
 			},
-			// The sandbox is at the vCenter's console, so to speak: what is done to its gate is for its clients.
+			// The sandbox is at the vCenter's console, so to speak: what is done to its gate, and to the passwords and
+			// permissions of accounts, is for its clients.
 			Dial:   func(ctx context.Context, _, _ string) (net.Conn, error) { return vc.DialConsole(ctx) },
 			Logger: s.opts.Logger,
 		})
 		if err != nil {
 			return err
 		}
-		s.vcenters = append(s.vcenters, &watched{
-			VCenter: vc, client: client, inventory: world.NewInventory(vc.Name(), s.nodes.observe),
-		})
+		s.vcenters = append(s.vcenters, s.watch(vc, client))
 	}
 	return nil
+}
+
+// watch joins a vCenter with what is to be watched of it.
+func (s *Sandbox) watch(vc *sim.VCenter, client *vcenter.Client) *watched {
+	inventory := world.NewInventory(vc.Name(), s.inventoryChanged)
+	inventory.Around = s.aroundChanged
+	return &watched{VCenter: vc, client: client, inventory: inventory}
 }
 
 func (s *Sandbox) stopVCenters(ctx context.Context) error {
@@ -111,6 +119,11 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 	s.mu.Lock()
 	s.world = w
 	s.mu.Unlock()
+
+	s.tags.mu.Lock()
+	s.tags.at = s.log.Last() // they are about to be read
+	s.tags.mu.Unlock()
+	s.background.run("inventory watch", s.followLog)
 
 	g, ctx := errgroup.WithContext(ctx)
 	for _, vc := range s.vcenters {
@@ -156,6 +169,7 @@ func (y *syncing) Synced() {
 			Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: "inventory is current again",
 		})
 	}
+	y.s.vcenterChanged(y.VCenter)
 }
 
 func (y *syncing) Lost(err error) {
@@ -165,6 +179,7 @@ func (y *syncing) Lost(err error) {
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "inventory.lost",
 		Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: err.Error(),
 	})
+	y.s.vcenterChanged(y.VCenter)
 }
 
 // readTags asks a vCenter which objects have a region or zone tag. Tags have no watch.
@@ -183,7 +198,9 @@ func (s *Sandbox) readTags(ctx context.Context, vc *watched) error {
 	if err != nil {
 		return err
 	}
-	vc.inventory.SetTags(t)
+	if vc.inventory.SetTags(t) {
+		s.tagsChanged(vc)
+	}
 	return nil
 }
 

@@ -17,7 +17,7 @@
 // vSphere API. Nothing is shared between the vCenters of a process, neither state nor settings.
 //
 // The parts, each a package: gate (HTTPS front: outages, call counts), inventory (topology → objects), property (the
-// PropertyCollector), guest (what VMware Tools report), truth (other corrections).
+// PropertyCollector), guest (what VMware Tools report), cns (volumes), truth (other corrections).
 //
 // It does not know Kubernetes, and it does not decide what breaks when: that is the callers' business.
 //

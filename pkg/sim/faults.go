@@ -33,7 +33,7 @@ func (v *VCenter) identify(r *http.Request) (session, user string) {
 		}
 		secret = c.Value
 	}
-	session, user, _ = v.service.access.Identify(secret)
+	session, user, _ = v.service.access.Identify(secret, r.UserAgent())
 	return session, user
 }
 

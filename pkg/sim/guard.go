@@ -19,6 +19,7 @@ func (v *VCenter) hook(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		return nil, fault
 	}
 	_ = v.hosts.Redirect(ctx, method) ||
+		v.service.volumes.Redirect(ctx, method) ||
 		v.guests.Redirect(ctx, method) ||
 		v.joining.Redirect(ctx, method) ||
 		v.truth.Redirect(ctx, method)

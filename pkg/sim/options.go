@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -35,6 +36,9 @@ type Options struct {
 	// BootDelay is the time from a VM's power-on to a guest that reports. VMs that the topology has powered on are up
 	// from the start.
 	BootDelay time.Duration
+	// Speed divides the times that a topology leaves at their defaults for what vCenters do by themselves: HA, DRS, DHCP.
+	// Default: 1.
+	Speed pace.Speed
 	// Events receives what happens to VMs and gates. Default: nobody.
 	Events *event.Log
 	// Logger receives what is going on inside, at debug level. Default: discarded.

@@ -58,7 +58,7 @@ func (v *VCenter) restore(ctx context.Context, dir string, saved *Saved) (*inven
 	if err := v.service.rest.Restore(saved.loaded.Tags()); err != nil {
 		return nil, err
 	}
-	if err := saved.loaded.RestorePolicies(v.service.ctx, v.service.policies); err != nil {
+	if err := saved.loaded.RestorePolicies(v.service.policies); err != nil {
 		return nil, err
 	}
 	for _, note := range saved.loaded.Notes() {

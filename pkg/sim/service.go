@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 
-	cnssim "github.com/vmware/govmomi/cns/simulator"
-	pbmsim "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/sts"
 	stssim "github.com/vmware/govmomi/sts/simulator"
@@ -18,7 +16,9 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/truth"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -33,7 +33,8 @@ type service struct {
 	ctx      *simulator.Context // the vCenter's own; operations work on copies
 	access   *access.Manager
 	rest     *rest.Handler // sessions and tags of REST
-	policies *profileManager
+	policies *profile.Service
+	volumes  *cns.Manager
 	handler  http.Handler // everything, guarded
 }
 
@@ -49,6 +50,9 @@ type parts struct {
 	saved       *Saved // nil for a vCenter that is built
 	onEnd       func(session string)
 	onChange    func()
+	// seed and contents are those of volumes; cause tells what causes what happens to a VM.
+	seed, contents string
+	cause          func(vm types.ManagedObjectReference) uint64
 }
 
 // newService makes an empty vCenter.
@@ -96,6 +100,7 @@ func newService(p parts) (_ *service, err error) {
 		s.access.Close()
 		return nil, err
 	}
+	s.policies = s.newPolicies(content.About.InstanceUuid)
 	s.endpoints(p)
 	s.handler = truth.Unlock(s.files(truth.FaultStrings(s.access.Handler(s.vcsim.ServeMux))))
 	return s, nil
@@ -103,6 +108,7 @@ func newService(p parts) (_ *service, err error) {
 
 // close ends what the service runs by itself.
 func (s *service) close() {
+	s.volumes.Close()
 	s.rest.Close()
 	s.access.Close()
 }
@@ -146,9 +152,8 @@ func (s *service) endpoints(p parts) {
 	mux.HandleFunc(vim25.Path+"/vsanServiceVersions.xml", s.vcsim.ServiceVersionsVsan)
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
 
-	var profiles *simulator.Registry
-	profiles, s.policies = policies(pbmsim.New())
-	for _, r := range []*simulator.Registry{volumes(cnssim.New()), profiles, vslmsim.New()} {
+	s.volumes = s.newVolumes(p)
+	for _, r := range []*simulator.Registry{s.volumes.Registry(), s.policies.Registry(), s.volumes.Guard(vslmsim.New())} {
 		r.Handler = s.access.Hook
 		s.access.Cookies(r)
 		s.vcsim.RegisterSDK(r)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type VCenter struct {
 	logger *slog.Logger
 
 	pair       *cert.Pair
+	authority  *cert.CA // that signed it
 	service    *service
 	collectors *property.Service
 	truth      *truth.Corrections
@@ -45,7 +47,9 @@ type VCenter struct {
 	gate       *gate.Gate
 	console    *console
 	closing    chan struct{}  // closed when the vCenter is to end
-	failing    sync.WaitGroup // tasks that will fail
+	failing    sync.WaitGroup // tasks that will fail, or end late
+	slow       slowness
+	widened    widened
 	once       sync.Once
 }
 
@@ -59,6 +63,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 		spec: spec, addr: tcp, events: opts.Events, logger: opts.Logger.With("vcenter", spec.Name), closing: make(chan struct{}),
 	}
 	var err error
+	v.authority = opts.CA
 	v.pair, err = opts.CA.Sign(cert.Leaf{CommonName: spec.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{tcp.IP}})
 	if err != nil {
 		return nil, err
@@ -66,6 +71,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 	v.service, err = newService(parts{
 		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
 		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
+		seed: opts.Topology.Spec.Seed, contents: filepath.Join(opts.Dir, "volumes-"+url.PathEscape(spec.Name)), cause: v.causeOf,
 	})
 	return v, err
 }
@@ -105,7 +111,9 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 			return err
 		}
 	}
-	v.truth = truth.Install(ctx, truth.Options{Stock: off, Visible: v.service.access.Visible, Logger: v.logger})
+	v.truth = truth.Install(ctx, truth.Options{
+		Stock: off, Visible: v.service.access.Visible, Destroying: v.service.volumes.Destroying, Logger: v.logger,
+	})
 	timing := v.spec.Reactions.Guest
 	boot := cmp.Or(time.Duration(timing.Boot), opts.BootDelay)
 	v.guests = guest.Start(ctx, built.Guests, guest.Options{
@@ -114,9 +122,11 @@ func (v *VCenter) correct(built *inventory.Built, opts Options) (err error) {
 	})
 	v.hosts = host.Install(ctx, host.Options{
 		VCenter: v.spec.Name, Events: opts.Events, Stock: off, Boot: boot, Causing: v.guests.CausingRef,
+		Locked: v.service.volumes.Locked,
 	})
 	v.reactions = react.Start(ctx, react.Options{
 		VCenter: v.spec.Name, Events: opts.Events, Reactions: v.spec.Reactions, Hosts: v.hosts, Renew: v.guests.Renew,
+		Speed: float64(opts.Speed),
 	})
 	v.joining = inventory.NewJoining(ctx, v.spec.Version)
 	ctx.Map.Handler = v.hook
@@ -145,7 +155,7 @@ func (v *VCenter) permissionsChanged() {
 func (v *VCenter) serve(l net.Listener) {
 	config := &tls.Config{Certificates: []tls.Certificate{v.pair.TLS()}, MinVersion: tls.VersionTLS12}
 	v.console = openConsole(v.service.handler, config, v.logger)
-	v.gate = gate.New(l, v.service.handler, v.gateHooks(gate.Options{
+	v.gate = gate.New(l, v.slowTasks(v.service.handler), v.gateHooks(gate.Options{
 		TLS:    config,
 		Logger: v.logger,
 		OnMode: v.logMode,

@@ -1,116 +1,68 @@
 package sim
 
 import (
-	"github.com/vmware/govmomi/cns"
-	cnsmethods "github.com/vmware/govmomi/cns/methods"
-	cnssim "github.com/vmware/govmomi/cns/simulator"
-	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 )
 
-// volumeManager is vcsim's CNS volume manager, with
-//
-//   - queries that wait for creations: in vcsim the two lock in different registries, and a query during a creation ends
-//     the process ("concurrent map iteration and map write");
-//   - the URLs of datastores that clients see elsewhere, in the place of directories of ours;
-//   - a fault for VMs and datastores that are not there, which vcsim takes for granted.
-type volumeManager struct{ *cnssim.CnsVolumeManager }
-
-func volumes(r *simulator.Registry) *simulator.Registry {
-	if m, ok := r.Get(cns.CnsVolumeManagerInstance).(*cnssim.CnsVolumeManager); ok {
-		r.Put(&volumeManager{m})
-	}
-	return r
+// Volume is a volume of a vCenter, with the names of what it is on.
+type Volume struct {
+	cns.Volume
+	// DatastoreName is empty when the datastore is gone; VMName is empty when the volume is attached to no VM.
+	DatastoreName, VMName string
 }
 
-// CnsQueryVolume holds the lock that CNS tasks hold.
-func (m *volumeManager) CnsQueryVolume(ctx *simulator.Context, req *cnstypes.CnsQueryVolume) (body soap.HasFault) {
-	if req.Filter == nil { // on which vcsim panics, with the lock held
-		return &cnsmethods.CnsQueryVolumeBody{Fault_: simulator.Fault("", &types.InvalidArgument{InvalidProperty: "filter"})}
+// Volumes are all that CNS knows, ordered by id.
+func (v *VCenter) Volumes() []Volume {
+	all := v.service.volumes.Volumes()
+	named := make([]Volume, len(all))
+	for i := range all {
+		named[i] = v.withNames(all[i])
 	}
-	m.locked(ctx, func() { body = m.CnsVolumeManager.CnsQueryVolume(ctx, req) })
-	if b, ok := body.(*cnsmethods.CnsQueryVolumeBody); ok && b.Res != nil {
-		m.show(ctx, b.Res.Returnval.Volumes)
-	}
-	return body
+	return named
 }
 
-// CnsQueryAllVolume holds the lock that CNS tasks hold.
-func (m *volumeManager) CnsQueryAllVolume(ctx *simulator.Context, req *cnstypes.CnsQueryAllVolume) (body soap.HasFault) {
-	m.locked(ctx, func() { body = m.CnsVolumeManager.CnsQueryAllVolume(ctx, req) })
-	if b, ok := body.(*cnsmethods.CnsQueryAllVolumeBody); ok && b.Res != nil {
-		m.show(ctx, b.Res.Returnval.Volumes)
-	}
-	return body
+// Volume is the one of that id; false when CNS knows none.
+func (v *VCenter) Volume(id string) (Volume, bool) {
+	is, ok := v.service.volumes.Volume(id)
+	return v.withNames(is), ok
 }
 
-// CnsQueryAsync is a query as a task.
-func (m *volumeManager) CnsQueryAsync(ctx *simulator.Context, req *cnstypes.CnsQueryAsync) soap.HasFault {
-	// The volume manager is what the task is on, and thereby locked.
-	task := simulator.CreateTask(m, "QueryVolumeAsync", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
-		found := new(cnstypes.CnsAsyncQueryResult)
-		answer := m.CnsVolumeManager.CnsQueryVolume(ctx, &cnstypes.CnsQueryVolume{This: req.This, Filter: &req.Filter})
-		if b, ok := answer.(*cnsmethods.CnsQueryVolumeBody); ok && b.Res != nil {
-			found.QueryResult = b.Res.Returnval
-			m.show(ctx, found.QueryResult.Volumes)
-		}
-		return &cnstypes.CnsVolumeOperationBatchResult{VolumeResults: []cnstypes.BaseCnsVolumeOperationResult{found}}, nil
+func (v *VCenter) withNames(is cns.Volume) Volume {
+	return Volume{Volume: is, DatastoreName: v.nameOf(is.Datastore), VMName: v.nameOf(is.VM)}
+}
+
+// VolumeDir is the directory that stands for the volume's disk: see pkg/csi/disk. It is there as long as the disk.
+func (v *VCenter) VolumeDir(id string) string { return v.service.volumes.Dir(id) }
+
+// DiskDir is [VCenter.VolumeDir] of the volume whose disk has that UUID, in any form; false when there is none.
+func (v *VCenter) DiskDir(uuid string) (string, bool) { return v.service.volumes.DirOfDisk(uuid) }
+
+// newVolumes makes the vCenter's CNS. vSphere's file systems and policies have to be there.
+func (s *service) newVolumes(p parts) *cns.Manager {
+	return cns.New(s.ctx, cns.Options{
+		VCenter: p.spec.Name, Events: p.events, Seed: p.seed, Dir: p.contents,
+		URL: s.urlOf, Compatible: s.policies.Compatible, Cause: p.cause,
 	})
-	return &cnsmethods.CnsQueryAsyncBody{Res: &cnstypes.CnsQueryAsyncResponse{Returnval: task.Run(ctx.For(vim25.Path))}}
 }
 
-// CnsCreateVolume makes sure that the datastores are there.
-func (m *volumeManager) CnsCreateVolume(ctx *simulator.Context, req *cnstypes.CnsCreateVolume) soap.HasFault {
-	for _, spec := range req.CreateSpecs {
-		for _, ref := range spec.Datastores {
-			if _, ok := ctx.For(vim25.Path).Map.Get(ref).(*simulator.Datastore); !ok {
-				return &cnsmethods.CnsCreateVolumeBody{Fault_: missing(ref)}
-			}
-		}
+// urlOf is the URL that clients know a datastore by.
+func (s *service) urlOf(ref types.ManagedObjectReference) (url string) {
+	ctx := vc.Fresh(s.ctx)
+	if ds, ok := ctx.Map.Get(ref).(*simulator.Datastore); ok {
+		ctx.WithLock(ds, func() { url = inventory.URL(&ds.Datastore) })
 	}
-	return m.CnsVolumeManager.CnsCreateVolume(ctx, req)
+	return url
 }
 
-// CnsAttachVolume makes sure that the VMs are there. CnsDetachVolume does not: a volume of a VM that is gone can be
-// detached.
-func (m *volumeManager) CnsAttachVolume(ctx *simulator.Context, req *cnstypes.CnsAttachVolume) soap.HasFault {
-	for _, spec := range req.AttachSpecs {
-		if _, ok := ctx.For(vim25.Path).Map.Get(spec.Vm).(*simulator.VirtualMachine); !ok {
-			return &cnsmethods.CnsAttachVolumeBody{Fault_: missing(spec.Vm)}
-		}
+// causeOf is the event that causes what happens to the VM; 0 when none is known.
+func (v *VCenter) causeOf(vm types.ManagedObjectReference) uint64 {
+	if v.guests == nil {
+		return 0 // it is not serving yet
 	}
-	return m.CnsVolumeManager.CnsAttachVolume(ctx, req)
-}
-
-func missing(ref types.ManagedObjectReference) *soap.Fault {
-	return simulator.Fault("", &types.ManagedObjectNotFound{Obj: ref})
-}
-
-func (m *volumeManager) locked(ctx *simulator.Context, f func()) {
-	ctx.For(vim25.Path).WithLock(m.Reference(), f)
-}
-
-// show puts in the URLs of datastores that clients know. The volumes are copies.
-func (m *volumeManager) show(ctx *simulator.Context, volumes []cnstypes.CnsVolume) {
-	if len(volumes) == 0 {
-		return
-	}
-	urls := make(map[string]string)
-	inner := vc.Fresh(ctx.For(vim25.Path))
-	for _, e := range inner.Map.All("Datastore") {
-		if ds, ok := e.(*simulator.Datastore); ok && ds.Info != nil {
-			inner.WithLock(ds, func() { urls[ds.Info.GetDatastoreInfo().Url] = inventory.URL(&ds.Datastore) })
-		}
-	}
-	for i, v := range volumes {
-		if url, ok := urls[v.DatastoreUrl]; ok {
-			volumes[i].DatastoreUrl = url
-		}
-	}
+	return v.guests.Cause(vm)
 }

@@ -6,7 +6,9 @@ import (
 	"github.com/vmware/govmomi/cns"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
@@ -19,6 +21,28 @@ func block(name string, on ...types.ManagedObjectReference) []cnstypes.CnsVolume
 			CnsBackingObjectDetails: cnstypes.CnsBackingObjectDetails{CapacityInMb: 1024},
 		},
 	}}
+}
+
+// outcome is the fault that a task of CNS tells of its only volume.
+func outcome(t *testing.T) func(*object.Task, error) error {
+	return func(task *object.Task, err error) error {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := task.WaitForResult(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := cns.GetTaskResult(t.Context(), info)
+		if err != nil || result == nil {
+			t.Fatalf("result %v, %v", result, err)
+		}
+		if f := result.GetCnsVolumeOperationResult().Fault; f != nil {
+			return soap.WrapVimFault(f.Fault)
+		}
+		return nil
+	}
 }
 
 // TestVolumesOnWhatIsNotThere ended the process with vcsim's own volume manager.
@@ -34,10 +58,10 @@ func TestVolumesOnWhatIsNotThere(t *testing.T) {
 	must(t)(west.Destroy(t.Context()))
 	host := types.ManagedObjectReference{Type: "VirtualMachine", Value: ref(t, c, "/west/host/c1/w-1").Value}
 	for _, on := range []types.ManagedObjectReference{west.Reference(), host, {}} {
-		if _, err := volumes.AttachVolume(t.Context(), []cnstypes.CnsVolumeAttachDetachSpec{{Vm: on}}); !fault.Is(err, new(types.ManagedObjectNotFound)) {
+		if err := outcome(t)(volumes.AttachVolume(t.Context(), []cnstypes.CnsVolumeAttachDetachSpec{{Vm: on}})); !fault.Is(err, new(types.ManagedObjectNotFound)) {
 			t.Errorf("attached to %v: %v", on, err)
 		}
-		if _, err := volumes.CreateVolume(t.Context(), block("x", on)); !fault.Is(err, new(types.ManagedObjectNotFound)) {
+		if err := outcome(t)(volumes.CreateVolume(t.Context(), block("x", on))); !fault.Is(err, new(types.ManagedObjectNotFound)) {
 			t.Errorf("created on %v: %v", on, err)
 		}
 	}
@@ -64,7 +88,9 @@ func TestVolumeNamesItsDatastoreAsTheInventoryDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := volumes.QueryAllVolume(t.Context(), cnstypes.CnsQueryFilter{}, cnstypes.CnsQuerySelection{})
+	all, err := volumes.QueryAllVolume(t.Context(), cnstypes.CnsQueryFilter{}, cnstypes.CnsQuerySelection{
+		Names: []string{string(cnstypes.QuerySelectionNameTypeDataStoreUrl)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

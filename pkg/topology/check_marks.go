@@ -118,7 +118,13 @@ func (m *marking) checkPolicies(policies []Policy, at *path) {
 			m.field(at.key("name"), "", "%s is there in every vCenter", shown(policy.Name))
 		}
 		names.add(policy.Name, at.key("name"))
-		checkHas(m.problems, at.key("tags"), len(policy.Tags), "tag")
+		if len(policy.Tags)+len(policy.Types) == 0 && !m.has(at.key("tags")) && !m.has(at.key("types")) {
+			m.field(at, "", "needs tags: or types:, or it would accept every datastore")
+		}
+		types := newScope(m.problems, "type")
+		for j, kind := range policy.Types {
+			types.once(string(kind), at.key("types").item(j))
+		}
 		var all []carried
 		for j, tag := range few(m.problems, policy.Tags, maxTags, at.key("tags"), "a storage policy") {
 			at := at.key("tags").item(j)

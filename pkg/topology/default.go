@@ -31,11 +31,11 @@ func setDefaults(t *Topology) {
 		fill(&t.Spec.TagCategories[i].Cardinality, CardinalitySingle)
 	}
 	for i := range t.Spec.VCenters {
-		defaultVCenter(&t.Spec.VCenters[i])
+		defaultVCenter(t, &t.Spec.VCenters[i])
 	}
 }
 
-func defaultVCenter(vcenter *VCenter) {
+func defaultVCenter(t *Topology, vcenter *VCenter) {
 	fill(&vcenter.Version, defaultVersion)
 	fill(&vcenter.Sessions.Idle, Duration(defaultSessionIdle))
 	fill(&vcenter.Sessions.Limit, defaultSessionLimit)
@@ -45,7 +45,11 @@ func defaultVCenter(vcenter *VCenter) {
 		hardware = hardwareName(newest)
 	}
 	for i := range vcenter.Datacenters {
-		defaultDatacenter(&vcenter.Datacenters[i], hardware)
+		dc := &vcenter.Datacenters[i]
+		if len(dc.Datastores) == 0 {
+			dc.Datastores = t.defaultDatastores(vcenter, dc)
+		}
+		defaultDatacenter(dc, hardware)
 	}
 }
 
@@ -67,9 +71,6 @@ func defaultDatacenter(dc *Datacenter, hardware string) {
 	if len(dc.Networks) == 0 {
 		dc.Networks = []Network{{Name: defaultNetwork}}
 	}
-	if len(dc.Datastores) == 0 {
-		dc.Datastores = []Datastore{{Name: defaultDatastore(dc.Name)}}
-	}
 	for i := range dc.Datastores {
 		fill(&dc.Datastores[i].Capacity, defaultCapacity)
 		fill(&dc.Datastores[i].Type, VMFS)
@@ -82,15 +83,6 @@ func defaultDatacenter(dc *Datacenter, hardware string) {
 		defaultVM(&dc.VMs[i], dc.Networks[0].Name)
 		fill(&dc.VMs[i].HardwareVersion, hardware)
 	}
-}
-
-// defaultDatastore is named after its datacenter, unless that leaves no room; then it has the name that ESXi gives.
-func defaultDatastore(datacenter string) string {
-	name := datacenter + "-ds"
-	if complaint, _ := inventoryName(name); complaint != "" {
-		return "datastore1"
-	}
-	return name
 }
 
 func defaultHosts(hosts []Host) {

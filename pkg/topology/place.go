@@ -5,6 +5,12 @@ package topology
 // root folder. Tags that objects carry in the two categories count as region: and zone: do; of several, the first. This
 // is what a cloud provider has to find out, so it is what tests expect of one. Both are empty where no ancestor has any.
 func (t *Topology) Place(ref VMRef) Place {
+	cluster, host := ref.Datacenter.Host(ref.VM.Host)
+	return t.placeOf(ref.VCenter, ref.Datacenter, cluster, host)
+}
+
+// placeOf is the region and zone of the VMs on a host; cluster and host may be nil.
+func (t *Topology) placeOf(vcenter *VCenter, dc *Datacenter, cluster *Cluster, host *Host) Place {
 	var place Place
 	near := func(p Place, tags []Tag) {
 		fill(&place.Region, p.Region)
@@ -18,21 +24,20 @@ func (t *Topology) Place(ref VMRef) Place {
 			}
 		}
 	}
-	cluster, host := ref.Datacenter.Host(ref.VM.Host)
 	if host != nil {
 		near(host.Place, host.Tags)
 	}
 	if cluster != nil {
 		near(cluster.Place, cluster.Tags)
 	}
-	near(ref.Datacenter.Place, ref.Datacenter.Tags)
-	for path := range ancestors(ref.Datacenter.Folder) {
-		for _, folder := range ref.VCenter.Folders {
+	near(dc.Place, dc.Tags)
+	for path := range ancestors(dc.Folder) {
+		for _, folder := range vcenter.Folders {
 			if folder.Path == path {
 				near(folder.Place, folder.Tags)
 			}
 		}
 	}
-	near(Place{}, ref.VCenter.Tags)
+	near(Place{}, vcenter.Tags)
 	return place
 }

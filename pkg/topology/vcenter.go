@@ -40,12 +40,15 @@ type Folder struct {
 	Marks `json:",inline"`
 }
 
-// Policy is a storage policy: it accepts the datastores that carry all its tags.
+// Policy is a storage policy: it accepts the datastores that carry all its tags and are of one of its types. It has tags
+// or types, or both.
 type Policy struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Tags holds at least one.
-	Tags []Tag `json:"tags"`
+	// Tags are on every datastore that it accepts. A datastore's own count, not those of the folder that it is in.
+	Tags []Tag `json:"tags,omitempty"`
+	// Types are those of datastores that it accepts; empty means any.
+	Types []DatastoreType `json:"types,omitempty"`
 }
 
 // Datacenter holds everything a VM needs.
@@ -61,7 +64,8 @@ type Datacenter struct {
 	Networks []Network `json:"networks,omitempty"`
 	// Switches are distributed switches with their port groups, which are networks, too.
 	Switches []Switch `json:"switches,omitempty"`
-	// Datastores defaults to one named "<datacenter>-ds", mounted everywhere.
+	// Datastores defaults to one named "<datacenter>-ds", mounted everywhere, and, where its hosts are in several zones, a
+	// larger one for each zone named "<zone>-ds", mounted by the hosts of that zone.
 	Datastores []Datastore `json:"datastores,omitempty"`
 	Clusters   []Cluster   `json:"clusters,omitempty"`
 	// Hosts are standalone hosts.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -78,15 +79,20 @@ func (w *world) powerOffAndDestroy() {
 func (w *world) initializeAgain() {
 	w.t.Helper()
 	nodes := w.Client.CoreV1().Nodes()
-	n, err := nodes.Get(w.t.Context(), "us-3", metav1.GetOptions{})
+	const name = "us-3"
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // controllers write to it, too
+		n, err := nodes.Get(w.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: lab.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+		_, err = nodes.Update(w.t.Context(), n, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: lab.UninitializedTaint, Value: "true", Effect: corev1.TaintEffectNoSchedule})
-	if _, err := nodes.Update(w.t.Context(), n, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-	w.event("Node", n.Name, func(e *corev1.Event) bool { return e.Reason == "Synced" && e.Count >= 2 })
+	w.event("Node", name, func(e *corev1.Event) bool { return e.Reason == "Synced" && e.Count >= 2 })
 }
 
 // changeConfig breaks vsphere.conf, mends it, breaks it again, and then changes it for good. The Pod's events tell each.

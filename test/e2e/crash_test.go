@@ -78,7 +78,7 @@ func TestKillWhileBooting(t *testing.T) {
 func TestKillChildrenWhileBooting(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	for _, victim := range []string{" control-plane ", " node ", " ccm "} {
+	for _, victim := range []string{" control-plane ", " node ", " builtin-ccm "} {
 		t.Run(strings.TrimSpace(victim), func(t *testing.T) {
 			killed := make(chan string, 1)
 			ctx, cancel := context.WithCancel(t.Context())

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 )
 
 // Set up by TestMain and only read afterwards.
@@ -60,6 +62,10 @@ func run(m *testing.M) (int, error) {
 	}
 	binary = filepath.Join(dir, "vsphere-sandbox")
 	if err := copyFile(from, binary); err != nil {
+		return 0, err
+	}
+	// The sidecars of the CSI driver lie beside it.
+	if err := copyFile(filepath.Join(filepath.Dir(from), sidecars.Program), filepath.Join(dir, sidecars.Program)); err != nil {
 		return 0, err
 	}
 	return m.Run(), nil

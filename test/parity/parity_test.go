@@ -23,7 +23,7 @@ func TestParity(t *testing.T) {
 		t.Skip("takes an hour: make parity runs it")
 	}
 	buildOurs(t)
-	upstream, err := releases()
+	upstream, err := releases(t)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,12 @@
 package parity
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 )
 
 // side is one cloud controller manager.
@@ -26,18 +27,19 @@ func oursLikeUpstream() side {
 }
 
 // releases are the sides of the releases asked for, built where they have not been.
-func releases() ([]side, error) {
+func releases(t *testing.T) ([]side, error) {
+	t.Helper()
 	var all []side
 	for _, version := range strings.Split(*versions, ",") {
-		build := exec.Command("go", "-C", "../../hack/upstream", "run", ".", version)
-		out, err := build.Output()
+		source, err := ccm.Parse("module:" + version)
 		if err != nil {
-			if e, ok := err.(*exec.ExitError); ok {
-				return nil, fmt.Errorf("upstream %s: %w\n%s", version, err, e.Stderr)
-			}
-			return nil, fmt.Errorf("upstream %s: %w", version, err)
+			return nil, err
 		}
-		all = append(all, side{name: upstream + version, path: strings.TrimSpace(string(out))})
+		program, err := source.Resolve(t.Context(), ccm.Options{Progress: func(said string) { t.Log(said) }})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, side{name: upstream + version, path: program.Path})
 	}
 	return all, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded/controlplane"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/kubelet"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider"
@@ -62,7 +63,7 @@ func newCmd(name string, run func(ctx context.Context, config string) error) *co
 // NewCmdCCM returns the command that is the cloud controller manager. It takes the flags of any.
 func NewCmdCCM() *cobra.Command {
 	return &cobra.Command{
-		Use:                "ccm [FLAGS]",
+		Use:                "builtin-ccm [FLAGS]",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,6 +73,23 @@ func NewCmdCCM() *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			return provider.Run(ctx, args)
+		},
+	}
+}
+
+// NewCmdCSI returns the command that is the CSI driver's controller. It takes the flags of cmd/vsphere-csi.
+func NewCmdCSI() *cobra.Command {
+	return &cobra.Command{
+		Use:                "csi-controller [FLAGS]",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := child.Lifeline(os.Exit); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return csi.Run(ctx, args)
 		},
 	}
 }

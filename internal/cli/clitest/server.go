@@ -20,15 +20,19 @@ type Server struct {
 	// Socket is where it listens.
 	Socket string
 
-	mu      sync.Mutex
-	world   World
-	grown   chan struct{} // closed and replaced with each event
-	vms     []api.VMRequest
-	gates   []api.GateRequest
-	applied []api.ApplyRequest
-	stuck   int // the step that cannot be done; 0: none
-	fail    *api.Error
-	ended   chan struct{}
+	mu       sync.Mutex
+	world    World
+	grown    chan struct{} // closed and replaced with each event
+	vms      []api.VMRequest
+	storage  Storage
+	gates    []api.GateRequest
+	applied  []api.ApplyRequest
+	injected []api.InjectRequest
+	healed   []api.HealRequest
+	told     []api.Update // rows, to whoever watches
+	stuck    int          // the step that cannot be done; 0: none
+	fail     *api.Error
+	ended    chan struct{}
 }
 
 // Serve starts a server, which ends with the test.
@@ -135,6 +139,10 @@ func (s *Server) handler() http.Handler {
 		"nodes":       func(w World) any { return w.Nodes },
 		"zones":       func(w World) any { return w.Zones },
 		"access":      func(w World) any { return w.Access },
+		"leases":      func(w World) any { return w.Leases },
+		"calls":       func(w World) any { return w.Calls },
+		"datastores":  func(w World) any { return w.Datastores },
+		"volumes":     func(w World) any { return w.Volumes },
 	} {
 		mux.HandleFunc("GET /v1/"+path, func(w http.ResponseWriter, _ *http.Request) {
 			s.mu.Lock()
@@ -157,7 +165,11 @@ func (s *Server) handler() http.Handler {
 			return "vcenter " + req.VCenter + " is " + req.Mode
 		})
 	})
+	s.routeStorage(mux)
 	mux.HandleFunc("POST /v1/topology", s.apply)
+	mux.HandleFunc("POST /v1/faults", s.inject)
+	mux.HandleFunc("POST /v1/heal", s.heal)
+	mux.HandleFunc("GET /v1/watch", s.watch)
 	return mux
 }
 

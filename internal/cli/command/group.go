@@ -44,6 +44,11 @@ func AtLeastOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error { return count(cmd, args, 1, -1, what) }
 }
 
+// ExactlyOne wants one argument; what names it, in capitals.
+func ExactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error { return count(cmd, args, 1, 1, what) }
+}
+
 // AtMostOne wants one argument or none.
 func AtMostOne(cmd *cobra.Command, args []string) error { return count(cmd, args, 0, 1, "") }
 

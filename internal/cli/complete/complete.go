@@ -63,6 +63,21 @@ func Zones(d *command.Deps) Func {
 	return live(d, (*api.Client).Zones, func(z api.Zone) string { return z.Zone })
 }
 
+// Volumes completes names of volumes: that of the claim where there is one.
+func Volumes(d *command.Deps) Func {
+	return live(d, (*api.Client).Volumes, func(v api.Volume) string {
+		if v.Claim != "" {
+			return strings.TrimPrefix(v.Claim, "default/")
+		}
+		return v.Name
+	})
+}
+
+// Datastores completes names of datastores.
+func Datastores(d *command.Deps) Func {
+	return live(d, (*api.Client).Datastores, func(ds api.Datastore) string { return ds.Name })
+}
+
 // Logs completes names of components that have a log.
 func Logs(d *command.Deps) Func {
 	return of(func(ctx context.Context) ([]string, error) {

@@ -10,7 +10,7 @@ import (
 func NewCmdGet(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "get",
-		Short: "List vCenters, datacenters, hosts, VMs, nodes or zones; print the kubeconfig",
+		Short: "List vCenters, datacenters, hosts, VMs, nodes, zones, datastores or volumes; print the kubeconfig",
 		Long: `List what is in a sandbox, or print its kubeconfig.
 
 Lists are in the order of the topology. Names after the kind choose what is
@@ -18,9 +18,10 @@ listed; a name that is not there is an error.`,
 		Example: `  vsphere-sandbox get nodes
   vsphere-sandbox get vms worker-1 worker-2 -o wide
   vsphere-sandbox get zones -o json
+  vsphere-sandbox get volumes
   vsphere-sandbox get nodes --watch`,
 	},
 		NewCmdVCenters(d, nil), NewCmdDatacenters(d, nil), NewCmdHosts(d, nil), NewCmdVMs(d, nil),
-		NewCmdNodes(d, nil), NewCmdZones(d, nil), NewCmdKubeconfig(d, nil),
+		NewCmdNodes(d, nil), NewCmdZones(d, nil), NewCmdDatastores(d, nil), NewCmdVolumes(d, nil), NewCmdKubeconfig(d, nil),
 	)
 }

@@ -45,7 +45,7 @@ func TestOptions(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	s := clitest.Serve(t, clitest.ZonesUSEU())
-	for _, kind := range []string{"vcenters", "datacenters", "hosts", "vms", "nodes", "zones"} {
+	for _, kind := range []string{"vcenters", "datacenters", "hosts", "vms", "nodes", "zones", "datastores", "volumes"} {
 		for _, format := range []string{"table", "wide", "json", "yaml", "name"} {
 			t.Run(kind+"/"+format, func(t *testing.T) {
 				e := clitest.NewEnv(s)
@@ -69,6 +69,8 @@ func TestNames(t *testing.T) {
 		{"host eu/esx-3", "host/esx-3\n"},
 		{"zone us/us-west", "zone/us-west\n"},
 		{"vc eu", "vcenter/eu\n"},
+		{"ds eu/eu-all-ds", "datastore/eu-all-ds\n"},
+		{"pvc data logs 6c1e2a0f-0001", "volume/pvc-1\nvolume/default/logs\n"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
 			e := clitest.NewEnv(s)

@@ -97,7 +97,7 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 		if e.Running || e.Record.Retained {
 			continue
 		}
-		last := lastWords(root, e.Name)
+		last, broken := lastWords(root, e.Name), leases(root, e.Name)
 		r, err := instance.Reap(ctx, root, e.Name)
 		var running instance.ErrRunning
 		var gone instance.ErrNotFound
@@ -112,6 +112,7 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 		if len(r.Spared) > 0 {
 			line += fmt.Sprintf("; %d processes are not certain to be its own and were left alone", len(r.Spared))
 		}
+		line += broken
 		if last != "" {
 			line += "; its log ends with: " + last
 		}

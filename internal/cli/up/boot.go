@@ -4,57 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"runtime/debug"
 	"time"
 
-	"k8s.io/klog/v2"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
 // boot runs the sandbox in this process until it is told to end.
 func boot(ctx context.Context, o *options) (err error) {
 	o.Deps = voiced(o.Deps)
+	program, err := o.ccm.Resolve(ctx, o.Streams)
+	if err != nil {
+		return err
+	}
+	volumes, err := o.csi.Resolve(ctx)
+	if err != nil {
+		return err
+	}
 	root, err := o.Sandboxes.Root()
 	if err != nil {
 		return err
 	}
-	dir, err := instance.Create(root, o.name)
+	house, err := home.Open(root, o.name, o.topology.Metadata.Name)
 	if err != nil {
 		return explainState(o, err)
 	}
-	defer func() { err = errors.Join(err, leave(o, dir, err)) }()
+	defer func() { err = errors.Join(err, leave(o, house, err)) }()
+	dir, logger := house.Dir, house.Logger
 	if left := dir.Predecessor(); left.Removed {
 		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)\n", o.name, len(left.Killed))
 	}
-	record := instance.Record{
-		Name: o.name, PID: os.Getpid(), StartedAt: time.Now(), Version: build.Version(), Scenario: o.topology.Metadata.Name,
-	}
-	if err := dir.WriteRecord(record); err != nil {
-		return explainState(o, err)
-	}
-	logFile, err := os.OpenFile(dir.Log("sandbox"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return explainState(o, err)
-	}
-	defer logFile.Close()
-	// A panic is to be found where whoever cleans up looks for the reason, also when there is no terminal to tell it.
-	if err := debug.SetCrashOutput(logFile, debug.CrashOptions{}); err != nil {
-		return explainState(o, err)
-	}
-	defer debug.SetCrashOutput(nil, debug.CrashOptions{})
-	logger := slog.New(slog.NewTextHandler(logFile, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	defer sim.CaptureLog(logger)()
-	klog.SetSlogLogger(logger.With("component", "client-go"))
 
 	progress := newProgress(o.Streams.Err, o.Streams.ErrTTY())
 	defer progress.close()
@@ -64,7 +47,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	}
 	opts := sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Logger: logger,
-		Progress: progress.show,
+		Progress: progress.show, CCM: program, CSI: volumes,
 	}
 	if o.alone != nil {
 		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
@@ -84,10 +67,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	err = s.Run(ctx, func() {
 		ready = true
 		progress.close()
-		record.Ready = true
-		if err := dir.WriteRecord(record); err != nil {
-			logger.Error("record", "err", err)
-		}
+		house.Ready()
 		fmt.Fprintf(o.Streams.Err, "ready in %.1fs\n\n", time.Since(begin).Seconds())
 		if err := announce(ctx, o, s); errors.As(err, &failed) {
 			cancel()
@@ -128,12 +108,12 @@ func tellTrouble(o *options, log *event.Log) {
 }
 
 // leave removes the sandbox's directory, or leaves it with its logs when it failed and that was asked for.
-func leave(o *options, dir *instance.Dir, err error) error {
-	if err == nil || !o.retain {
-		return dir.Remove()
+func leave(o *options, house *home.Home, err error) error {
+	retain := err != nil && o.retain
+	if retain {
+		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", house.Dir.Path())
 	}
-	fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", dir.Path())
-	return errors.Join(dir.WriteRecord(instance.Record{Name: o.name, Scenario: o.topology.Metadata.Name, Retained: true}), dir.Close())
+	return house.Leave(retain)
 }
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.

@@ -101,7 +101,7 @@ func TestBootOfARunningSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Remove()
-	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single"); r.Code != "already-running" {
+	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Code != "already-running" {
 		t.Errorf("ended with %+v", r)
 	}
 	if _, running := dir.Running(); !running {
@@ -129,7 +129,7 @@ func TestBootFails(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e := clitest.NewEnv(nil)
 			e.State.Dir = t.TempDir()
-			r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), append(tc.args, "single", "--api-port", port)...)
+			r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), append(tc.args, "single", "--api-port", port, "--csi", "off")...)
 			if r.Code != "port-in-use" || r.Exit != report.Prerequisite {
 				t.Fatalf("ended with %+v", r)
 			}
@@ -167,7 +167,7 @@ func TestBootFailsOnATerminal(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	e.Streams.SetTTY(true, true, true)
 	e.State.Dir = t.TempDir()
-	e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--api-port", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--api-port", strconv.Itoa(l.Addr().(*net.TCPAddr).Port), "--csi", "off")
 	if _, rest, ok := strings.Cut(e.Err.String(), "  ✗ "); !ok || strings.Contains(rest, "\x1b") {
 		t.Errorf("said %q", e.Err)
 	}
@@ -182,7 +182,7 @@ func TestStateDirectoryThatIsAFile(t *testing.T) {
 	if err := os.WriteFile(e.State.Dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single"); r.Exit != report.Failure || !strings.Contains(r.Message, "state directory: ") {
+	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Exit != report.Failure || !strings.Contains(r.Message, "state directory: ") {
 		t.Errorf("ended with %+v", r)
 	}
 }
@@ -193,7 +193,7 @@ func TestInterrupted(t *testing.T) {
 	e.State.Dir = t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r := e.Run(ctx, NewCmdUp(e.Deps, nil), "single"); r.Exit != report.Interrupted {
+	if r := e.Run(ctx, NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Exit != report.Interrupted {
 		t.Errorf("ended with %+v", r)
 	}
 	if !strings.Contains(e.Err.String(), "sandbox \"default\": stopping\n") {

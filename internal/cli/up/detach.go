@@ -73,6 +73,8 @@ func (o *options) again() []string {
 		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit),
 	}
 	args = append(args, o.set.Args()...)
+	args = append(args, o.ccm.Again()...)
+	args = append(args, o.csi.Again()...)
 	if o.format != output.Plain {
 		args = append(args, "--output", o.format)
 	}

@@ -1,66 +1,13 @@
 package up
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"net"
-	"strings"
-	"syscall"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
-)
+import "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 
 // explainState gives the errors of making the instance directory, and of the first files in it, their codes and ways
 // out.
-func explainState(o *options, err error) error {
-	var running instance.ErrRunning
-	switch {
-	case errors.As(err, &running):
-		return &report.Error{
-			Code: "already-running", Message: running.Error(),
-			Try: fmt.Sprintf("vsphere-sandbox status --name %s\nvsphere-sandbox down --name %[1]s\nvsphere-sandbox %[2]s --name another", o.name, o.verb()),
-		}
-	case full(err):
-		return diskFull(err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return &report.Error{
-			Code: "state-unwritable", Message: "the state directory cannot be written", Err: err, Exit: report.Prerequisite,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
-		}
-	}
-	return fmt.Errorf("sandbox %q: %w", o.name, err)
-}
+func explainState(o *options, err error) error { return home.ExplainState(err, o.name, o.verb()) }
 
 // explainRun does so for the errors that a sandbox ends with, nil among them.
-func explainRun(o *options, err error) error {
-	var network *net.OpError
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return &report.Error{
-			Code: "port-in-use", Message: "a port is taken by another program", Err: err, Exit: report.Prerequisite,
-			Try: o.freePort(),
-		}
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return &report.Error{
-			Code: "address-unavailable", Message: "this machine has no such address", Err: err, Exit: report.Prerequisite, Try: o.freePort(),
-		}
-	case errors.As(err, &network) && errors.Is(network, syscall.EACCES):
-		return &report.Error{
-			Code: "port-forbidden", Message: "a port may not be used: ports below 1024 are for root", Err: err, Exit: report.Prerequisite,
-			Try: o.freePort(),
-		}
-	case full(err):
-		return diskFull(err)
-	case errors.Is(err, context.Canceled):
-		return err
-	}
-	return fmt.Errorf("sandbox %q: %w", o.name, err)
-}
+func explainRun(o *options, err error) error { return home.ExplainRun(err, o.name, o.freePort()) }
 
 // verb is the command that was typed.
 func (o *options) verb() string {
@@ -76,16 +23,4 @@ func (o *options) freePort() string {
 		flag = "--listen 127.0.0.1:0"
 	}
 	return "vsphere-sandbox " + o.verb() + " " + flag + "   # any free one"
-}
-
-// full tells whether the disk is. A child can only tell so in words.
-func full(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
-}
-
-func diskFull(err error) error {
-	return &report.Error{
-		Code: "disk-full", Message: "the disk of the state directory is full", Err: err, Exit: report.Prerequisite,
-		Try: "make room, or export VSPHERE_SANDBOX_STATE=DIR elsewhere",
-	}
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -36,6 +38,8 @@ type options struct {
 	retain   bool
 	audit    bool
 	format   string
+	ccm      ccm.Flags
+	csi      csi.Flags
 	alone    *VCenters // nil for a whole sandbox
 }
 
@@ -58,6 +62,9 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
   vsphere-sandbox up zones-per-cluster --detach
   vsphere-sandbox up my-topology.yaml --name mine --speed 1
   vsphere-sandbox up my-topology.yaml --set workers=5
+  vsphere-sandbox up zones-us-eu --ccm module:v1.36.0
+  vsphere-sandbox up --csi off
+  vsphere-sandbox up --ccm-watch bin/my-ccm --ccm-arg=--v=4
   vsphere-sandbox up single --dry-run -o yaml`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
@@ -73,6 +80,8 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 		},
 	}
 	o.set.Bind(cmd)
+	o.ccm.Bind(cmd)
+	o.csi.Bind(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the sandbox is ready, and leave it running")
 	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
@@ -99,6 +108,12 @@ func (o *options) complete() error {
 	}
 	if o.detach && o.dryRun {
 		return report.UsageError("", "--detach and --dry-run exclude each other")
+	}
+	if err := o.ccm.Check(); err != nil {
+		return err
+	}
+	if err := o.csi.Check(); err != nil {
+		return err
 	}
 	var err error
 	o.topology, err = source.Load("up", o.source, o.set)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -44,6 +45,7 @@ type VCenters struct {
 func RunVCenters(ctx context.Context, d *command.Deps, v VCenters) error {
 	o := &options{
 		Deps: d, topology: v.Topology, speed: v.Speed, format: v.Format, detach: v.Detach, detached: v.Detached, alone: &v,
+		csi: csi.Flags{Driver: csi.Off},
 	}
 	if err := o.completeName(); err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
@@ -47,6 +46,7 @@ type Cluster struct {
 	pki      *pki
 	listener *net.TCPListener
 	file     *os.File // the listener's descriptor, for the child
+	bell     bell     // rung when the child is to look at its tuning
 	config   string   // path of the child's configuration
 	rest     *rest.Config
 	client   kubernetes.Interface
@@ -69,6 +69,9 @@ func New(opts Options) (_ *Cluster, err error) {
 	if c.file, err = c.listener.File(); err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
+	if c.bell, err = newBell(); err != nil {
+		return nil, err
+	}
 	pkiDir := filepath.Join(opts.Dir, "pki")
 	if err := os.MkdirAll(pkiDir, 0o700); err != nil {
 		return nil, err
@@ -83,7 +86,7 @@ func New(opts Options) (_ *Cluster, err error) {
 		return nil, err
 	}
 	admin := cert.Leaf{CommonName: "vsphere-sandbox-admin", Organizations: []string{"system:masters"}}
-	if err := c.pki.kubeconfig(c.Kubeconfig(), c.Context(), admin); err != nil {
+	if err := c.pki.kubeconfig(c.Kubeconfig(), c.Server(), c.Context(), admin); err != nil {
 		return nil, err
 	}
 	if c.rest, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
@@ -109,6 +112,8 @@ func (c *Cluster) writeConfig() error {
 		Speed:       c.opts.Speed,
 		ServiceCIDR: serviceCIDR,
 		PodCIDR:     podCIDR,
+		Tuning:      c.tuning(),
+		BellFD:      4, // the second
 	}
 	if c.opts.Audit {
 		cfg.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")
@@ -132,7 +137,7 @@ func (c *Cluster) Spec(command ...string) child.Spec {
 	return child.Spec{
 		Name:  Component,
 		Args:  append(command, "--config="+c.config),
-		Files: []*os.File{c.file},
+		Files: []*os.File{c.file, c.bell.near},
 	}
 }
 
@@ -148,11 +153,6 @@ func (c *Cluster) Server() string { return c.pki.server }
 // Client speaks as the admin.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// NodeKubeconfig writes a kubeconfig to path with which a kubelet is the node of that name, and nothing else.
-func (c *Cluster) NodeKubeconfig(path, node string) error {
-	return c.pki.kubeconfig(path, "default", cert.Leaf{CommonName: "system:node:" + node, Organizations: []string{"system:nodes"}})
-}
-
 // ServingCert writes name.crt and name.key into dir, a server certificate for a component at that address.
 func (c *Cluster) ServingCert(dir, name string, leaf cert.Leaf) error {
 	pair, err := c.pki.ca.Sign(leaf)
@@ -164,12 +164,6 @@ func (c *Cluster) ServingCert(dir, name string, leaf cert.Leaf) error {
 
 // CAFile is the path of the certificate of the authority that signs this cluster's clients.
 func (c *Cluster) CAFile() string { return filepath.Join(c.pki.dir, "ca.crt") }
-
-// TokenKubeconfig writes a kubeconfig to path whose client reads its bearer token from tokenFile at each use, as a pod
-// does with its ServiceAccount's.
-func (c *Cluster) TokenKubeconfig(path, context, tokenFile string) error {
-	return c.pki.writeKubeconfig(path, context, &clientcmdapi.AuthInfo{TokenFile: tokenFile})
-}
 
 // WaitReady returns when the API server says it is ready and the default namespace has its ServiceAccount, which
 // proves that the controller manager works too. say is told what is being waited for whenever that changes.
@@ -196,7 +190,7 @@ func (c *Cluster) WaitReady(ctx context.Context, say func(string)) error {
 
 // Close gives the address back. Call it after the child has ended.
 func (c *Cluster) Close() error {
-	var errs []error
+	errs := []error{c.bell.close()}
 	if c.file != nil {
 		errs = append(errs, c.file.Close())
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
@@ -43,6 +44,9 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	if err := c.TokenKubeconfig(filepath.Join(c.opts.Dir, "token-client"), "default", "/t"); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.Tune(Tuning{EtcdDelay: time.Second}); err != nil {
+		t.Fatal(err)
+	}
 	var files []string
 	err := filepath.WalkDir(c.opts.Dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == c.opts.Dir {
@@ -67,7 +71,7 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"control-plane.json", "kubeconfig", "node", "pki/audit-policy.yaml"}
+	want := []string{"control-plane-tuning.json", "control-plane.json", "kubeconfig", "node", "pki/audit-policy.yaml"}
 	for _, pair := range []string{"apiserver", "apiserver-kubelet-client", "ca", "etcd", "etcd-ca", "etcd-client", "front-proxy-ca", "front-proxy-client"} {
 		want = append(want, "pki/"+pair+".crt", "pki/"+pair+".key")
 	}
@@ -84,7 +88,7 @@ func TestConfigRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, func(o *Options) { o.Speed, o.Audit = 2.5, audit })
 			spec := c.Spec("-x", "control-plane")
-			if len(spec.Args) != 3 || spec.Name != "control-plane" || len(spec.Files) != 1 {
+			if len(spec.Args) != 3 || spec.Name != "control-plane" || len(spec.Files) != 2 {
 				t.Fatalf("%+v", spec)
 			}
 			path, _ := strings.CutPrefix(spec.Args[2], "--config=")
@@ -95,6 +99,7 @@ func TestConfigRoundTrip(t *testing.T) {
 			want := Config{
 				EtcdDir: filepath.Join(c.opts.Dir, "etcd"), PKI: filepath.Join(c.opts.Dir, "pki"), Host: "127.0.0.1", Port: c.listener.Addr().(*net.TCPAddr).Port,
 				ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.244.0.0/16",
+				Tuning: filepath.Join(c.opts.Dir, "control-plane-tuning.json"), BellFD: 4,
 			}
 			if audit {
 				want.AuditLog = filepath.Join(c.opts.Dir, "logs", "audit.log")

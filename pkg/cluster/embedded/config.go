@@ -23,6 +23,10 @@ type Config struct {
 	// ServiceCIDR and PodCIDR are address ranges that nothing routes.
 	ServiceCIDR string `json:"serviceCIDR"`
 	PodCIDR     string `json:"podCIDR"`
+	// Tuning is the file with what may change while the control plane runs; see [Tuning]. A byte on the pipe BellFD says
+	// that it was written anew.
+	Tuning string `json:"tuning"`
+	BellFD int    `json:"bellFD"`
 	// AuditLog is the file of the API server's audit log; empty means none is kept.
 	AuditLog string `json:"auditLog,omitempty"`
 }

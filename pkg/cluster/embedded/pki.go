@@ -17,7 +17,7 @@ import (
 // pki is the cluster's authorities and what they signed, in memory and as files.
 type pki struct {
 	dir    string
-	server string   // the API server's URL, in every kubeconfig
+	server string   // the API server's own URL
 	ca     *cert.CA // signs the API server, kubelets and every client
 }
 
@@ -64,7 +64,7 @@ func newPKI(dir, server string, host net.IP, serviceIP net.IP) (*pki, error) {
 		"controller-manager": {CommonName: "system:kube-controller-manager"},
 		"scheduler":          {CommonName: "system:kube-scheduler"},
 	} {
-		if err := p.kubeconfig(filepath.Join(dir, name+".kubeconfig"), name, leaf); err != nil {
+		if err := p.kubeconfig(filepath.Join(dir, name+".kubeconfig"), server, name, leaf); err != nil {
 			return nil, err
 		}
 	}

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/mount-utils"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
+	csinode "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
@@ -31,6 +34,8 @@ func Run(ctx context.Context, cfg node.Config) error {
 	}
 	rc.UserAgent = "kubelet/" + cfg.Name
 	rc.ContentType = "application/vnd.kubernetes.protobuf"
+	// As cmd/kubelet/app/server.go has it. Client-go's own five a second start a pod with a volume each second.
+	rc.QPS, rc.Burst = float32(config.KubeAPIQPS), int(config.KubeAPIBurst)
 	client, err := kubernetes.NewForConfig(rc)
 	if err != nil {
 		return err
@@ -43,11 +48,28 @@ func Run(ctx context.Context, cfg node.Config) error {
 	if err != nil {
 		return err
 	}
+	var csi *csinode.Plugin
+	if cfg.CSI != nil {
+		// Its sockets are there when the kubelet first looks for plugins: what a process before has left it would try in vain,
+		// and the next time later.
+		if csi, err = newCSI(ctx, cfg, client); err != nil {
+			return fmt.Errorf("csi node of %s: %w", cfg.Name, err)
+		}
+	}
 	runtime, images := newRuntime(ctx)
 	hollow := kubemark.NewHollowKubelet(flags, config, client, heartbeat, newMachine(cfg), images, runtime, newContainers())
+	if csi != nil {
+		hollow.KubeletDeps.Mounter = mounter{&mount.FakeMounter{}, cfg.CSI.ByIDDir}
+	}
 	server := &options.KubeletServer{KubeletFlags: *hollow.KubeletFlags, KubeletConfiguration: *hollow.KubeletConfiguration}
 	if err := kubeletapp.RunKubelet(ctx, server, hollow.KubeletDeps); err != nil {
 		return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+	}
+	var all errgroup.Group
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if csi != nil {
+		all.Go(func() error { defer end(); return csi.Run(ctx) })
 	}
 	select {
 	case <-time.After(trimAfter):
@@ -55,5 +77,5 @@ func Run(ctx context.Context, cfg node.Config) error {
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
-	return nil
+	return all.Wait()
 }

@@ -33,11 +33,12 @@ type tagReader struct {
 
 // read returns, for each of the named categories, what its tags are attached to. What was learnt is kept when a call
 // fails, so that the next reading goes on from there, except when something is not there: a category may have been
-// deleted and made again, and then everything is read anew.
+// deleted and made again, and then everything is read anew. So it is where no category has the name: another one may be
+// given it at any time, which nothing tells of, and nodes wait for that.
 func (r *tagReader) read(ctx context.Context, call tagCall, categories ...string) (_ []attached, err error) {
 	r.forget()
 	defer func() {
-		if vcenter.NotFound(err) {
+		if vcenter.NotFound(err) || errors.Is(err, errNoCategory) {
 			r.categories = nil
 		}
 	}()

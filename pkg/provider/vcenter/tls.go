@@ -16,6 +16,10 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
+// idleConnections is how many connections to a vCenter are kept for the next call. Go's default of two would have calls at
+// once, volumes being attached say, make a TLS handshake each.
+const idleConnections = 16
+
 // dialFunc makes a connection.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -25,8 +29,10 @@ func newSOAPClient(cfg *Config) *soap.Client {
 	sc.Namespace, sc.Version = "urn:"+vim25.Namespace, vim25.Version
 	sc.UserAgent = cfg.UserAgent
 	t := sc.DefaultTransport()
+	t.MaxIdleConnsPerHost = idleConnections
 	t.TLSClientConfig = cfg.tls(strings.Trim(cfg.Server, "[]")) // for connections through a proxy
 	t.DialTLSContext = cfg.dialTLS(cfg.Dial)
+	sc.Transport = patient{t}
 	return sc
 }
 

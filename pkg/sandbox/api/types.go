@@ -63,6 +63,14 @@ type Component struct {
 	// Message is why it is not running, if it is not.
 	Message string `json:"message,omitempty"`
 	Log     string `json:"log,omitempty"`
+	// Source, Version and Digest say what program a cloud controller manager is.
+	Source  string `json:"source,omitempty"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	// Health is healthy, or why a cloud controller manager is not; "" for other components.
+	Health string `json:"health,omitempty"`
+	// Leader: of several cloud controller managers it is the one that works.
+	Leader bool `json:"leader,omitempty"`
 }
 
 // VCenter is one simulated vCenter.
@@ -135,8 +143,24 @@ type VM struct {
 	Zone   string `json:"zone,omitempty"`
 	// Role is control-plane or worker; "" for a VM that is no node.
 	Role string `json:"role,omitempty"`
+	// Disks are its virtual disks, by their place.
+	Disks []Disk `json:"disks,omitempty"`
 	// Process is the state of the kubelet that stands for the guest: running, suspended, hung, backing-off, stopped.
 	Process string `json:"process,omitempty"`
+}
+
+// Disk is a virtual disk of a VM.
+type Disk struct {
+	// UUID is that of its backing, which the guest sees in its serial number.
+	UUID string `json:"uuid,omitempty"`
+	// Volume is the id of the first class disk that it is, "" for a disk that belongs to its VM.
+	Volume string `json:"volume,omitempty"`
+	Bytes  int64  `json:"bytes"`
+	// File is its descriptor: "[datastore] path".
+	File string `json:"file,omitempty"`
+	// Controller is the SCSI bus number, Unit the place on it.
+	Controller int `json:"controller"`
+	Unit       int `json:"unit"`
 }
 
 // Node is a Kubernetes node joined with its VM. A VM that should be a node and is none yet has a row with Registered
@@ -161,6 +185,10 @@ type Node struct {
 	Roles        []string  `json:"roles,omitempty"`
 	Version      string    `json:"version,omitempty"`
 	Created      time.Time `json:"created,omitzero"`
+	// Labels are all labels of the Node object. They are not to be changed.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Unschedulable: it is cordoned.
+	Unschedulable bool `json:"unschedulable,omitempty"`
 }
 
 // Zone is a failure domain: a region and zone pair, with what is in it.
@@ -226,7 +254,7 @@ type Access struct {
 // Error is what the sandbox answers when it can't do what was asked.
 type Error struct {
 	// Code is a stable kebab-case id: not-found, ambiguous, conflict, unavailable, invalid,
-	// unchangeable, internal.
+	// unchangeable, unsupported, internal.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	// Try tells what to do about it.

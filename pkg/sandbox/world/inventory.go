@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ func Spec() vcenter.WatchSpec {
 	entity := []string{"name", "parent"}
 	return vcenter.WatchSpec{Properties: map[string][]string{
 		"VirtualMachine": append([]string{
-			"config.uuid", "config.guestId", "config.hardware.numCPU", "config.hardware.memoryMB",
+			"config.uuid", "config.guestId", "config.hardware.numCPU", "config.hardware.memoryMB", devices,
 			"guest.hostName", "guest.net", "guest.toolsRunningStatus",
 			"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.bootTime",
 		}, entity...),
@@ -26,6 +27,7 @@ func Spec() vcenter.WatchSpec {
 			"summary.hardware.numCpuCores", "summary.hardware.memorySize",
 		}, entity...),
 		"ComputeResource": entity,
+		"Datastore":       append([]string{"summary", "host"}, entity...),
 		"Folder":          entity,
 		"Datacenter":      entity,
 	}}
@@ -36,6 +38,9 @@ func Spec() vcenter.WatchSpec {
 type Inventory struct {
 	// VCenter is its name.
 	VCenter string
+	// Around, when it is set before the first update, is called as changed is, after it, when something else than a VM has
+	// changed (others), or which VMs there are and where.
+	Around func(i *Inventory, others bool)
 
 	changed func(*Inventory, []VM)
 
@@ -59,9 +64,12 @@ func NewInventory(name string, changed func(*Inventory, []VM)) *Inventory {
 // Update implements [vcenter.Handler].
 func (i *Inventory) Update(updates []vcenter.Update) {
 	var vms []VM
+	around, others := false, false
 	i.mu.Lock()
 	for _, u := range updates {
 		isVM := u.Ref.Type == "VirtualMachine"
+		others = others || !isVM
+		around = around || others || u.Kind != vcenter.Modify || slices.ContainsFunc(u.Changes, func(c types.PropertyChange) bool { return c.Name == "runtime.host" })
 		switch u.Kind {
 		case vcenter.Leave:
 			if isVM {
@@ -79,7 +87,7 @@ func (i *Inventory) Update(updates []vcenter.Update) {
 			continue // modified after it left, as far as we were told
 		}
 		for _, c := range u.Changes {
-			object[c.Name] = c.Val
+			object[c.Name] = compact(c.Name, c.Val)
 		}
 		if isVM {
 			vms = append(vms, i.vm(u.Ref))
@@ -88,6 +96,9 @@ func (i *Inventory) Update(updates []vcenter.Update) {
 	i.mu.Unlock()
 	if i.changed != nil && len(vms) > 0 {
 		i.changed(i, vms)
+	}
+	if i.Around != nil && around {
+		i.Around(i, others)
 	}
 }
 
@@ -110,24 +121,28 @@ func (i *Inventory) Watched() bool {
 	return i.synced
 }
 
-// SetTags replaces what is known of tags.
-func (i *Inventory) SetTags(t Tags) {
+// SetTags replaces what is known of tags; changed tells whether that is something else.
+func (i *Inventory) SetTags(t Tags) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	changed = !maps.Equal(i.tags.Region, t.Region) || !maps.Equal(i.tags.Zone, t.Zone)
 	i.tags = t
+	return changed
 }
 
 // refs returns the objects of a type whose name may be a base type's prefixless suffix ("ComputeResource" includes
 // clusters), by path. The caller holds the lock.
 func (i *Inventory) refs(match func(ref) bool) []ref {
 	var refs []ref
+	paths := map[ref]string{} // each is worth being put together once
 	for r := range i.objects {
 		if match(r) {
 			refs = append(refs, r)
+			paths[r] = i.path(r)
 		}
 	}
 	slices.SortFunc(refs, func(a, b ref) int {
-		return compareOr(strings.Compare(i.path(a), i.path(b)), strings.Compare(a.Value, b.Value))
+		return compareOr(strings.Compare(paths[a], paths[b]), strings.Compare(a.Value, b.Value))
 	})
 	return refs
 }

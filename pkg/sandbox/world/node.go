@@ -12,8 +12,8 @@ import (
 
 const rolePrefix = "node-role.kubernetes.io/"
 
-// nodeRow reads a Node object.
-func nodeRow(n *corev1.Node) api.Node {
+// NodeRow reads a Node object, without its VM.
+func NodeRow(n *corev1.Node) api.Node {
 	row := api.Node{
 		Name:         n.Name,
 		Registered:   true,
@@ -25,6 +25,9 @@ func nodeRow(n *corev1.Node) api.Node {
 		ProviderID:   n.Spec.ProviderID,
 		Version:      n.Status.NodeInfo.KubeletVersion,
 		Created:      n.CreationTimestamp.Time,
+		// Nobody changes a Node object that an informer has handed out.
+		Labels:        n.Labels,
+		Unschedulable: n.Spec.Unschedulable,
 	}
 	for _, t := range n.Spec.Taints {
 		row.Taints = append(row.Taints, t.ToString())

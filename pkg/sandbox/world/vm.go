@@ -20,7 +20,14 @@ type VM struct {
 
 // Machine is what the VM's node is told.
 func (v VM) Machine() node.Machine {
+	var disks []node.Disk
+	for _, d := range v.Disks {
+		if d.Volume != "" {
+			disks = append(disks, node.Disk{UUID: d.UUID, VolumeID: d.Volume, Bytes: d.Bytes})
+		}
+	}
 	return node.Machine{
+		Disks:       disks,
 		Exists:      v.Exists,
 		Power:       node.Power(v.Power),
 		BootTime:    v.BootTime,
@@ -55,6 +62,7 @@ func (i *Inventory) vm(r ref) VM {
 			CPUs:        int(property[int32](i, r, "config.hardware.numCPU")),
 			MemoryBytes: int64(property[int32](i, r, "config.hardware.memoryMB")) << 20,
 			GuestID:     property[string](i, r, "config.guestId"),
+			Disks:       property[[]api.Disk](i, r, devices),
 		},
 	}
 	switch property[types.VirtualMachinePowerState](i, r, "runtime.powerState") {

@@ -92,6 +92,7 @@ func (w *World) Nodes() []api.Node {
 	w.mu.RLock()
 	nodes := maps.Clone(w.nodes)
 	w.mu.RUnlock()
+	unclaimed, named := maps.Clone(nodes), map[string]bool{}
 	byUUID := map[string]*corev1.Node{}
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		if id := nodes[name].Status.NodeInfo.SystemUUID; id != "" {
@@ -105,9 +106,16 @@ func (w *World) Nodes() []api.Node {
 		}
 	}
 
+	// A node stands once, with the first of the VMs that have its UUID. What is left of VMs that share it, or have lost
+	// theirs, is no further node of that name.
 	rows := []api.Node{}
 	for _, v := range w.VMs() {
 		n := byUUID[strings.ToLower(v.UUID)]
+		if n != nil {
+			if _, free := unclaimed[n.Name]; !free {
+				n = nil
+			}
+		}
 		if n == nil && v.Role == "" {
 			continue
 		}
@@ -116,15 +124,19 @@ func (w *World) Nodes() []api.Node {
 			row.Name = strings.ToLower(v.Name)
 		}
 		if n != nil {
-			row = nodeRow(n)
-			delete(nodes, n.Name)
+			row = NodeRow(n)
+			delete(unclaimed, n.Name)
+		} else if _, registered := nodes[row.Name]; registered || named[row.Name] {
+			continue
+		} else {
+			named[row.Name] = true
 		}
 		row.VM, row.VCenter, row.Datacenter, row.Power = v.Name, v.VCenter, v.Datacenter, v.Power
 		rows = append(rows, row)
 	}
 	var strangers []api.Node
-	for _, n := range nodes {
-		strangers = append(strangers, nodeRow(n))
+	for _, n := range unclaimed {
+		strangers = append(strangers, NodeRow(n))
 	}
 	slices.SortFunc(strangers, func(a, b api.Node) int { return strings.Compare(a.Name, b.Name) })
 	return append(rows, strangers...)

@@ -121,6 +121,18 @@ func TestNodesJoinVMs(t *testing.T) {
 			want:  [][2]string{{"?worker-1.example", "worker-1"}, {"m", ""}, {"n", ""}},
 		},
 		{
+			name:  "two VMs of one UUID are one node",
+			vms:   [][3]string{{"worker-1", "1", "on"}, {"worker-2", "1", "off"}},
+			nodes: []*corev1.Node{k8s("n", systemUUID(uuid("1")))},
+			want:  [][2]string{{"n", "worker-1"}, {"?worker-2", "worker-2"}},
+		},
+		{
+			name:  "a VM that has lost its UUID is no second node of its name",
+			vms:   [][3]string{{"worker-1", "", "on"}},
+			nodes: []*corev1.Node{k8s("worker-1.example", providerID("vsphere://"+uuid("1")))},
+			want:  [][2]string{{"worker-1.example", ""}},
+		},
+		{
 			name: "the providerID counts more",
 			vms:  [][3]string{{"worker-1", "1", "on"}},
 			nodes: []*corev1.Node{
@@ -163,7 +175,8 @@ func TestNodeRow(t *testing.T) {
 			},
 		},
 		Spec: corev1.NodeSpec{
-			ProviderID: "vsphere://" + strings.ToLower(uuid("1")),
+			Unschedulable: true,
+			ProviderID:    "vsphere://" + strings.ToLower(uuid("1")),
 			Taints: []corev1.Taint{
 				{Key: "z", Effect: corev1.TaintEffectNoExecute}, {Key: "a", Value: "b", Effect: corev1.TaintEffectNoSchedule},
 			},
@@ -183,6 +196,11 @@ func TestNodeRow(t *testing.T) {
 		Name: "worker-1.example", VM: "worker-1", VCenter: "vc", Datacenter: "dc", Power: "on", Registered: true, Ready: "Unknown", Initialized: true,
 		Taints: []string{"a=b:NoSchedule", "z:NoExecute"}, Region: "us", Zone: "us-1", ProviderID: "vsphere://" + strings.ToLower(uuid("1")),
 		InstanceType: "big", Addresses: []string{"10.0.0.1", "fd00::1"}, Roles: []string{"db", "worker"}, Version: "v1.36.4", Created: created,
+		Labels: map[string]string{
+			corev1.LabelTopologyRegion: "us", corev1.LabelTopologyZone: "us-1", corev1.LabelInstanceTypeStable: "big",
+			"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/db": "", "other": "label",
+		},
+		Unschedulable: true,
 	}}
 	if diff := cmp.Diff(want, w.Nodes()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

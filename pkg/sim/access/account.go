@@ -25,6 +25,9 @@ var (
 // systemDomain is the domain that every vCenter has.
 const systemDomain = "vsphere.local"
 
+// consoleUser is the name of the account of whoever runs the simulation.
+const consoleUser = "vsphere-sandbox"
+
 // administrators is the group whose members may do everything, in vCenter's own domain.
 const administrators = "administrators"
 
@@ -61,6 +64,8 @@ type accounts struct {
 	admin  *account
 	inside *account
 	login  *url.Userinfo // of inside
+	owner  *account      // of whoever runs the simulation
+	own    *url.Userinfo // of owner
 	list   []*account    // in the order of the topology, the administrator first
 	users  map[name]*account
 	groups map[name]bool
@@ -80,6 +85,10 @@ func newAccounts(administrator string, users []topology.User) *accounts {
 	secret, _ := s.login.Password()
 	s.inside = s.add(topology.User{Name: s.login.Username(), Password: secret})
 	s.inside.inside = true
+	s.own = url.UserPassword(consoleUser+"@"+systemDomain, rand.Text())
+	secret, _ = s.own.Password()
+	s.owner = s.add(topology.User{Name: s.own.Username(), Password: secret})
+	s.owner.inside = true
 	s.list = nil
 	s.admin = s.add(topology.User{Name: administrator, Groups: []string{administrators}})
 	for _, u := range users {
@@ -170,6 +179,10 @@ func (m *Manager) Administrator() User { return m.accounts.admin.user() }
 // Inside is an account that never leaves the process, for what parts of the vCenter ask each other. It may do
 // everything, and its sessions do not count.
 func (m *Manager) Inside() *url.Userinfo { return m.accounts.login }
+
+// Console is the account of whoever runs the simulation. It may do everything whatever becomes of the others' passwords and
+// permissions, its sessions do not count, and it is not listed.
+func (m *Manager) Console() *url.Userinfo { return m.accounts.own }
 
 // Users are the accounts: the administrator, then those of the topology, with their passwords now.
 func (m *Manager) Users() []User {

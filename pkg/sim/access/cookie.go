@@ -28,11 +28,15 @@ func (m *Manager) Cookies(r *simulator.Registry) {
 }
 
 // Identify tells whose session a cookie or a REST session identifier is of: its key, and the name of the user in the
-// topology. It is false when there is none (any more).
-func (m *Manager) Identify(cookie string) (key, user string, ok bool) {
+// topology. It is false when there is none (any more). client is the User-Agent of the call.
+func (m *Manager) Identify(cookie, client string) (key, user string, ok bool) {
 	s := m.sessions.byCookie(cookie)
 	if s == nil {
 		return "", "", false
+	}
+	if s.clientName() != client {
+		client = strings.Clone(client) // of its own, not a piece of the request
+		s.client.Store(&client)
 	}
 	return s.key, s.account.given, true
 }

@@ -32,14 +32,14 @@ func TestKeyOfASessionOpensNothing(t *testing.T) {
 		if alive(t, thief) {
 			t.Errorf("the key of %s's session opens it", s.UserName)
 		}
-		if _, _, ok := v.Identify(s.Key); ok {
+		if _, _, ok := v.Identify(s.Key, ""); ok {
 			t.Errorf("the key of %s's session identifies it", s.UserName)
 		}
 	}
 
 	// The cookie does, and leads to the key.
 	for _, c := range boss.Jar.Cookies(v.url) {
-		if key, user, ok := v.Identify(c.Value); !ok || key != v.key(t, boss) || user != admin {
+		if key, user, ok := v.Identify(c.Value, ""); !ok || key != v.key(t, boss) || user != admin {
 			t.Errorf("cookie identifies %q, %q, %v", key, user, ok)
 		}
 	}

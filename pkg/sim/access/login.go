@@ -69,6 +69,7 @@ func (m *Manager) open(ctx *simulator.Context, a *account, locale string) (types
 	s.vcsim.Store(inner.Session)
 
 	own := inner.Session.UserSession
+	s.client.Store(&own.UserAgent)
 	posting := vc.Fresh(m.base)
 	posting.Session = inner.Session
 	vc.Post(posting, &types.UserLoginSessionEvent{

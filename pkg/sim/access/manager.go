@@ -95,9 +95,9 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	}
 	m.sessions = &sessions{changed: m.wake}
 	if !options.Stock.Has(stock.SessionLimit) {
-		m.sessions.limit = DefaultLimit
+		m.sessions.limit.Store(DefaultLimit)
 		if n := options.Sessions.Limit; n > 0 {
-			m.sessions.limit = int(n)
+			m.sessions.limit.Store(int32(n))
 		}
 	}
 	m.firstIdle()

@@ -50,7 +50,7 @@ func needsOf(ctx *simulator.Context, method *simulator.Method) []need {
 	n.inventory(method)
 	n.files(ctx, method)
 	n.questions(method)
-	n.volumes(method)
+	n.volumes(ctx, method)
 	return n
 }
 

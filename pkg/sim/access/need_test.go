@@ -66,10 +66,23 @@ func TestNeeds(t *testing.T) {
 		{"CnsAttachVolume", volumes, &cns.CnsAttachVolume{This: volumes, AttachSpecs: []cns.CnsVolumeAttachDetachSpec{{Vm: vm}}}, []need{
 			{"VirtualMachine.Config.AddExistingDisk", vm}, {"VirtualMachine.Config.AddRemoveDevice", vm},
 		}},
+		{"CnsDeleteVolume", volumes, &cns.CnsDeleteVolume{This: volumes, VolumeIds: []cns.CnsVolumeId{{Id: "unknown"}}, DeleteDisk: true}, []need{
+			{"Cns.Searchable", volumes},
+		}},
+		{"CnsExtendVolume", volumes, &cns.CnsExtendVolume{This: volumes, ExtendSpecs: []cns.CnsVolumeExtendSpec{{VolumeId: cns.CnsVolumeId{Id: "disk"}}}}, []need{
+			{"Cns.Searchable", volumes}, {"Datastore.FileManagement", ds},
+		}},
+		{"CnsRelocateVolume", volumes, &cns.CnsRelocateVolume{This: volumes, RelocateSpecs: []cns.BaseCnsVolumeRelocateSpec{
+			&cns.CnsBlockVolumeRelocateSpec{CnsVolumeRelocateSpec: cns.CnsVolumeRelocateSpec{Datastore: ds}},
+		}}, []need{{"Cns.Searchable", volumes}, {"Datastore.FileManagement", ds}}},
+		{"CnsSyncDatastore", ref("CnsDebugManager"), new(cns.CnsSyncDatastore), []need{{"Cns.Searchable", ref("CnsDebugManager")}}},
 		{"CreateFilter", ref("PropertyCollector"), new(types.CreateFilter), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx := simulator.NewContext()
+			content, root := simulator.VPX().ServiceContent, simulator.VPX().RootFolder
+			simulator.NewServiceInstance(ctx, content, root)
+			ctx.Map.VStorageObjectManager().Catalog()[ds] = map[types.ID]*simulator.VStorageObject{{Id: "disk"}: {}}
 			got := needsOf(ctx, &simulator.Method{Name: tc.name, This: tc.on, Body: tc.body})
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(need{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -75,7 +75,7 @@ func (m *Manager) put(r *rules) {
 		r.powerful[a] = r.mayAll(a, m.root)
 		restricted = restricted || !r.powerful[a]
 	}
-	r.powerful[m.accounts.inside] = true
+	r.powerful[m.accounts.inside], r.powerful[m.accounts.owner] = true, true
 	m.showRoles(r)
 	restricted = restricted && !m.options.Stock.Has(stock.Permissions)
 	if restricted {

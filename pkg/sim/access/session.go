@@ -22,7 +22,16 @@ type session struct {
 	calls atomic.Int32 // in progress
 	ended atomic.Bool
 
-	vcsim atomic.Pointer[simulator.Session] // of SOAP
+	vcsim  atomic.Pointer[simulator.Session] // of SOAP
+	client atomic.Pointer[string]            // User-Agent of the last call
+}
+
+// clientName is the User-Agent, as far as it is known.
+func (s *session) clientName() string {
+	if c := s.client.Load(); c != nil {
+		return *c
+	}
+	return ""
 }
 
 func (s *session) touch() { s.used.Store(time.Now().UnixNano()) }
@@ -40,7 +49,7 @@ func (s *session) leave() {
 
 // sessions are the sessions of one vCenter, by key and by cookie. Finding one takes no lock.
 type sessions struct {
-	limit   int // 0 means none
+	limit   atomic.Int32 // 0 means none
 	changed func()
 
 	mu    sync.Mutex
@@ -66,7 +75,10 @@ func (t *sessions) byCookie(cookie string) *session {
 }
 
 // full tells whether nobody can log in.
-func (t *sessions) full() bool { return t.limit > 0 && int(t.count.Load()) >= t.limit }
+func (t *sessions) full() bool {
+	limit := t.limit.Load()
+	return limit > 0 && t.count.Load() >= limit
+}
 
 // add adds the session, unless there are too many.
 func (t *sessions) add(s *session) error {
@@ -75,7 +87,7 @@ func (t *sessions) add(s *session) error {
 	if !s.account.inside {
 		if t.full() {
 			t.mu.Unlock()
-			return &LimitError{Limit: t.limit, Count: int(t.count.Load()), User: s.account.given}
+			return &LimitError{Limit: int(t.limit.Load()), Count: int(t.count.Load()), User: s.account.given}
 		}
 		t.count.Add(1)
 	}
@@ -120,6 +132,7 @@ func (t *sessions) list(match func(*session) bool) []*session {
 type Session struct {
 	Key    string
 	User   string // as in the topology
+	Client string // the User-Agent of its last call; of REST only if [Manager.Identify] was told
 	REST   bool
 	Login  time.Time
 	Active time.Time // last call, begun or ended
@@ -130,7 +143,7 @@ func (m *Manager) Sessions() []Session {
 	var list []Session
 	for _, s := range m.sessions.list(func(s *session) bool { return !s.account.inside }) {
 		list = append(list, Session{
-			Key: s.key, User: s.account.given, REST: s.rest, Login: s.login, Active: time.Unix(0, s.used.Load()),
+			Key: s.key, User: s.account.given, Client: s.clientName(), REST: s.rest, Login: s.login, Active: time.Unix(0, s.used.Load()),
 		})
 	}
 	return list
@@ -156,10 +169,26 @@ func (m *Manager) End(user string) int {
 	return m.endWhere(func(s *session) bool { return s.account == a && !a.inside })
 }
 
+// Limit is how many sessions there may be; 0 is any number.
+func (m *Manager) Limit() int { return int(m.sessions.limit.Load()) }
+
+// SetLimit changes it. Sessions that are open stay open.
+func (m *Manager) SetLimit(n int) { m.sessions.limit.Store(int32(n)) }
+
 // EndSession ends one session, of SOAP or REST, and tells whether there was one.
 func (m *Manager) EndSession(key string) bool {
 	s := m.sessions.get(key)
 	return s != nil && m.end(s)
+}
+
+// EndWhere ends the sessions that match, and tells how many there were.
+func (m *Manager) EndWhere(match func(Session) bool) (n int) {
+	for _, s := range m.Sessions() {
+		if match(s) && m.EndSession(s.Key) {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *Manager) endWhere(match func(*session) bool) (n int) {

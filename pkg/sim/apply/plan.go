@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	pbm "github.com/vmware/govmomi/pbm/types"
 	"github.com/vmware/govmomi/vim25"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -122,8 +123,9 @@ type planner struct {
 	had    *topology.VCenter // nil: nothing is known of before
 
 	*state
-	tags  *tagState
-	rules *ruleState
+	tags     *tagState
+	rules    *ruleState
+	profiles map[string]*pbm.PbmCapabilityProfile
 
 	steps []Step
 	bad   []Reason
@@ -144,6 +146,9 @@ func (p *planner) plan(ctx context.Context) error {
 		if p.rules, err = readRules(ctx, c, p.state); err != nil {
 			return fmt.Errorf("permissions: %w", err)
 		}
+		if p.profiles, err = readPolicies(ctx, c); err != nil {
+			return fmt.Errorf("storage policies: %w", err)
+		}
 		return nil
 	})
 	if err != nil {
@@ -156,6 +161,7 @@ func (p *planner) plan(ctx context.Context) error {
 	want := objects(p.want)
 	p.categories()
 	p.newTags(want)
+	p.storagePolicies()
 	p.roles()
 	for _, kind := range []Kind{
 		KindFolder, KindDatacenter, KindCluster, KindHost, KindNetwork, KindSwitch, KindPortGroup, KindDatastore, KindPool, KindVApp,

@@ -40,6 +40,7 @@ func (p *planner) removals(want []*named) {
 			}
 		}
 	}
+	p.removePolicies()
 	p.removeTags(want)
 	p.removeRoles()
 }

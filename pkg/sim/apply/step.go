@@ -23,6 +23,7 @@ type Kind string
 const (
 	KindCategory   Kind = "TagCategory"
 	KindTag        Kind = "Tag"
+	KindPolicy     Kind = "StoragePolicy"
 	KindRole       Kind = "Role"
 	KindFolder     Kind = "Folder"
 	KindDatacenter Kind = "Datacenter"

@@ -54,9 +54,6 @@ func unchangeable(opts Options) (bad []Reason) {
 		if !sameUsers(now.Users, before.Users) {
 			add(now.Name, "", "users: accounts are no part of the vSphere API, and are made when it starts")
 		}
-		if !samePolicies(now.Policies, before.Policies) {
-			add(now.Name, "", "policies: are made when it starts")
-		}
 	}
 	return bad
 }
@@ -90,11 +87,5 @@ func less[T comparable](a, b []T) []T {
 func sameUsers(a, b []topology.User) bool {
 	return slices.EqualFunc(a, b, func(a, b topology.User) bool {
 		return a.Name == b.Name && a.Password == b.Password && same(a.Groups, b.Groups)
-	})
-}
-
-func samePolicies(a, b []topology.Policy) bool {
-	return slices.EqualFunc(a, b, func(a, b topology.Policy) bool {
-		return a.Name == b.Name && a.Description == b.Description && same(a.Tags, b.Tags)
 	})
 }

@@ -42,6 +42,14 @@ func (c *call) act(e *entry, share float64) verdict {
 		c.answer.ours = true
 		c.reply(e)
 		return answered
+	case Throttle:
+		c.answer.ours = true
+		if a.Code == 0 {
+			a.Code = http.StatusServiceUnavailable
+		}
+		c.answer.Header().Set("Retry-After", "1")
+		http.Error(c.answer, fmt.Sprintf("%d %s: too many calls", a.Code, http.StatusText(a.Code)), a.Code)
+		return answered
 	case Reset:
 		c.answer.limit = a.Bytes
 		if a.Bytes == 0 {

@@ -3,7 +3,7 @@ package gate
 import "time"
 
 // Action is what happens to a call: one of [Outage], [Refuse], [BlackHole], [Hang], [Latency], [HTTPStatus], [Reset],
-// [Fault], [RESTError], [FailTask] and [DropSession].
+// [Throttle], [Fault], [RESTError], [FailTask] and [DropSession].
 type Action interface {
 	// key is the name in files.
 	key() string
@@ -42,6 +42,15 @@ type HTTPStatus struct {
 	Code int `json:"code"`
 	// Body defaults to the text of the status.
 	Body string `json:"body,omitempty"`
+}
+
+// Throttle lets so many calls a second pass and answers the others with an HTTP status, as an overloaded vCenter does, which
+// serves so many and turns the rest away. Calls that pass go on to the next rule. A second's worth may come at once.
+type Throttle struct {
+	// Rate is how many calls a second pass. It must be positive.
+	Rate float64 `json:"rate"`
+	// Code is the status of the others, 400 to 599. Zero stands for 503.
+	Code int `json:"code,omitempty"`
 }
 
 // Reset lets the vCenter do what it was asked for and resets the connection in the midst of the answer's body: the client
@@ -84,7 +93,10 @@ type FailTask struct {
 
 // DropSession ends the session of the call, which goes on and finds itself not authenticated. Calls without a session do
 // not match its rule. Needs [Options].Identify and [Options].DropSession.
-type DropSession struct{}
+type DropSession struct {
+	// After is how many calls each session is allowed first: every login is good for so many.
+	After int `json:"after,omitempty"`
+}
 
 func (Outage) key() string      { return "down" }
 func (Refuse) key() string      { return "refuse" }
@@ -92,6 +104,7 @@ func (BlackHole) key() string   { return "blackHole" }
 func (Hang) key() string        { return "hang" }
 func (Latency) key() string     { return "latency" }
 func (HTTPStatus) key() string  { return "status" }
+func (Throttle) key() string    { return "throttle" }
 func (Reset) key() string       { return "reset" }
 func (Fault) key() string       { return "fault" }
 func (RESTError) key() string   { return "restError" }
@@ -101,7 +114,7 @@ func (DropSession) key() string { return "dropSession" }
 // actions returns one value of each kind.
 func actions() []Action {
 	return []Action{
-		Outage{}, Refuse{}, BlackHole{}, Hang{}, Latency{}, HTTPStatus{}, Reset{}, Fault{}, RESTError{}, FailTask{}, DropSession{},
+		Outage{}, Refuse{}, BlackHole{}, Hang{}, Latency{}, HTTPStatus{}, Throttle{}, Reset{}, Fault{}, RESTError{}, FailTask{}, DropSession{},
 	}
 }
 

@@ -141,7 +141,7 @@ func (c *call) next(lateOnly bool) (e *entry, share float64) {
 			continue
 		}
 		c.tried = append(c.tried, e)
-		if hit, share := e.draw(); hit {
+		if hit, share := e.draw(c.Session); hit {
 			c.Hit = true
 			if e.rule.Name != "" {
 				c.Rules = append(c.Rules, e.rule.Name)

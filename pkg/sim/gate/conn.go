@@ -108,7 +108,7 @@ next:
 			return nil, err
 		}
 		for _, e := range d.gate.table.Load().conns {
-			if hit, _ := e.draw(); !hit {
+			if hit, _ := e.draw(""); !hit {
 				continue
 			}
 			if _, refuse := e.rule.Action.(Refuse); refuse {

@@ -23,6 +23,8 @@ type entry struct {
 	mu            sync.Mutex
 	random        *rand.Rand
 	matched, hits int64
+	bucket        bucket           // of Throttle
+	used          map[string]int64 // calls by session; of DropSession with After
 }
 
 // newEntry makes an entry of a rule that is known to be good.
@@ -44,11 +46,14 @@ func (g *Gate) newEntry(r Rule) *entry {
 	return e
 }
 
-// draw decides about one call, or one connection, that matches. The share, from -1 to 1, is what it gets of the jitter.
-func (e *entry) draw() (hit bool, share float64) {
+// draw decides about one call of a session ("" for none), or one connection, that matches. The share, from -1 to 1, is what it gets of the jitter.
+func (e *entry) draw(session string) (hit bool, share float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.matched++
+	if !e.due(session) {
+		return false, 0
+	}
 	if e.matched <= int64(e.rule.Skip) {
 		return false, 0
 	}
@@ -61,6 +66,51 @@ func (e *entry) draw() (hit bool, share float64) {
 	}
 	e.hits++
 	return true, share
+}
+
+// due tells whether the action is one for this call, which it may have to count; e.mu is held.
+func (e *entry) due(session string) bool {
+	switch a := e.rule.Action.(type) {
+	case Throttle:
+		return !e.bucket.take(a.Rate, time.Now())
+	case DropSession:
+		if a.After == 0 {
+			return true
+		}
+		if e.used == nil || len(e.used) >= maxUsed {
+			e.used = make(map[string]int64)
+		}
+		if e.used[session]++; e.used[session] <= int64(a.After) {
+			return false
+		}
+		delete(e.used, session)
+	}
+	return true
+}
+
+// maxUsed bounds how many sessions are counted, of those that end without having used up their calls.
+const maxUsed = 1 << 16
+
+// bucket holds what may pass at once: a second's worth, one at the least.
+type bucket struct {
+	level float64
+	last  time.Time
+}
+
+// take lets one pass, if it may.
+func (b *bucket) take(rate float64, now time.Time) bool {
+	full := max(1, rate)
+	if b.last.IsZero() {
+		b.level = full
+	} else {
+		b.level = min(full, b.level+rate*now.Sub(b.last).Seconds())
+	}
+	b.last = now
+	if b.level < 1 {
+		return false
+	}
+	b.level--
+	return true
 }
 
 // spent tells whether nothing more is hit; e.mu is held.

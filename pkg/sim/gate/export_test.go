@@ -27,3 +27,10 @@ func Actions() (names []string) {
 	}
 	return names
 }
+
+// GiveBack lets others have the address of a gate that is down.
+func (g *Gate) GiveBack() {
+	g.change.Lock()
+	defer g.change.Unlock()
+	g.giveBack()
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,7 @@ type Gate struct {
 	lastID   ID
 	srv      *http.Server // nil while not listening
 	listener net.Listener // listens already, but is not served yet
+	reserved *os.File     // keeps the address while nobody listens on it; nil while somebody does
 
 	mu       sync.Mutex
 	mode     Mode
@@ -120,6 +122,7 @@ func (g *Gate) Cut() {
 	g.enforce()
 	release(old...)
 	g.settle()
+	g.giveBack()
 	g.end()
 }
 

@@ -23,8 +23,26 @@ func (g *Gate) listenFor(ctx context.Context) (err error) {
 	if g.closed || g.srv != nil || g.listener != nil || !g.wanted() {
 		return nil
 	}
-	g.listener, err = relisten(ctx, g.addr)
+	g.giveBack()
+	if g.listener, err = relisten(ctx, g.addr); err != nil {
+		g.keep()
+	}
 	return err
+}
+
+// keep reserves the address that nobody listens on, if it is to be listened on again; g.change is held.
+func (g *Gate) keep() {
+	if addr, err := net.ResolveTCPAddr("tcp", g.addr); err == nil && !g.closed {
+		g.reserved = reserve(addr)
+	}
+}
+
+// giveBack ends what keep has begun; g.change is held.
+func (g *Gate) giveBack() {
+	if g.reserved != nil {
+		_ = g.reserved.Close() // nothing is written to it
+		g.reserved = nil
+	}
 }
 
 // settle goes up or down as mode and rules have it; g.change is held.
@@ -37,6 +55,7 @@ func (g *Gate) settle() {
 	case !up && g.listener != nil:
 		_ = g.listener.Close()
 		g.listener = nil
+		g.keep()
 	case !up && g.srv != nil:
 		g.cut()
 	}
@@ -68,6 +87,7 @@ func (g *Gate) cut() {
 	g.connections.closeHoles()
 	g.holes.Wait()
 	g.srv = nil
+	g.keep()
 }
 
 // relisten takes the address back. Somebody else may have it for a moment (an outgoing connection with that local port,

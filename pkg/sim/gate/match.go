@@ -24,10 +24,15 @@ func (e *entry) matches(c *call) bool {
 	m := &e.rule.Match
 	return (m.Transport == "" || m.Transport == c.Transport) &&
 		(m.Session == "" || m.Session == c.Session) &&
-		(m.User == "" || glob(strings.ToLower(m.User), strings.ToLower(c.User))) &&
-		(m.Client == "" || isClient(m.Client, c.Client)) &&
+		m.Caller(c.Client, c.User) &&
 		(len(m.Methods) == 0 || isMethod(m.Methods, c.Method)) &&
 		(m.Object == Object{} || m.Object.among(c))
+}
+
+// Caller tells whether User and Client match somebody.
+func (m *Match) Caller(client, user string) bool {
+	return (m.User == "" || glob(strings.ToLower(m.User), strings.ToLower(user))) &&
+		(m.Client == "" || isClient(m.Client, client))
 }
 
 func isClient(pattern, client string) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -107,6 +108,17 @@ func (c *checker) action(a Action) {
 	case HTTPStatus:
 		if a.Code < 400 || a.Code > 599 {
 			c.add("action.status.code", "%d is not between 400 and 599", a.Code)
+		}
+	case Throttle:
+		if !(a.Rate > 0) || math.IsInf(a.Rate, 0) {
+			c.add("action.throttle.rate", "%v is not a positive number", a.Rate)
+		}
+		if a.Code != 0 && (a.Code < 400 || a.Code > 599) {
+			c.add("action.throttle.code", "%d is not between 400 and 599", a.Code)
+		}
+	case DropSession:
+		if a.After < 0 {
+			c.add("action.dropSession.after", "%d is negative", a.After)
 		}
 	case Reset:
 		if a.Bytes < 0 {

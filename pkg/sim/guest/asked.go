@@ -99,12 +99,21 @@ func (g *Guests) UnregisterVM(ctx *simulator.Context, req *types.UnregisterVM) (
 		return &methods.UnregisterVMBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})}
 	}
 	ctx.WithLock(vm, func() {
+		file := vmxOf(ctx, &vm.VirtualMachine)
+		err := g.keep(&vm.VirtualMachine, file)
+		if err != nil {
+			body = &methods.UnregisterVMBody{Fault_: simulator.Fault(err.Error(), new(types.InvalidVmConfig))}
+			return
+		}
 		g.mu.Lock()
 		g.unregistering[req.This] = true
 		g.mu.Unlock()
 		body = vm.UnregisterVM(ctx, req)
 		g.mu.Lock()
 		delete(g.unregistering, req.This)
+		if body.Fault() != nil {
+			delete(g.kept, file)
+		}
 		g.mu.Unlock()
 	})
 	return body

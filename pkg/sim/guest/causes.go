@@ -7,9 +7,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// Causing is [Guests.CausingRef] for all VMs that have that name now.
+// Causing is [Guests.CausingRef] for all VMs that have that name, also for those that come to be called so meanwhile.
 func (g *Guests) Causing(vm string, seq uint64) (release func()) {
 	g.mu.Lock()
+	g.named[vm] = seq
 	var refs []vc.Ref
 	for ref, name := range g.names {
 		if name == vm {
@@ -24,6 +25,11 @@ func (g *Guests) Causing(vm string, seq uint64) (release func()) {
 	return func() {
 		for _, release := range releases {
 			release()
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.named[vm] == seq {
+			delete(g.named, vm)
 		}
 	}
 }
@@ -43,6 +49,17 @@ func (g *Guests) CausingRef(vm types.ManagedObjectReference, seq uint64) (releas
 	}
 }
 
+// Cause is the event that [Guests.Causing] or [Guests.CausingRef] has named for the VM; 0 for none. It locks nothing of
+// vcsim's.
+func (g *Guests) Cause(vm types.ManagedObjectReference) uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if seq := g.causes[vm]; seq != 0 {
+		return seq
+	}
+	return g.named[g.names[vm]]
+}
+
 // log writes one event about the VM and returns its place in the log.
 func (g *Guests) log(m *machine, level event.Level, kind string, cause uint64, message string) uint64 {
 	if g.opts.Events == nil {
@@ -50,7 +67,9 @@ func (g *Guests) log(m *machine, level event.Level, kind string, cause uint64, m
 	}
 	if cause == 0 {
 		g.mu.Lock()
-		cause = g.causes[m.ref]
+		if cause = g.causes[m.ref]; cause == 0 {
+			cause = g.named[m.name]
+		}
 		g.mu.Unlock()
 	}
 	return g.opts.Events.Append(event.Event{

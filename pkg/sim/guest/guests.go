@@ -50,6 +50,13 @@ type Guests struct {
 	causes        map[vc.Ref]uint64
 	unregistering map[vc.Ref]bool
 	owners        map[netip.Addr]vc.Ref // of the addresses of guests, up or not
+	lent          map[loan][]netip.Addr
+	named         map[string]uint64 // causes of what happens to VMs of a name that do not exist yet
+	kept          map[string]*kept  // VMs that are gone, by what they are kept for
+
+	// writing is held while the configuration of a VM is written: vcsim looks through all configurations, without their
+	// locks, when it registers a VM.
+	writing sync.Mutex
 
 	boots *boots
 }
@@ -64,8 +71,11 @@ type machine struct {
 	info  Info
 	next  *Info // what a customization makes of it at the next power-on
 	up    bool  // its tools run
+	told  bool  // it reports its name and addresses
 	// unseen is a guest that came up while its host could not be seen.
-	unseen bool
+	unseen    bool
+	overrides []override
+	slow      map[string]time.Duration // by what the guest boots more slowly
 	// cycle grows with every change of power, so that a boot that was due is known to be stale.
 	cycle uint64
 }
@@ -83,9 +93,12 @@ func Start(base *simulator.Context, infos map[vc.Ref]Info, opts Options) *Guests
 		causes:        make(map[vc.Ref]uint64),
 		unregistering: make(map[vc.Ref]bool),
 		owners:        make(map[netip.Addr]vc.Ref),
+		lent:          make(map[loan][]netip.Addr),
+		named:         make(map[string]uint64),
+		kept:          make(map[string]*kept),
 	}
 	g.Self = vc.Ref{Type: "SandboxGuests", Value: "sandbox-guests"}
-	g.Methods = map[string][]string{"VirtualMachine": {"UnregisterVM"}}
+	g.Methods = map[string][]string{"VirtualMachine": {"UnregisterVM"}, "Folder": {"RegisterVM_Task"}}
 	if !g.stock() {
 		g.Methods["VirtualMachine"] = append(g.Methods["VirtualMachine"], "ShutdownGuest", "StandbyGuest", "CustomizeVM_Task")
 	}
@@ -117,8 +130,8 @@ func (g *Guests) adopt(ctx *simulator.Context, vm *mo.VirtualMachine, info Info)
 	switch {
 	case !info.installed() || vm.Config != nil && vm.Config.Template:
 	case on || g.stock():
-		m.up = on
-		ctx.Update(vm, info.up(ctx, vm))
+		m.up, m.told = on, on
+		ctx.Update(vm, info.report(ctx, vm).changes(info, vm))
 	default:
 		ctx.Update(vm, down())
 	}
@@ -170,6 +183,11 @@ func (g *Guests) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	delete(g.vms, ref)
 	delete(g.names, ref)
 	delete(g.causes, ref)
+	for l := range g.lent {
+		if l.vm == ref {
+			g.unlend(l)
+		}
+	}
 }
 
 // UpdateObject implements simulator.RegisterObject: the VM's lock is held on behalf of ctx.

@@ -91,32 +91,6 @@ const (
 	toolsType    = string(types.VirtualMachineToolsInstallTypeGuestToolsTypeOpenVMTools)
 )
 
-// up lists the properties of a guest that runs with tools: one property for each leaf, because vcsim's watchers match
-// changes by exact name.
-func (i Info) up(ctx *simulator.Context, vm *mo.VirtualMachine) []types.PropertyChange {
-	nics := i.nics(ctx, vm)
-	primary := ""
-	for _, nic := range nics {
-		for _, a := range nic.IpAddress {
-			// Tools report an IPv4 address where there is one.
-			if p, err := netip.ParseAddr(a); err == nil && (primary == "" || (p.Is4() && strings.Contains(primary, ":"))) {
-				primary = a
-			}
-		}
-	}
-	var net any
-	if len(nics) > 0 {
-		net = nics
-	}
-	return append([]types.PropertyChange{
-		vc.P("guest.hostName", i.HostName),
-		vc.P("guest.ipAddress", primary),
-		vc.P("guest.net", net),
-		vc.P("summary.guest.hostName", i.HostName),
-		vc.P("summary.guest.ipAddress", primary),
-	}, i.tools(vm)...)
-}
-
 // tools lists what is known of a guest as soon as its tools run.
 func (i Info) tools(vm *mo.VirtualMachine) []types.PropertyChange {
 	return []types.PropertyChange{

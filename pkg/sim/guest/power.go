@@ -20,7 +20,7 @@ func (g *Guests) powered(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	m.cycle++
 	switch m.power {
 	case types.VirtualMachinePowerStatePoweredOn:
-		delay, message := g.opts.BootDelay, "powered on"
+		delay, message := g.bootDelay(m), "powered on"
 		if from == types.VirtualMachinePowerStateSuspended {
 			// It goes on where it stopped; vSphere's documentation has bootTime unchanged by a resume.
 			delay, message = 0, "resumed from suspend"
@@ -62,7 +62,7 @@ func (g *Guests) restart(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	if down := g.goDown(ctx, m, vm, cause); cause == 0 {
 		cause = down
 	}
-	g.schedule(m, vm.Self, g.opts.BootDelay, cause)
+	g.schedule(m, vm.Self, g.bootDelay(m), cause)
 }
 
 // setBoot writes the boot time where vSphere has it; vcsim writes it in one of the two places, and at every change.
@@ -83,11 +83,12 @@ func (g *Guests) goDown(ctx *simulator.Context, m *machine, vm *mo.VirtualMachin
 		return 0
 	}
 	m.unseen = false
-	g.know(m, remember(m.info, vm))
+	g.learn(m, vm)
 	if !m.info.installed() && !m.up {
 		return 0
 	}
 	ctx.Update(vm, down())
+	m.told = false
 	if !m.up {
 		return 0
 	}
@@ -155,7 +156,9 @@ func (g *Guests) boot(b boot) {
 			if g.opts.AddressDelay > 0 {
 				m.up = true
 				cause := g.log(m, event.Info, "guest.tools", b.cause, "VMware Tools run")
-				ctx.Update(vm, m.info.tools(&vm.VirtualMachine))
+				if m.reports(ctx, &vm.VirtualMachine).Tools {
+					ctx.Update(vm, m.info.tools(&vm.VirtualMachine))
+				}
 				g.boots.add(boot{ref: b.ref, step: stepAddresses, cycle: m.cycle, cause: cause, due: time.Now().Add(g.opts.AddressDelay)})
 				return
 			}
@@ -172,7 +175,7 @@ func (g *Guests) boot(b boot) {
 
 // goUp lets the guest report all there is.
 func (g *Guests) goUp(ctx *simulator.Context, m *machine, vm *simulator.VirtualMachine, cause uint64) {
-	m.up = true
+	m.up, m.told = true, true
 	g.log(m, event.Info, "guest.up", cause, "guest "+m.info.HostName+" is up")
-	ctx.Update(vm, m.info.up(ctx, &vm.VirtualMachine))
+	ctx.Update(vm, m.reports(ctx, &vm.VirtualMachine).changes(m.info, &vm.VirtualMachine))
 }

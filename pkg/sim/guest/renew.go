@@ -26,7 +26,7 @@ func (g *Guests) Renew(vm types.ManagedObjectReference) bool {
 		if !m.up || m.info.Static || m.info.NoTools || g.stock() || !visible(&obj.VirtualMachine) || obj.Guest == nil || obj.Guest.IpAddress == "" {
 			return
 		}
-		g.know(m, remember(m.info, &obj.VirtualMachine)) // what clients wrote
+		g.learn(m, &obj.VirtualMachine)
 		was := obj.Guest.IpAddress
 		next := m.info
 		next.Addresses, changed = g.others(m)
@@ -34,8 +34,7 @@ func (g *Guests) Renew(vm types.ManagedObjectReference) bool {
 			return
 		}
 		g.know(m, next)
-		changes := m.info.up(ctx, &obj.VirtualMachine)
-		ctx.Update(obj, changes)
+		ctx.Update(obj, m.reports(ctx, &obj.VirtualMachine).changes(next, &obj.VirtualMachine))
 		g.log(m, event.Warning, "guest.readdressed", 0, fmt.Sprintf("lease ended: address %s is now %s", was, obj.Guest.IpAddress))
 	})
 	return changed

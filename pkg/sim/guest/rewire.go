@@ -14,7 +14,13 @@ import (
 // rewired lets a guest that is up report its cards anew when they change: one that is put on another network keeps its
 // addresses, which vcsim forgets. The VM's lock is held.
 func (g *Guests) rewired(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
-	if !m.up || g.stock() || !m.info.installed() || vm.Guest == nil || vm.Guest.HostName == "" {
+	if !m.up || g.stock() || !m.info.installed() || vm.Guest == nil || (vm.Guest.HostName == "" && len(m.overrides) == 0) {
+		return
+	}
+	if len(m.overrides) > 0 {
+		if m.told {
+			ctx.Update(vm, m.reports(ctx, vm).changes(m.info, vm))
+		}
 		return
 	}
 	// What it reports now counts first: clients may have changed that.

@@ -75,7 +75,8 @@ func (h *Hosts) checkVM(ctx *simulator.Context, method *simulator.Method) (fault
 			return
 		}
 		switch h.connection(ctx, vm) {
-		case types.VirtualMachineConnectionStateOrphaned, types.VirtualMachineConnectionStateInaccessible:
+		case types.VirtualMachineConnectionStateDisconnected, types.VirtualMachineConnectionStateOrphaned,
+			types.VirtualMachineConnectionStateInaccessible:
 			fault = new(types.InvalidState)
 		default:
 		}

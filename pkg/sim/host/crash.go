@@ -54,15 +54,22 @@ func (h *Hosts) tellDeath(ref vc.Ref, seq uint64) {
 	if !ok || !h.Dead(ref) {
 		return
 	}
+	h.mu.Lock()
+	tell := h.deaths
+	h.mu.Unlock()
 	ctx := vc.Fresh(h.base)
 	for _, ref := range h.remaining(host, false) {
 		vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 		if !ok {
 			continue
 		}
+		var died uint64
 		ctx.WithLock(vm, func() {
-			h.log(event.Object{Kind: "VM", Name: vm.Name}, ref, event.Error, "vm.died", seq, "died with host "+host.Name+"; vCenter knows its last power state only")
+			died = h.log(event.Object{Kind: "VM", Name: vm.Name}, ref, event.Error, "vm.died", seq, "died with host "+host.Name+"; vCenter knows its last power state only")
 		})
+		for _, f := range tell {
+			f(ref, died)
+		}
 	}
 	for _, f := range h.died {
 		f(ref, seq)

@@ -102,19 +102,3 @@ func (h *Hosts) tellMount(ctx *simulator.Context, ds *simulator.Datastore, hosts
 	})
 	return h.log(event.Object{Kind: "Datastore", Name: ds.Name}, ds.Self, level, kind, 0, message)
 }
-
-// Orphan makes the VM unknown to its host, as when somebody deletes it there behind the vCenter's back. Only
-// UnregisterVM works on it, then.
-func (h *Hosts) Orphan(ctx context.Context, ref types.ManagedObjectReference) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if _, ok := h.base.Map.Get(ref).(*simulator.VirtualMachine); !ok {
-		return fmt.Errorf("VM %s: no such VM", ref.Value)
-	}
-	h.mu.Lock()
-	h.astray[ref] = true
-	h.mu.Unlock()
-	h.settle(ref, 0)
-	return nil
-}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -24,9 +25,14 @@ type Options struct {
 	Boot time.Duration
 	// Causing, if set, is told the event that is the cause of what happens to a VM, until release is called.
 	Causing func(vm types.ManagedObjectReference, seq uint64) (release func())
+	// Locked, if set, tells whether a disk that is to be added to a VM is a file that another VM holds.
+	Locked func(vm types.ManagedObjectReference, disk *types.VirtualDisk) bool
 	// Stock leaves the calls on hosts, and the placement of VMs, to vcsim where it has stock.Hosts. Go methods work anyway.
 	Stock stock.Set
 }
+
+// self is what the hosts of each vCenter are registered as.
+func self() vc.Ref { return vc.Ref{Type: "SandboxHosts", Value: "sandbox-hosts"} }
 
 // Admission decides whether a VM may be powered on; nil means yes. No lock of vcsim's is held.
 type Admission func(vm types.ManagedObjectReference) types.BaseMethodFault
@@ -43,12 +49,19 @@ type Hosts struct {
 	watcher  *watcher
 	starting sync.RWMutex // held for writing while it must not change which VMs run where; before every object lock
 	summing  sync.Mutex   // one sum of a compute resource at a time; before every object lock
+	storage  *storage
 
-	mu     sync.Mutex // guards what follows; after every object lock
-	hosts  map[vc.Ref]*condition
-	astray map[vc.Ref]bool // VMs that their host does not know any more
-	causes map[vc.Ref]uint64
-	closed bool
+	mounting sync.Mutex // guards what follows; before every object lock
+	unmounts map[pairing]unmounted
+
+	mu      sync.Mutex // guards what follows; after every object lock
+	hosts   map[vc.Ref]*condition
+	hidden  map[vc.Ref]types.VirtualMachineConnectionState // VMs that the vCenter cannot see, though it sees their host
+	full    map[vc.Ref]int64                               // datastores without space, with what was free
+	refused map[vc.Ref]refusal
+	deaths  []func(vm vc.Ref, seq uint64)
+	causes  map[vc.Ref]uint64
+	closed  bool
 
 	stop chan struct{}
 	work sync.WaitGroup
@@ -58,14 +71,18 @@ type Hosts struct {
 // vCenter, [Hosts.Check] must be asked first and [Hosts.Redirect] after it. Close ends it.
 func Install(base *simulator.Context, opts Options) *Hosts {
 	h := &Hosts{
-		base:   base,
-		opts:   opts,
-		hosts:  make(map[vc.Ref]*condition),
-		astray: make(map[vc.Ref]bool),
-		causes: make(map[vc.Ref]uint64),
-		stop:   make(chan struct{}),
+		base:     base,
+		opts:     opts,
+		hosts:    make(map[vc.Ref]*condition),
+		hidden:   make(map[vc.Ref]types.VirtualMachineConnectionState),
+		causes:   make(map[vc.Ref]uint64),
+		full:     make(map[vc.Ref]int64),
+		refused:  make(map[vc.Ref]refusal),
+		unmounts: make(map[pairing]unmounted),
+		stop:     make(chan struct{}),
 	}
-	h.Self = vc.Ref{Type: "SandboxHosts", Value: "sandbox-hosts"}
+	h.Self = self()
+	h.storage = newStorage(h)
 	if !opts.Stock.Has(stock.Hosts) {
 		h.Methods = map[string][]string{
 			"HostSystem": {
@@ -78,14 +95,23 @@ func Install(base *simulator.Context, opts Options) *Hosts {
 	}
 	h.watcher = newWatcher(h.adopt, h.forget)
 	base.Map.Put(h)
+	base.Map.Put(h.storage)
 	base.Map.AddHandler(h.watcher)
 	for _, e := range base.Map.All("HostSystem") {
 		h.adopt(e)
-		if host, ok := e.(*simulator.HostSystem); ok && host.Runtime.StandbyMode == "" && h.Methods != nil {
-			host.Runtime.StandbyMode = string(types.HostStandbyModeNone) // a vCenter always says
+		if host, ok := e.(*simulator.HostSystem); ok && h.Methods != nil {
+			host.Summary.OverallStatus = host.OverallStatus // vcsim's is gray
+			if host.Runtime.StandbyMode == "" {
+				host.Runtime.StandbyMode = string(types.HostStandbyModeNone) // a vCenter always says
+			}
 		}
 	}
 	return h
+}
+
+// Redirect takes over the call if it is one of ours, and tells whether it was.
+func (h *Hosts) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
+	return h.storage.redirect(ctx, method) || h.Receiver.Redirect(ctx, method)
 }
 
 // Admit lets a decide about power-ons; it must be called before the vCenter serves. Power-ons are decided and done one
@@ -97,6 +123,14 @@ func (h *Hosts) Admit(a Admission) { h.admit = a }
 // lock held, before that returns. Several may be told.
 func (h *Hosts) Died(f func(host types.ManagedObjectReference, seq uint64)) {
 	h.died = append(h.died, f)
+}
+
+// OnDeath lets f know of every VM that dies with its host, with the event of our log that says so. It may be called at any
+// time; f is called as by [Hosts.Died], which it is told before.
+func (h *Hosts) OnDeath(f func(vm types.ManagedObjectReference, seq uint64)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deaths = append(slices.Clone(h.deaths), f)
 }
 
 // Close ends the tasks that wait and the hosts that boot, and waits for them. Closing again is harmless.
@@ -148,6 +182,8 @@ func (h *Hosts) forget(ref vc.Ref) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.hosts, ref)
-	delete(h.astray, ref)
+	delete(h.hidden, ref)
+	delete(h.full, ref)
+	delete(h.refused, ref)
 	delete(h.causes, ref)
 }

@@ -75,13 +75,13 @@ func (h *Hosts) connection(ctx *simulator.Context, vm *simulator.VirtualMachine)
 	}
 	host := *vm.Runtime.Host
 	h.mu.Lock()
-	astray := h.astray[vm.Self]
+	hidden := h.hidden[vm.Self]
 	h.mu.Unlock()
 	switch {
 	case h.of(host).fault() != nil:
 		return types.VirtualMachineConnectionStateDisconnected
-	case astray:
-		return types.VirtualMachineConnectionStateOrphaned
+	case hidden != "":
+		return hidden
 	case !reachesHome(ctx, vm, host):
 		return types.VirtualMachineConnectionStateInaccessible
 	}

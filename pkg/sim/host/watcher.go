@@ -58,7 +58,7 @@ func (w *watcher) PutObject(_ *simulator.Context, obj mo.Reference) {
 // RemoveObject implements simulator.RegisterObject.
 func (w *watcher) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	switch ref.Type {
-	case "VirtualMachine", "HostSystem":
+	case "VirtualMachine", "HostSystem", "Datastore":
 		w.forget(ref)
 		w.shout()
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/pbm"
-	pbmsim "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/simulator"
 	vapisim "github.com/vmware/govmomi/vapi/simulator"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -42,21 +42,13 @@ func empty(dir string, version string) (*simulator.Service, inventory.Target, *t
 	content.About = inventory.About(content.About, version, "test")
 	s := simulator.New(simulator.NewServiceInstance(ctx, content, simulator.VPX().RootFolder))
 	s.Listen = &url.URL{Scheme: "https", Host: "127.0.0.1:0", Path: vim25.Path, User: url.UserPassword("user", "secret")}
-	policies := pbmsim.New()
-	s.RegisterSDK(policies)
+	policies := profile.New(profile.Options{Base: ctx, InstanceUUID: content.About.InstanceUuid})
+	s.RegisterSDK(policies.Registry())
 	_, rest := vapisim.New(s.Listen, ctx.Map)
 	tagger := new(tagger)
 	return s, inventory.Target{
-		Context: ctx, Dir: dir, Tagger: tagger, Tags: rest, Login: s.Listen.User, Policies: profiles(policies),
+		Context: ctx, Dir: dir, Tagger: tagger, Tags: rest, Login: s.Listen.User, Policies: policies,
 	}, tagger
-}
-
-// profiles finds the profile manager of a storage policy service.
-func profiles(r *simulator.Registry) inventory.Profiles {
-	for _, obj := range r.AllReference("PbmProfileProfileManager") {
-		return obj.(inventory.Profiles)
-	}
-	return nil
 }
 
 // parse reads the spec of a topology with one vCenter, from what is below "vcenters: [{…".

@@ -85,6 +85,7 @@ type Service struct {
 	schema   *schema
 	newborns newborns
 	tree     *tree
+	limit    atomic.Int32 // of object updates in an answer; 0: defaultMaxObjects
 
 	// listening is replaced, never changed: it is read for every change of the
 	// inventory, with the changing object locked.

@@ -15,6 +15,18 @@ import (
 // client can ask for less.
 const defaultMaxObjects = 100
 
+// SetLimit changes how many object updates one answer of WaitForUpdatesEx has at
+// most, for those that come from now on; 0 is vCenter's own, 100.
+func (s *Service) SetLimit(n int) { s.limit.Store(int32(n)) }
+
+// Limit is how many object updates one answer has at most.
+func (s *Service) Limit() int {
+	if n := s.limit.Load(); n > 0 {
+		return int(n)
+	}
+	return defaultMaxObjects
+}
+
 // patience is how long a call waits and how much it takes.
 type patience struct {
 	wait  time.Duration // 0: answer with what there is
@@ -88,7 +100,7 @@ func (pc *PropertyCollector) CheckForUpdates(ctx *simulator.Context, r *types.Ch
 
 // patience reads the options of a wait.
 func (s *Service) patience(o *types.WaitOptions) (patience, types.BaseMethodFault) {
-	p := patience{wait: s.options.MaxWait, limit: defaultMaxObjects}
+	p := patience{wait: s.options.MaxWait, limit: s.Limit()}
 	if o == nil {
 		return p, nil
 	}

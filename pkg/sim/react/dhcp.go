@@ -18,7 +18,7 @@ type dhcp struct {
 }
 
 func newDHCP(r *Reactions) *dhcp {
-	d := &dhcp{Reactions: r, lease: orElse(r.opts.Reactions.DHCP.Lease, DefaultLease), current: make(map[vc.Ref]uint64)}
+	d := &dhcp{Reactions: r, lease: r.orElse(r.opts.Reactions.DHCP.Lease, DefaultLease), current: make(map[vc.Ref]uint64)}
 	for _, e := range r.base.Map.All("VirtualMachine") {
 		vm := e.(*simulator.VirtualMachine)
 		vc.Fresh(r.base).WithLock(vm, func() {

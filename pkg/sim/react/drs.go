@@ -19,7 +19,7 @@ type drs struct {
 }
 
 func newDRS(r *Reactions) *drs {
-	d := &drs{Reactions: r, period: orElse(r.opts.Reactions.DRS.Period, DefaultPeriod)}
+	d := &drs{Reactions: r, period: r.orElse(r.opts.Reactions.DRS.Period, DefaultPeriod)}
 	r.loop.after(d.period, d.look)
 	return d
 }

@@ -34,8 +34,8 @@ func newHA(r *Reactions) *ha {
 	on := r.opts.Reactions.HA
 	h := &ha{
 		Reactions: r,
-		detect:    orElse(on.Detect, DefaultDetect),
-		restart:   orElse(on.Restart, DefaultRestart),
+		detect:    r.orElse(on.Detect, DefaultDetect),
+		restart:   r.orElse(on.Restart, DefaultRestart),
 		failures:  on.HostFailures,
 		deaths:    make(map[vc.Ref]uint64),
 	}

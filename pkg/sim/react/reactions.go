@@ -33,6 +33,8 @@ type Options struct {
 	Renew func(vm types.ManagedObjectReference) bool
 	// Events receives what happens; nil means nobody wants to know.
 	Events *event.Log
+	// Speed divides the defaults of HA, DRS and DHCP; zero stands for 1. Other times of the topology are taken as they are.
+	Speed float64
 }
 
 // Reactions are the reactions of one vCenter. Make them with [Start].
@@ -175,10 +177,14 @@ func (r *Reactions) configure() {
 	}
 }
 
-// orElse is the topology's time, or the default.
-func orElse(d topology.Duration, other time.Duration) time.Duration {
-	if d > 0 {
+// orElse is the topology's time, or the default at the speed that things go. A topology that is loaded has the default
+// filled in, so the two are the same.
+func (r *Reactions) orElse(d topology.Duration, other time.Duration) time.Duration {
+	switch {
+	case d > 0 && time.Duration(d) != other:
 		return time.Duration(d)
+	case r.opts.Speed > 0:
+		return time.Duration(float64(other) / r.opts.Speed)
 	}
 	return other
 }

@@ -28,6 +28,9 @@ func (h *Handler) changed(kind, user, tagID string, ref vc.Ref, cause uint64) {
 }
 
 func (h *Handler) note(kind, user, label string, ref vc.Ref, cause uint64) {
+	if cause == 0 {
+		cause = h.causes.of(ref)
+	}
 	h.opts.Events.Append(event.Event{
 		Plane:   event.PlaneVSphere,
 		Kind:    "tag." + kind,

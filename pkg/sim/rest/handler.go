@@ -49,6 +49,7 @@ type Options struct {
 type Handler struct {
 	opts       Options
 	store      *store
+	causes     causes
 	watch      *watch
 	inner      *inner
 	details    details

@@ -160,6 +160,9 @@ func (c checker) machine(vm *simulator.VirtualMachine) {
 	if _, err := home(&vm.VirtualMachine); err != nil {
 		c.problem(c.o.ref, tryAgain, "%v", err)
 	}
+	if n := firstClass(&vm.VirtualMachine); n > 0 {
+		c.l.note("VM %s has disks of volumes (%d): CNS does not know these, volumes are not saved", vm.Name, n)
+	}
 	for _, d := range disks(&vm.VirtualMachine) {
 		if _, err := localPath(d.file); err != nil {
 			c.problem(c.o.ref, tryAgain, "disk %d: %v", d.key, err)

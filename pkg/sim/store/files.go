@@ -56,5 +56,15 @@ func disks(vm *mo.VirtualMachine) []disk {
 	return all
 }
 
+// firstClass counts the first class disks that are attached to the VM.
+func firstClass(vm *mo.VirtualMachine) (n int) {
+	for _, d := range vm.Config.Hardware.Device {
+		if v, ok := d.(*types.VirtualDisk); ok && v.VDiskId != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // dirOf is the directory of a file in a datastore.
 func dirOf(p object.DatastorePath) string { return path.Dir(p.Path) }

@@ -29,6 +29,11 @@ func without(t *testing.T, file, property string) {
 // was disconnected, a VM inaccessible.
 func TestFolderWithHoles(t *testing.T) {
 	v := build(t, rich)
+	for _, d := range v.vm(t, "tpl").Config.Hardware.Device {
+		if disk, ok := d.(*types.VirtualDisk); ok {
+			disk.VDiskId = &types.ID{Id: "a-volume"}
+		}
+	}
 	dir := stockSave(t, v)
 	off, lone := v.vm(t, "off-1"), v.vm(t, "lonely")
 	for _, file := range []string{"-" + off.Self.Encode() + ".", "-EnvironmentBrowser-", "-EventManager-", "-HostDatastoreSystem-", "-HostNetworkSystem-"} {
@@ -49,6 +54,7 @@ func TestFolderWithHoles(t *testing.T) {
 		"refers to VirtualMachine " + off.Self.Value + ", which is not in the folder",
 		"host lone.corp.example was disconnected",
 		"VM lonely was inaccessible",
+		"VM tpl has disks of volumes (1)",
 	} {
 		if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, want) }) {
 			t.Errorf("notes are %q, want %q", notes, want)

@@ -10,7 +10,6 @@ import (
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/pbm"
-	pbmsim "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/simulator"
 	client "github.com/vmware/govmomi/vapi/rest"
@@ -24,6 +23,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/property"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/store"
@@ -51,7 +51,7 @@ type made struct {
 	base     *simulator.Context
 	access   *access.Manager
 	tags     *rest.Handler
-	profiles inventory.Profiles
+	profiles *profile.Service
 }
 
 // empty makes one.
@@ -68,13 +68,11 @@ func empty(t testing.TB, spec *topology.VCenter, content types.ServiceContent, r
 	m.service.Listen = &url.URL{Scheme: "https", Host: "127.0.0.1", Path: vim25.Path, User: m.access.Inside()}
 	base.Map.SessionManager().ValidLogin = m.access.Valid
 	m.service.RegisterSDK(base.Map)
-	profiles := pbmsim.New()
+	m.profiles = profile.New(profile.Options{Base: base, InstanceUUID: content.About.InstanceUuid})
+	profiles := m.profiles.Registry()
 	profiles.Handler = m.access.Hook
 	m.access.Cookies(profiles)
 	m.service.RegisterSDK(profiles)
-	for _, p := range profiles.AllReference("PbmProfileProfileManager") {
-		m.profiles = p.(inventory.Profiles)
-	}
 	paths, next := vapisim.New(m.service.Listen, base.Map)
 	m.tags = rest.New(rest.Options{
 		Base: base, Next: next, Sessions: m.access, Valid: m.access.ValidPassword, MayRead: m.access.MayRead, MayWrite: m.access.MayTag,
@@ -200,7 +198,7 @@ func install(t testing.TB, saved *store.Loaded) *vcenter {
 	if err := m.tags.Restore(saved.Tags()); err != nil {
 		t.Fatal(err)
 	}
-	if err := saved.RestorePolicies(m.base, m.profiles); err != nil {
+	if err := saved.RestorePolicies(m.profiles); err != nil {
 		t.Fatal(err)
 	}
 	return m.serve(t, built)

@@ -44,7 +44,7 @@ func resolve(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Vi
 	}
 	needs := vm.Datastore
 	if d.datastore != nil {
-		needs = []vc.Ref{d.datastore.Self}
+		needs = append(firstClass(vm), d.datastore.Self) // its volumes stay where they are
 	}
 	if fault := usable(ctx, d.host, needs); fault != nil {
 		return d, fault
@@ -71,6 +71,22 @@ func resolve(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.Vi
 		d.networks, fault = networks(ctx, vm, dc)
 	}
 	return d, fault
+}
+
+// firstClass lists the datastores of the VM's first-class disks.
+func firstClass(vm *simulator.VirtualMachine) (datastores []vc.Ref) {
+	for _, d := range vm.Config.Hardware.Device {
+		disk, ok := d.(*types.VirtualDisk)
+		if !ok || disk.VDiskId == nil {
+			continue
+		}
+		if b, ok := disk.Backing.(types.BaseVirtualDeviceFileBackingInfo); ok {
+			if ds := b.GetVirtualDeviceFileBackingInfo().Datastore; ds != nil {
+				datastores = append(datastores, *ds)
+			}
+		}
+	}
+	return datastores
 }
 
 // place chooses host and resource pool.

@@ -36,7 +36,7 @@ func (c *Corrections) DestroyNetwork(ctx *simulator.Context, req *types.DestroyN
 
 // demolish removes the object if nothing forbids it.
 func (c *Corrections) demolish(ctx *simulator.Context, ref vc.Ref) (fault types.BaseMethodFault) {
-	r := remover{ctx, c.traffic}
+	r := remover{ctx, c.traffic, c.opts.Destroying}
 	alone := c.traffic.alone(func() {
 		if fault = r.check(ref); fault == nil {
 			fault = r.remove(ref)
@@ -60,6 +60,7 @@ func nameOf(ctx *simulator.Context, ref vc.Ref) string {
 type remover struct {
 	ctx     *simulator.Context
 	traffic *traffic
+	told    func(vm vc.Ref) // of VMs that are about to be destroyed; may be nil
 }
 
 // check finds what forbids to remove the object, before anything is removed.

@@ -15,18 +15,27 @@ import (
 func (c *Corrections) destroyVM(ctx *simulator.Context, vm *simulator.VirtualMachine, req *types.Destroy_Task) (body soap.HasFault) {
 	ctx.WithLock(vm, func() {
 		if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
-			detachFirstClass(ctx, vm)
+			detachFirstClass(ctx, vm, c.opts.Destroying)
 		}
 		body = vm.DestroyTask(ctx, req)
 	})
 	return body
 }
 
-// detachFirstClass takes the first-class disks off a VM whose lock is held and makes them nobody's.
-func detachFirstClass(ctx *simulator.Context, vm *simulator.VirtualMachine) {
+// detachFirstClass takes the first-class disks off a VM whose lock is held and makes them nobody's. told, if not nil, is
+// told before.
+func detachFirstClass(ctx *simulator.Context, vm *simulator.VirtualMachine, told func(vc.Ref)) {
+	if told != nil {
+		told(vm.Self)
+	}
+	its := map[types.ID]bool{} // another VM may go by the same UUID
 	kept := slices.DeleteFunc(slices.Clone(vm.Config.Hardware.Device), func(d types.BaseVirtualDevice) bool {
 		disk, ok := d.(*types.VirtualDisk)
-		return ok && disk.VDiskId != nil
+		if !ok || disk.VDiskId == nil {
+			return false
+		}
+		its[*disk.VDiskId] = true
+		return true
 	})
 	if len(kept) != len(vm.Config.Hardware.Device) {
 		ctx.Update(vm, []types.PropertyChange{vc.P("config.hardware.device", kept)})
@@ -37,7 +46,10 @@ func detachFirstClass(ctx *simulator.Context, vm *simulator.VirtualMachine) {
 	}
 	ctx.WithLock(m, func() {
 		for _, disks := range m.Catalog() {
-			for _, disk := range disks {
+			for id, disk := range disks {
+				if !its[id] {
+					continue
+				}
 				disk.Config.ConsumerId = slices.DeleteFunc(slices.Clone(disk.Config.ConsumerId), func(id types.ID) bool {
 					return id.Id == vm.Config.Uuid
 				})

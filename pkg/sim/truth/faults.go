@@ -6,8 +6,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// faultMessage is what a vCenter says of a fault, in English; empty for faults that it has no words for here.
-func faultMessage(f types.BaseMethodFault) string {
+// Message is what a vCenter says of a fault, in English; empty for faults that it has no words for here.
+func Message(f types.BaseMethodFault) string {
 	switch f := f.(type) {
 	case *types.InvalidPowerState:
 		return fmt.Sprintf("The attempted operation cannot be performed in the current state (%s).", powerState(f.ExistingState))

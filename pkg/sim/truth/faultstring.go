@@ -88,7 +88,7 @@ func reword(body []byte) []byte {
 	if said := string(text); said != "" && strings.TrimPrefix(said, "*types.") != reflect.TypeOf(fault).Elem().Name() {
 		return body
 	}
-	message := faultMessage(fault)
+	message := Message(fault)
 	if message == "" {
 		return body
 	}
@@ -99,7 +99,7 @@ func reword(body []byte) []byte {
 	return bytes.Replace(body, []byte(open+string(text)+end), []byte(open+words.String()+end), 1)
 }
 
-// asFault makes the pointer of a decoded fault that [faultMessage] knows.
+// asFault makes the pointer of a decoded fault that [Message] knows.
 func asFault(v types.AnyType) (types.BaseMethodFault, bool) {
 	if v == nil {
 		return nil, false

@@ -18,6 +18,9 @@ type Options struct {
 	Stock stock.Set
 	// Visible tells whether the session of a call may see an object; searches pass over what it may not. Default: all.
 	Visible func(ctx *simulator.Context, ref vc.Ref) bool
+	// Destroying is told of a VM that is about to be destroyed, which is locked, before its first-class disks are taken off
+	// it. Optional.
+	Destroying func(vm vc.Ref)
 	// Logger is told of tasks that panic. Default: nobody.
 	Logger *slog.Logger
 }
@@ -50,6 +53,7 @@ func corrected(s stock.Set) map[string][]string {
 			"FindByUuid", "FindAllByUuid", "FindByDnsName", "FindAllByDnsName", "FindByIp", "FindAllByIp",
 		}
 	}
+	m["SearchIndex"] = append(m["SearchIndex"], "FindChild")
 	add(stock.Relocate, "VirtualMachine", "RelocateVM_Task", "MigrateVM_Task", "MarkAsTemplate", "MarkAsVirtualMachine")
 	add(stock.Power, "VirtualMachine", "ResetVM_Task", "RebootGuest")
 	add(stock.Destroy, "VirtualMachine", "Destroy_Task")

@@ -109,7 +109,7 @@ func (r remover) empty(f *simulator.Folder) types.BaseMethodFault {
 func (r remover) destroy(vm *simulator.VirtualMachine) types.BaseMethodFault {
 	var task vc.Ref
 	r.ctx.WithLock(vm, func() {
-		detachFirstClass(r.ctx, vm)
+		detachFirstClass(r.ctx, vm, r.told)
 		task = vm.DestroyTask(r.ctx, &types.Destroy_Task{This: vm.Self}).(*methods.Destroy_TaskBody).Res.Returnval
 	})
 	defer r.traffic.settle()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -48,6 +49,54 @@ func (c *Corrections) FindByIp(ctx *simulator.Context, req *types.FindByIp) soap
 func (c *Corrections) FindAllByIp(ctx *simulator.Context, req *types.FindAllByIp) soap.HasFault {
 	all := c.byIP(ctx, req.Datacenter, req.Ip, req.VmSearch)
 	return &methods.FindAllByIpBody{Res: &types.FindAllByIpResponse{Returnval: all}}
+}
+
+// FindChild finds what is directly in an entity by its name. vcsim reads lists and names that others change
+// meanwhile, and panics over a VM that is being made.
+func (c *Corrections) FindChild(ctx *simulator.Context, req *types.FindChild) soap.HasFault {
+	obj := ctx.Map.Get(req.Entity)
+	if obj == nil {
+		return &methods.FindChildBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.Entity})}
+	}
+	var below []vc.Ref
+	ctx.WithLock(obj, func() { below = inside(obj) })
+	body := &methods.FindChildBody{Res: new(types.FindChildResponse)}
+	below = slices.DeleteFunc(below, func(ref vc.Ref) bool { return !c.named(ctx, ref, req.Name) })
+	if visible := c.opts.Visible; visible != nil {
+		below = slices.DeleteFunc(below, func(ref vc.Ref) bool { return !visible(ctx, ref) })
+	}
+	body.Res.Returnval = first(below)
+	return body
+}
+
+// named tells whether an entity has a name.
+func (c *Corrections) named(ctx *simulator.Context, ref vc.Ref, name string) bool {
+	if is := c.Name(ref); is != "" || ref.Type == "VirtualMachine" { // one that is being made has no name yet
+		return is == name
+	}
+	return ctx.Map.FindByName(name, []vc.Ref{ref}) != nil // a network, which nobody renames
+}
+
+// inside copies the list of what is directly in an entity whose lock is held.
+func inside(obj mo.Reference) []vc.Ref {
+	switch o := obj.(type) {
+	case *simulator.Datacenter:
+		return []vc.Ref{o.VmFolder, o.HostFolder, o.DatastoreFolder, o.NetworkFolder}
+	case *simulator.Folder:
+		return slices.Clone(o.ChildEntity)
+	case *simulator.ResourcePool:
+		return slices.Concat(o.ResourcePool.ResourcePool, o.Vm)
+	case *simulator.VirtualApp:
+		return slices.Concat(o.ResourcePool.ResourcePool, o.Vm)
+	}
+	if compute, ok := vc.Compute(obj); ok {
+		below := slices.Clone(compute.Host)
+		if compute.ResourcePool != nil {
+			below = append(below, *compute.ResourcePool)
+		}
+		return below
+	}
+	return nil
 }
 
 func (c *Corrections) byUUID(ctx *simulator.Context, dc *vc.Ref, uuid string, vm bool, instance *bool) []vc.Ref {

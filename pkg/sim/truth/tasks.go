@@ -68,7 +68,7 @@ func describeFault(f *types.LocalizedMethodFault) {
 	if f.LocalizedMessage != "" && f.LocalizedMessage != fmt.Sprintf("%T", f.Fault) {
 		return // somebody's own words
 	}
-	if message := faultMessage(f.Fault); message != "" {
+	if message := Message(f.Fault); message != "" {
 		f.LocalizedMessage = message
 	}
 }

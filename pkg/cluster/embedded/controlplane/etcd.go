@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
@@ -21,7 +22,7 @@ type etcdServer struct {
 
 // startEtcd starts a single member on a loopback port of the kernel's choice and waits until it serves. Only holders
 // of a certificate of the sandbox's etcd authority get in: the loopback interface is open to every user of the machine.
-func startEtcd(ctx context.Context, cfg embedded.Config) (*etcdServer, error) {
+func startEtcd(ctx context.Context, cfg embedded.Config, slow *slowness) (*etcdServer, error) {
 	tls := transport.TLSInfo{
 		CertFile:       filepath.Join(cfg.PKI, "etcd.crt"),
 		KeyFile:        filepath.Join(cfg.PKI, "etcd.key"),
@@ -49,6 +50,8 @@ func startEtcd(ctx context.Context, cfg embedded.Config) (*etcdServer, error) {
 	// A sandbox writes little; keep history short and small.
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	c.QuotaBackendBytes = 2 << 30
+
+	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(slow.intercept)}
 
 	e, err := embed.StartEtcd(c)
 	if err != nil {

@@ -21,7 +21,8 @@ func Run(ctx context.Context, cfg embedded.Config) error {
 	// Our own components use the APIs that their release ships; deprecation warnings about them help nobody here.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 
-	etcd, err := startEtcd(ctx, cfg)
+	slow := &slowness{}
+	etcd, err := startEtcd(ctx, cfg, slow)
 	if err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
@@ -31,6 +32,9 @@ func Run(ctx context.Context, cfg embedded.Config) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return lasting(ctx, "kube-apiserver", runAPIServer(ctx, cfg, etcd.endpoint)) })
 	g.Go(func() error { return part("etcd", etcd.wait(ctx)) })
+	g.Go(func() error {
+		return part("tuning", followTuning(ctx, cfg, func(t embedded.Tuning) { slow.set(t.EtcdDelay) }))
+	})
 	g.Go(func() error {
 		if err := waitReady(ctx, cfg); err != nil {
 			return part("kube-apiserver", err)

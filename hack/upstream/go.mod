@@ -1,3 +1,0 @@
-module github.com/vsphere-sandbox/vsphere-sandbox/hack/upstream
-
-go 1.26

@@ -1,0 +1,83 @@
+package ccm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
+)
+
+// programName is what upstream's program is called, in its images too.
+const programName = "vsphere-cloud-controller-manager"
+
+const (
+	module  = "k8s.io/cloud-provider-vsphere"
+	command = "./cmd/" + programName
+)
+
+// pinned returns the checksum of a release's module, as go.sum has it; empty for one that is not known here, which is
+// left to Go's checksum database.
+func pinned(version string) string {
+	switch version {
+	case "v1.34.0":
+		return "h1:XVn67iOmwld6pQI6DGCxwiA515VsHofIOUIwaVN8VLo="
+	case "v1.36.0":
+		return "h1:BzLS2rZW8qh/Yabh9SvWwGpyUiiyraYjrDSHO76sDfY="
+	}
+	return ""
+}
+
+// checkVersion refuses what is no version of a module: it becomes a part of paths.
+func checkVersion(version string) error {
+	if !regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`).MatchString(version) {
+		return &Error{Code: "usage", Message: fmt.Sprintf("CCM module:%s: is no version; want one of the form v1.36.0", version), Try: "module:v1.36.0"}
+	}
+	return nil
+}
+
+// module returns a release of upstream's, unmodified, built with the go.mod and go.sum that it was released with.
+func (o Options) module(ctx context.Context, version string) (Program, error) {
+	path := filepath.Join(o.Cache, "upstream", version, o.OS+"-"+o.Arch, programName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		v := speak(o.Progress)
+		err := o.build(ctx, v, version, path)
+		v.quiet()
+		if err != nil {
+			return Program{}, err
+		}
+	} else if err != nil {
+		return Program{}, err
+	}
+	p, err := o.file(path)
+	p.Version = version
+	return p, err
+}
+
+// build makes the binary of a release. What it writes is complete or not there.
+func (o Options) build(ctx context.Context, v *voice, version, path string) error {
+	tool := o.toolchain()
+	tool.Say = v.now
+	err := tool.Build(ctx, upstream.Module{Path: module, Version: version, Sum: pinned(version)}, upstream.Program{Package: command, Path: path})
+	var why *upstream.Error
+	if !errors.As(err, &why) {
+		return err
+	}
+	e := wrong("ccm-build-failed", why.Err, "CCM module:%s: %s", version, why.Message)
+	switch why.Kind {
+	case upstream.GoMissing:
+		e.Code, e.Try = "go-missing", "install Go (https://go.dev/dl), or use image: or a PATH"
+	case upstream.VersionUnknown:
+		e.Code, e.Try = "ccm-version-unknown", o.otherVersions(ctx, version)
+	case upstream.BuildFailed:
+	}
+	return e
+}
+
+func (o Options) toolchain() upstream.Toolchain {
+	return upstream.Toolchain{Go: o.Go, OS: o.OS, Arch: o.Arch}
+}

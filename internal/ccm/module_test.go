@@ -1,0 +1,84 @@
+package ccm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// fakeGo is a toolchain that does what a test tells it: a shell script that is given go's arguments.
+func fakeGo(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestModule(t *testing.T) {
+	source := t.TempDir()
+	if err := os.WriteFile(filepath.Join(source, "main.go"), native(t), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	answer := func(sum string) string {
+		return fmt.Sprintf(`case "$1 $2" in
+"mod download") echo '{"Dir": %q, "Sum": %q}';;
+"build "*) while [ "$1" != "-o" ]; do shift; done; cp main.go "$2" && chmod +x "$2" && echo more >>main.go;;
+*) exit 9;;
+esac`, source, sum)
+	}
+	o := options(t)
+	o.Go = fakeGo(t, answer("h1:x"))
+	p, err := resolve(t, o, "module:v1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.Join(o.Cache, "upstream", "v1.2.3", "linux-amd64", programName)
+	if p.Path != want || p.Version != "v1.2.3" || p.Source != "module:v1.2.3" || p.Digest == "" {
+		t.Errorf("%+v", p)
+	}
+	requireContent(t, o, p.Path, native(t))
+	o.Go = filepath.Join(t.TempDir(), "none") // what is there needs no toolchain
+	if again, err := resolve(t, o, "module:v1.2.3"); err != nil || again != p {
+		t.Errorf("%+v, %v, want %+v", again, err, p)
+	}
+	_, err = resolve(t, o, "module:v1.2.4")
+	requireWrong(t, err, "go-missing", "there is no Go toolchain")
+
+	o.Go = fakeGo(t, answer("h1:x"))
+	_, err = resolve(t, o, "module:v1.36.0")
+	requireWrong(t, err, "ccm-build-failed", "this is not what was released")
+	if left, err := filepath.Glob(filepath.Join(o.Cache, "upstream", "*", "*", "*")); err != nil || !slices.Equal(left, []string{want}) {
+		t.Errorf("in the cache: %v, %v", left, err)
+	}
+}
+
+func TestModuleThatCannotBeBuilt(t *testing.T) {
+	for _, tc := range []struct{ name, script, code, words, try string }{
+		{
+			"unknown version", `case "$1 $2" in
+"mod download") echo '{"Error": "k8s.io/cloud-provider-vsphere@v1.36.9: invalid version: unknown revision v1.36.9"}'; exit 1;;
+"list -m") echo k8s.io/cloud-provider-vsphere v1.34.0 v1.35.0 v1.36.0-beta.0 v1.36.0;;
+esac`, "ccm-version-unknown", "there is no such version", "module:v1.36.0-beta.0, module:v1.36.0",
+		},
+		{"no proxy", `echo '{"Error": "dial tcp: lookup proxy.golang.org: no such host"}'; exit 1`, "ccm-build-failed", "no such host", ""},
+		{"no words", `echo oh dear >&2; exit 1`, "ccm-build-failed", "oh dear", ""},
+		{
+			"compiler", fmt.Sprintf(`case "$1" in mod) echo '{"Dir": %q}';; build) echo "main.go:1: no" >&2; exit 1;; esac`, t.TempDir()),
+			"ccm-build-failed", "main.go:1: no", "",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := options(t)
+			o.Go = fakeGo(t, tc.script)
+			_, err := resolve(t, o, "module:v1.36.9")
+			requireWrong(t, err, tc.code, tc.words, "module:v1.36.9")
+			if try := err.(*Error).Try; try != tc.try {
+				t.Errorf("try %q, want %q", try, tc.try)
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package ccm
+
+import "testing"
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Source{
+		"":                                 {},
+		"builtin":                          {},
+		"bin/ccm":                          {File, "bin/ccm"},
+		"/opt/ccm:v1":                      {File, "/opt/ccm:v1"},
+		"file:ccm":                         {File, "ccm"},
+		"ccm":                              {File, "ccm"},
+		"image:localhost:5000/ccm:v1":      {Image, "localhost:5000/ccm:v1"},
+		"image://registry.k8s.io/a/b:v1.2": {Image, "registry.k8s.io/a/b:v1.2"},
+		"archive:a b.tar":                  {Archive, "a b.tar"},
+		"module:v1.36.0":                   {Module, "v1.36.0"},
+		"module:v1.36.0-beta.0":            {Module, "v1.36.0-beta.0"},
+	} {
+		got, err := Parse(text)
+		if err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
+			continue
+		}
+		if again, err := Parse(got.String()); err != nil || again != got {
+			t.Errorf("%q: printed as %q, which is %+v, %v", text, got, again, err)
+		}
+	}
+	for text, words := range map[string]string{
+		"images:x":                 `there is no source "images:"`,
+		"image:":                   "nothing stands after the colon",
+		"image:UPPER/Case":         "is no name of an image",
+		"module:1.36":              "is no version",
+		"module:v1.36.0/../../etc": "is no version",
+	} {
+		_, err := Parse(text)
+		requireWrong(t, err, "usage", words)
+	}
+}
+
+func TestBuiltin(t *testing.T) {
+	if p, err := resolve(t, options(t), "builtin"); err != nil || p != (Program{Source: "builtin", Own: true}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -1,0 +1,132 @@
+package ccm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+)
+
+// Flags say which cloud controller manager to boot with. Bind them, Check them before anything is touched, and Resolve
+// them when it is to be booted.
+type Flags struct {
+	Source   string
+	Args     []string
+	Env      []string
+	Replicas int
+	Watch    string
+}
+
+// Bind adds the flags to a command.
+func (f *Flags) Bind(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Source, "ccm", "", "cloud controller manager to run: "+ccm.Syntax+" (default builtin)")
+	flags.StringArrayVar(&f.Args, "ccm-arg", nil, "argument for it, after the sandbox's own; may be repeated")
+	flags.StringArrayVar(&f.Env, "ccm-env", nil, "environment variable for it, NAME=VALUE; may be repeated")
+	flags.IntVar(&f.Replicas, "ccm-replicas", 1, "how many of it run; several elect a leader")
+	flags.StringVar(&f.Watch, "ccm-watch", "", "program to run, also whenever it is built anew")
+	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(Sources)) // its only error is an unknown flag
+	for _, none := range []string{"ccm-arg", "ccm-env", "ccm-replicas"} {
+		_ = cmd.RegisterFlagCompletionFunc(none, complete.None)
+	}
+}
+
+// Sources completes the beginnings of sources, and files.
+func Sources(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	for _, w := range []string{"builtin", "image:", "archive:", "module:"} {
+		if strings.HasPrefix(w, typed) {
+			words = append(words, w)
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoSpace
+}
+
+// Check refuses what cannot be right, as a usage error.
+func (f *Flags) Check() error {
+	if _, err := ccm.Parse(f.Source); err != nil {
+		return Explain(err)
+	}
+	if f.Replicas < 1 || f.Replicas > 9 {
+		return report.UsageError("--ccm-replicas 2", "--ccm-replicas %d: want a number from 1 to 9", f.Replicas)
+	}
+	for _, a := range f.Args {
+		if !strings.HasPrefix(a, "-") {
+			return report.UsageError("--ccm-arg=--v=4", "--ccm-arg %q: cloud controller managers take flags alone", a)
+		}
+	}
+	for _, v := range f.Env {
+		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
+			return report.UsageError("--ccm-env NAME=VALUE", "--ccm-env %q: want NAME=VALUE", v)
+		}
+	}
+	if f.Watch != "" {
+		if info, err := os.Stat(filepath.Dir(f.Watch)); err != nil || !info.IsDir() {
+			return report.UsageError("", "--ccm-watch %s: there is no such folder", f.Watch)
+		}
+	}
+	return nil
+}
+
+// Resolve makes sure that there is the program, which may take minutes, and tells on err what it is at.
+func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbox.CCM, error) {
+	c := sandbox.CCM{Args: f.Args, Env: f.Env, Replicas: f.Replicas}
+	text := f.Source
+	if f.Watch != "" {
+		watch, err := filepath.Abs(f.Watch)
+		if err != nil {
+			return c, err
+		}
+		c.Watch = watch
+		if _, err := os.Stat(watch); text == "" && err == nil { // else the built-in one, until there is one
+			text = watch
+		}
+	}
+	program, err := resolve(ctx, text, streams)
+	c.Program = program
+	return c, err
+}
+
+// Again are the arguments that say the same.
+func (f *Flags) Again() []string {
+	var args []string
+	if f.Source != "" {
+		args = append(args, "--ccm="+f.Source)
+	}
+	for _, a := range f.Args {
+		args = append(args, "--ccm-arg="+a)
+	}
+	for _, v := range f.Env {
+		args = append(args, "--ccm-env="+v)
+	}
+	if f.Replicas > 1 {
+		args = append(args, "--ccm-replicas="+strconv.Itoa(f.Replicas))
+	}
+	if f.Watch != "" {
+		args = append(args, "--ccm-watch="+f.Watch)
+	}
+	return args
+}
+
+// resolve finds the program that text names.
+func resolve(ctx context.Context, text string, streams *iostreams.Streams) (ccm.Program, error) {
+	source, err := ccm.Parse(text)
+	if err != nil {
+		return ccm.Program{}, Explain(err)
+	}
+	p, err := source.Resolve(ctx, ccm.Options{Progress: func(said string) { fmt.Fprintf(streams.Err, "  … ccm: %s\n", said) }})
+	return p, Explain(err)
+}

@@ -1,0 +1,139 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
+)
+
+type injectOptions struct {
+	streams *iostreams.Streams
+	connect func(context.Context) (*command.Target, error)
+
+	request  api.InjectRequest
+	duration time.Duration
+	settings []string
+	format   string
+}
+
+// NewCmdInject returns the command; runF, when not nil, runs in its place.
+func NewCmdInject(d *command.Deps, runF func(context.Context, *injectOptions) error) *cobra.Command {
+	o := &injectOptions{streams: d.Streams, connect: d.Connect}
+	if runF == nil {
+		runF = runInject
+	}
+	cmd := &cobra.Command{
+		Use:   "inject FAULT [TARGET]...",
+		Short: "Break something, for a time or until it is healed",
+		Long: `Break something, for a time or until it is healed.
+
+Name the targets as NAME, HOSTNAME, VCENTER/NAME or by inventory path, with *
+and ? as wildcards; or choose them by where they are. All that are named are
+hit; of those that are chosen by place there must be one, or --mode says how
+many: one, all, a number, a percentage. Which ones is drawn by --seed.
+
+What cannot be done is refused, and nothing is touched; --dry-run tells what
+would be done. It returns when the fault is in force.`,
+		Example: `  vsphere-sandbox fault inject vm.power-off worker-1 --for 1m
+  vsphere-sandbox fault inject host.crash --zone us-west --mode 1
+  vsphere-sandbox fault inject guest.tools-stopped --role worker --mode 50% --seed 7 --dry-run
+  vsphere-sandbox fault inject vcenter.soap-fault us --set client=ccm --set fault=NoPermission`,
+		Args:              command.AtLeastOne("FAULT"),
+		ValidArgsFunction: completeTargets(d),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.complete(args); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	f, on := cmd.Flags(), &o.request.On
+	for _, p := range []struct {
+		name  string
+		value *string
+		usage string
+		words complete.Func
+	}{
+		{"vcenter", &on.VCenter, "only targets of this `VCENTER`", complete.VCenters(d)},
+		{"datacenter", &on.Datacenter, "only targets in this `DATACENTER`", complete.Datacenters(d)},
+		{"cluster", &on.Cluster, "only targets in this compute `CLUSTER`", complete.None},
+		{"host", &on.Host, "only targets on this `HOST`", complete.Hosts(d)},
+		{"region", &on.Region, "only targets in this `REGION`", complete.None},
+		{"zone", &on.Zone, "only targets in this `ZONE`", complete.Zones(d)},
+		{"role", &on.Role, "only targets of nodes of this `ROLE`: control-plane or worker", cobra.FixedCompletions([]string{"control-plane", "worker"}, cobra.ShellCompDirectiveNoFileComp)},
+	} {
+		f.StringVar(p.value, p.name, "", p.usage)
+		// Cannot fail: the flag was added in the line above.
+		_ = cmd.RegisterFlagCompletionFunc(p.name, complete.Flag(p.words))
+	}
+	f.StringVarP(&on.Labels, "selector", "l", "", "only targets of nodes with these labels, as kubectl has it")
+	f.StringVar(&o.request.Mode, "mode", "", "how many of those that are chosen: one, all, a number, a percentage")
+	f.DurationVar(&o.duration, "for", 0, "heal it after this time (30s, 5m); else when it is healed, or the sandbox ends")
+	f.Uint64Var(&o.request.Seed, "seed", 0, "what is drawn, and drawn again by the same number (default: a new one)")
+	f.StringArrayVar(&o.settings, "set", nil, "a parameter of the fault, as `NAME=VALUE`; fault describe lists them")
+	f.BoolVar(&o.request.DryRun, "dry-run", false, "tell what would be done, and do nothing")
+	_ = cmd.RegisterFlagCompletionFunc("set", completeSettings)
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"one", "all"}, cobra.ShellCompDirectiveNoFileComp))
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
+	return cmd
+}
+
+// complete checks what the catalogue alone can tell, and makes the request.
+func (o *injectOptions) complete(args []string) error {
+	k, err := catalogue.Find(args[0])
+	if err != nil {
+		return refused(err)
+	}
+	o.request.Fault, o.request.On.Names = k.Name, args[1:]
+	if o.request.Params, err = settings(k, o.settings); err != nil {
+		return err
+	}
+	if err := fault.CheckMode(o.request.Mode); err != nil {
+		return refused(err)
+	}
+	switch {
+	case o.duration < 0:
+		return report.UsageError("", "--for %s is negative", o.duration)
+	case o.duration > 0 && k.Momentary:
+		return report.UsageError("leave --for out", "%s is over as soon as it has happened", k.Name)
+	}
+	o.request.For = api.Duration(o.duration)
+	return nil
+}
+
+func runInject(ctx context.Context, o *injectOptions) error {
+	t, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	lease, err := command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Lease, error) { return c.Inject(ctx, o.request) })
+	if err != nil {
+		return err
+	}
+	return o.print(lease)
+}
+
+// print tells of the lease, or of the plan for one.
+func (o *injectOptions) print(l api.Lease) error {
+	switch o.format {
+	case output.JSON, output.YAML:
+		return output.Object(o.streams.Out, o.format, "Lease", l)
+	case output.Names:
+		if l.ID != "" {
+			fmt.Fprintln(o.streams.Out, "lease/"+l.ID)
+		}
+		return nil
+	}
+	return printLease(o.streams, l, o.request.DryRun)
+}

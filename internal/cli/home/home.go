@@ -1,0 +1,83 @@
+package home
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+)
+
+// Home is that of one sandbox. A process has one at a time: logs and crashes go to the last one opened.
+type Home struct {
+	Dir    *instance.Dir
+	Logger *slog.Logger
+
+	record  instance.Record
+	log     *os.File
+	restore func()
+}
+
+// Open makes the directory of a sandbox below root, and records there what it is. What it returns an error for has left
+// nothing behind. End it with [Home.Leave].
+func Open(root, name, scenario string) (*Home, error) {
+	dir, err := instance.Create(root, name)
+	if err != nil {
+		return nil, err
+	}
+	h := &Home{Dir: dir, restore: func() {}, record: instance.Record{
+		Name: name, PID: os.Getpid(), StartedAt: time.Now(), Version: build.Version(), Scenario: scenario,
+	}}
+	if err := h.furnish(); err != nil {
+		return nil, errors.Join(err, h.Leave(false))
+	}
+	return h, nil
+}
+
+func (h *Home) furnish() error {
+	if err := h.Dir.WriteRecord(h.record); err != nil {
+		return err
+	}
+	var err error
+	if h.log, err = os.OpenFile(h.Dir.Log("sandbox"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return err
+	}
+	// A panic is to be found where whoever cleans up looks for the reason, also when there is no terminal to tell it.
+	if err := debug.SetCrashOutput(h.log, debug.CrashOptions{}); err != nil {
+		return err
+	}
+	h.Logger = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	h.restore = sim.CaptureLog(h.Logger)
+	klog.SetSlogLogger(h.Logger.With("component", "client-go"))
+	return nil
+}
+
+// Ready records that the sandbox is.
+func (h *Home) Ready() {
+	h.record.Ready = true
+	if err := h.Dir.WriteRecord(h.record); err != nil {
+		h.Logger.Error("record", "err", err)
+	}
+}
+
+// Leave removes the directory, or leaves it to whoever wants to look at the logs, to be cleaned up later.
+func (h *Home) Leave(retain bool) error {
+	h.restore()
+	var errs []error
+	if h.log != nil {
+		errs = append(errs, debug.SetCrashOutput(nil, debug.CrashOptions{}), h.log.Close())
+	}
+	if retain {
+		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
+		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
+	} else {
+		errs = append(errs, h.Dir.Remove())
+	}
+	return errors.Join(errs...)
+}

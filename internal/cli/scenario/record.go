@@ -1,0 +1,144 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/record"
+)
+
+type recordOptions struct {
+	streams *iostreams.Streams
+	now     func() time.Time
+	connect func(context.Context) (*command.Target, error)
+
+	since  time.Duration
+	follow bool
+	file   string
+	force  bool
+	as     string
+}
+
+// NewCmdRecord returns the command; runF, when not nil, runs in its place.
+func NewCmdRecord(d *command.Deps, runF func(context.Context, *recordOptions) error) *cobra.Command {
+	o := &recordOptions{streams: d.Streams, now: d.Now, connect: d.Connect}
+	if runF == nil {
+		runF = recordIt
+	}
+	cmd := &cobra.Command{
+		Use:   "record",
+		Short: "Make a scenario of what was done to a sandbox by hand",
+		Long: `Make a scenario of what was done to a sandbox by hand: faults that were injected
+and healed, VMs that were switched, moved and destroyed, with the pauses in
+between, and expectations drafted from what became of the nodes.
+
+What has happened already is recorded; with -f, what is done from now on, until
+Ctrl-C. The scenario goes to standard output or a file. It is a draft: look
+through it.`,
+		Example: `  vsphere-sandbox scenario record --since 5m > mine.yaml
+  vsphere-sandbox scenario record -f --file mine.yaml --as my-outage`,
+		Args:              command.NoArgs,
+		ValidArgsFunction: complete.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.since < 0 {
+				return report.UsageError("--since 5m", "--since %s is in the future", o.since)
+			}
+			if o.since > 0 && o.follow {
+				return report.UsageError("", "--since and --follow exclude each other")
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&o.since, "since", 0, "record what was done since so long ago (5m, 1h); default: all of it")
+	f.BoolVarP(&o.follow, "follow", "f", false, "record what is done from now on, until Ctrl-C")
+	f.StringVar(&o.file, "file", "", "write to this `FILE`")
+	f.BoolVar(&o.force, "force", false, "replace the file")
+	f.StringVar(&o.as, "as", "", "`NAME` of the scenario")
+	_ = cmd.MarkFlagFilename("file", "yaml", "yml") // its only error is an unknown flag
+	_ = cmd.RegisterFlagCompletionFunc("as", complete.None)
+	return cmd
+}
+
+// recordIt records. The end of ctx ends what is followed, and is not an error then.
+func recordIt(ctx context.Context, o *recordOptions) error {
+	t, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(o.file); o.file != "" && err == nil && !o.force {
+		return report.UsageError("--force, to replace it", "file %s is there already", o.file)
+	}
+	status, err := command.Ask(ctx, t, (*api.Client).Status)
+	if err != nil {
+		return err
+	}
+	options := record.Options{Name: o.as, Follow: o.follow, OnAct: func(text string) { fmt.Fprintf(o.streams.Err, "  %s\n", text) }}
+	switch {
+	case o.follow:
+		options.Since = status.LastEvent
+		fmt.Fprintf(o.streams.Err, "recording what is done to sandbox %q; Ctrl-C ends it\n", t.Name)
+	case o.since > 0:
+		if options.Since, err = before(ctx, t, o.now().Add(-o.since)); err != nil {
+			return err
+		}
+	}
+	text, err := record.Record(ctx, t.Client, options)
+	if err != nil {
+		if ctx.Err() != nil && !o.follow {
+			return ctx.Err()
+		}
+		return &report.Error{Code: "nothing-recorded", Message: err.Error(), Try: "vsphere-sandbox events --since 5m"}
+	}
+	return o.write(text)
+}
+
+// before returns the last event before a time, 0 when there is none.
+func before(ctx context.Context, t *command.Target, when time.Time) (uint64, error) {
+	last := uint64(0)
+	_, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.Events(ctx, 0, false, func(e event.Event, _ uint64) error {
+			if e.Time.Before(when) {
+				last = e.Seq
+			}
+			return nil
+		})
+	})
+	return last, err
+}
+
+func (o *recordOptions) write(text []byte) error {
+	if o.file == "" {
+		_, err := o.streams.Out.Write(text)
+		return err
+	}
+	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	if !o.force {
+		how |= os.O_EXCL
+	}
+	f, err := os.OpenFile(o.file, how, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return report.UsageError("--force, to replace it", "file %s is there already", o.file)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.streams.Err, "recorded in %s; to run it:\n  vsphere-sandbox scenario run %[1]s\n", o.file)
+	return nil
+}

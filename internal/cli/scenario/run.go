@@ -1,0 +1,243 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/document"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/junit"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/live"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// The formats of results.
+const (
+	formatText  = "text"
+	formatJSON  = output.JSON
+	formatJUnit = "junit"
+)
+
+type runOptions struct {
+	*command.Deps
+	catalogue catalogue
+
+	choice    choice
+	set       source.Settings
+	ccm       ccm.Flags
+	speed     float64
+	seed      uint64
+	patience  float64
+	failFast  bool
+	artifacts string
+	on        string
+	retain    bool
+	format    string
+
+	scenarios []*scenario.Scenario
+}
+
+// NewCmdRun returns the command; runF, when not nil, runs in its place.
+func NewCmdRun(d *command.Deps, runF func(context.Context, *runOptions) error) *cobra.Command {
+	o := &runOptions{Deps: d, catalogue: own(), format: formatText, ccm: ccm.Flags{Replicas: 1}}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:   "run (NAME | THEME | FILE)... | --suite SUITE | --all",
+		Short: "Run scenarios, and tell what came of them",
+		Long: `Run scenarios: boot a sandbox for them, inject their faults, see whether what
+must happen does and what must not does not, heal the faults, and take the
+sandbox down. Scenarios that need the same sandbox run on one, as long as they
+leave it as it was. With --on, they run on a sandbox that is up.
+
+Steps are told on standard error as they happen, results go to standard output.
+--artifacts leaves a directory as TestGrid reads it, with a report to look at:
+report.html.
+
+Exit status: 0 when all passed, 1 when one could not be run, 2 for a bad
+scenario or flag, 3 when something expected was not so, 4 when the machine lacks
+something, 130 when interrupted.`,
+		Example: `  vsphere-sandbox scenario run power-off
+  vsphere-sandbox scenario run outages --artifacts results
+  vsphere-sandbox scenario run --suite core -o junit > junit.xml
+  vsphere-sandbox scenario run mine.yaml --set workers=3 --ccm module:v1.36.0
+  vsphere-sandbox scenario run mine.yaml --on default`,
+		ValidArgsFunction: o.catalogue.completeWords(0),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.choice.words = args
+			if err := o.complete(cmd); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	o.set.Bind(cmd)
+	o.ccm.Bind(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.choice.suite, "suite", "", "run those of this `SUITE`")
+	f.BoolVar(&o.choice.all, "all", false, "run all that come with the program")
+	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
+	f.Uint64Var(&o.seed, "seed", 1, "what draws targets; the same seed draws the same")
+	f.Float64Var(&o.patience, "patience", 1, "what every time limit is multiplied with, for slow machines")
+	f.BoolVar(&o.failFast, "fail-fast", false, "stop at the first step that does not pass")
+	f.StringVar(&o.artifacts, "artifacts", "", "leave results, logs and a report in `DIR`")
+	f.StringVar(&o.on, "on", "", "run on the sandbox of this `NAME`, which is up")
+	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which one did not pass, until the next command cleans up")
+	output.BindFormat(cmd, &o.format, formatText, formatJSON, formatJUnit)
+	// Cannot fail: the flags were added in the lines above.
+	_ = cmd.RegisterFlagCompletionFunc("suite", cobra.FixedCompletions([]string{"core"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("on", complete.Flag(complete.Sandboxes(d)))
+	_ = cmd.MarkFlagDirname("artifacts")
+	return cmd
+}
+
+// complete checks what can be checked before anything is touched.
+func (o *runOptions) complete(cmd *cobra.Command) error {
+	if err := o.choice.validate(); err != nil {
+		return err
+	}
+	if err := pace.Speed(o.speed).Validate(); err != nil {
+		return report.UsageError("", "--speed: %v", err)
+	}
+	if !(o.patience > 0) || o.patience > 100 {
+		return report.UsageError("--patience 3", "--patience %g: want a number from 0 to 100, and not 0", o.patience)
+	}
+	if o.seed == 0 {
+		return report.UsageError("--seed 1", "--seed 0: want a number from 1")
+	}
+	if err := o.ccm.Check(); err != nil {
+		return err
+	}
+	if o.on != "" {
+		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "retain"} {
+			if cmd.Flags().Changed(name) {
+				return report.UsageError("", "--on and --%s exclude each other: the sandbox is up already", name)
+			}
+		}
+	}
+	var err error
+	o.scenarios, err = o.choice.load(o.catalogue, o.set)
+	return err
+}
+
+func run(ctx context.Context, o *runOptions) (err error) {
+	// "scenario run 2>&1 | head" ends what is told, not the run: what was broken and booted is put away.
+	signal.Ignore(syscall.SIGPIPE)
+	var given sandbox.CCM
+	if o.on == "" { // it is asked wrongly, or not there, before anything is done
+		if given, err = o.ccm.Resolve(ctx, o.Streams); err != nil {
+			return err
+		}
+	}
+	s := &session{Show: stage.NewShow(o.Streams), o: o, suite: newSuite(o), given: given}
+	defer s.Close()
+	if o.artifacts != "" {
+		if err := s.Keep(o.artifacts, s.suite); err != nil {
+			return err
+		}
+	}
+	if o.on != "" {
+		err = s.onRunning(ctx)
+	} else {
+		err = s.onOwn(ctx)
+	}
+	s.suite.Took = time.Since(s.suite.Began)
+	s.Finish(ctx, s.suite, &err)
+	s.Close()
+	if err == nil || len(s.suite.Scenarios) > 0 { // else there is nothing to tell
+		if ferr := tell(o.Streams.Out, o.format, s.suite); err == nil {
+			err = ferr
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	return exit(s.suite)
+}
+
+// tell writes the results.
+func tell(w io.Writer, format string, s *result.Suite) error {
+	switch format {
+	case formatJSON:
+		return document.Write(w, s)
+	case formatJUnit:
+		return junit.Write(w, s)
+	}
+	return live.Summary(w, s)
+}
+
+// exit is the exit status of results that have been told.
+func exit(s *result.Suite) error {
+	switch s.Verdict() {
+	case result.Failed:
+		return report.Exit(report.Degraded)
+	case result.Errored, result.Running:
+		return report.Exit(report.Failure)
+	}
+	return nil
+}
+
+// sandboxName is what sandboxes of the run are called.
+func (o *runOptions) sandboxName() (string, error) {
+	asked, given := o.Name()
+	if !given {
+		asked = ""
+	}
+	name, err := stage.NameOf(asked, "scenario", os.Getpid())
+	if err != nil {
+		return "", report.UsageError("--name lab", "%v", err)
+	}
+	return name, nil
+}
+
+// environ are a map's as a process takes them.
+func environ(m map[string]string) []string {
+	var all []string
+	for k, v := range m {
+		all = append(all, k+"="+v)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// told is what a suite's run is called in a line.
+func told(o *runOptions) string {
+	what := fmt.Sprintf("%d scenarios", len(o.scenarios))
+	if len(o.scenarios) == 1 {
+		what = "1 scenario"
+	}
+	text := fmt.Sprintf("%s: %s, seed %d", o.choice.name(), what, o.seed)
+	if o.on != "" {
+		return text + ", on sandbox " + o.on
+	}
+	return text + fmt.Sprintf(", speed %g, ccm %s", o.speed, strings.TrimSpace(orBuiltin(o.ccm.Source)))
+}
+
+func orBuiltin(source string) string {
+	if source == "" {
+		return "builtin"
+	}
+	return source
+}

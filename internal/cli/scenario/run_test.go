@@ -1,0 +1,196 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/document"
+)
+
+func TestRunOptions(t *testing.T) {
+	for _, tc := range []struct {
+		args, err string
+	}{
+		{"", "scenario run needs a NAME, THEME or FILE, --suite, or --all"},
+		{"away --all", "NAME, THEME or FILE, --suite and --all exclude each other"},
+		{"--all --speed 0", "--speed: speed 0: want a number from 1 (upstream's defaults) to 100"},
+		{"--all --patience 0", "--patience 0: want a number from 0 to 100, and not 0"},
+		{"--all --seed 0", "--seed 0: want a number from 1"},
+		{"--all --ccm moon:x", `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`},
+		{"away --on lab --ccm builtin", "--on and --ccm exclude each other: the sandbox is up already"},
+		{"away --on lab --speed 1", "--on and --speed exclude each other: the sandbox is up already"},
+		{"away -o xml", `there is no output format "xml"`},
+		{"./no.yaml", "scenario ./no.yaml: no such file or directory"},
+	} {
+		e := clitest.NewEnv(nil)
+		r := e.Run(t.Context(), NewCmdRun(e.Deps, func(context.Context, *runOptions) error { return nil }), strings.Fields(tc.args)...)
+		if r.Message != tc.err || r.Exit != report.Usage {
+			t.Errorf("%s: ended with %+v", tc.args, r)
+		}
+	}
+}
+
+// save writes a scenario.
+func save(t *testing.T, steps string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(path, []byte(head+"metadata: {name: mine, description: a test}\ntopology: zones-us-eu\nsteps:\n"+steps), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const passes = `
+  - inject: vcenter.down
+    on: {vcenter: eu}
+    as: outage
+  - expect: {vcenter: eu, gate: up}
+    within: 1s
+  - heal: outage
+`
+
+const fails = `
+  - expect: {vcenter: eu, gate: down}
+    within: 10ms
+`
+
+// times are what differs from run to run.
+var times = regexp.MustCompile(` *\+?[0-9.]+ (s|ms|µs)\b`)
+
+func TestRunOnASandbox(t *testing.T) {
+	for _, tc := range []struct {
+		name, steps, format string
+		exit                int
+	}{
+		{"passes", passes, "text", 0},
+		{"fails", fails, "text", report.Degraded},
+		{"fails, JUnit", fails, "junit", report.Degraded},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := clitest.Serve(t, clitest.ZonesUSEU())
+			e := clitest.NewEnv(s)
+			r := e.Run(t.Context(), NewCmdRun(e.Deps, nil), save(t, tc.steps), "--on", "default", "-o", tc.format)
+			if r.Exit != tc.exit {
+				t.Fatalf("ended with %+v\n%s%s", r, e.Out, e.Err)
+			}
+			if tc.format == "text" {
+				clitest.Golden(t, "run."+tc.name, times.ReplaceAllString(e.Err.String()+"---\n"+e.Out.String(), " T"))
+			} else if !strings.Contains(e.Out.String(), `<testsuites name="mine" tests="1" failures="1"`) {
+				t.Error(e.Out)
+			}
+			if tc.exit == 0 && (len(s.Injected()) != 1 || len(s.Healed()) != 1) {
+				t.Errorf("injected %v, healed %v", s.Injected(), s.Healed())
+			}
+		})
+	}
+}
+
+// What a sandbox tells of itself is among the artifacts, but for its passwords.
+func TestArtifactsOfASandbox(t *testing.T) {
+	w := clitest.ZonesUSEU()
+	logs := t.TempDir()
+	if err := os.WriteFile(filepath.Join(logs, "ccm.log"), []byte("login with pa'ss\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Status.Components[0].Log = filepath.Join(logs, "ccm.log")
+	w.Events = append(w.Events, api.EventLine{Event: event.Event{Seq: 42, Kind: "ccm.vcenter-login-failed", Message: "with pa'ss"}})
+	e := clitest.NewEnv(clitest.Serve(t, w))
+	dir := filepath.Join(t.TempDir(), "results")
+	if r := e.Run(t.Context(), NewCmdRun(e.Deps, nil), save(t, passes), "--on", "default", "--artifacts", dir); r.Exit != 0 {
+		t.Fatalf("ended with %+v\n%s", r, e.Err)
+	}
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files = append(files, strings.TrimPrefix(path, dir+"/"))
+		b, err := os.ReadFile(path)
+		if strings.Contains(string(b), "pa'ss") {
+			t.Errorf("%s has the password in it", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"artifacts/inventory/1-vms.json", "artifacts/inventory/1-hosts.json", "artifacts/inventory/1-status.json", "artifacts/logs/1-ccm.log", "artifacts/junit_mine.xml"} {
+		if !slices.Contains(files, want) {
+			t.Errorf("there is no %s in %q", want, files)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "artifacts/logs/1-ccm.log")); err != nil || string(b) != "login with [hidden]\n" {
+		t.Errorf("log: %q, %v", b, err)
+	}
+}
+
+func TestRunOnNoSandbox(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	if r := e.Run(t.Context(), NewCmdRun(e.Deps, nil), save(t, passes), "--on", "moon"); r.Code != "no-sandbox" {
+		t.Errorf("ended with %+v", r)
+	}
+}
+
+// What a sandbox does not survive leaves results that say so, and nothing else.
+func TestBootFails(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Dir = t.TempDir()
+	dir := filepath.Join(t.TempDir(), "results")
+	second := save(t, fails)
+	r := e.Run(t.Context(), NewCmdRun(e.Deps, nil), save(t, passes), second, "--artifacts", dir, "-o", "json")
+	if r.Exit != report.Failure || !strings.Contains(r.Message, "control-plane") {
+		t.Errorf("ended with %+v", r)
+	}
+	var got document.Suite
+	if err := json.Unmarshal(e.Out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Verdict != "errored" || got.Errored != 2 || len(got.Scenarios) != 2 || !strings.Contains(got.Scenarios[1].Message, "did not come up") {
+		t.Errorf("got %+v", got)
+	}
+	if n := strings.Count(e.Err.String(), "✗ control-plane: exit"); n > 3 {
+		t.Errorf("it was booted %d times:\n%s", n, e.Err)
+	}
+	for _, name := range []string{"finished.json", "report.html", "build-log.txt", "artifacts/logs/1-sandbox.log", "artifacts/events.jsonl"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || len(b) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(e.State.Dir, "*", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestInterruptedBoot(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Dir = t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := e.Run(ctx, NewCmdRun(e.Deps, nil), save(t, passes))
+	if r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "1 scenario: 1 skipped") {
+		t.Errorf("ended with %+v\n%s", r, e.Out)
+	}
+}
+
+func TestArtifactsOfOthers(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := e.Run(t.Context(), NewCmdRun(e.Deps, nil), save(t, passes), "--artifacts", dir); r.Exit != report.Usage || !strings.Contains(r.Message, "is not empty") {
+		t.Errorf("ended with %+v", r)
+	}
+}

@@ -1,0 +1,136 @@
+package smoke
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/junit"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
+)
+
+// formatJUnit is the format of results beside the usual ones.
+const formatJUnit = "junit"
+
+type options struct {
+	settings
+
+	ccm      string
+	baseline string
+	format   string
+}
+
+// NewCmdSmoke returns the command; runF, when not nil, runs in its place.
+func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	o := &options{settings: newSettings(d), format: output.Plain}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:   "smoke [--ccm SOURCE] [--baseline SOURCE]",
+		Short: "Judge a release of a cloud controller manager",
+		Long: `Judge a release of a cloud controller manager, before it goes out:
+
+  version       --version says what its source says
+  upgrade       it takes over from the baseline, and nothing of a node changes
+  the suite     the scenarios of --suite
+  leader-lost   of two replicas the leader is killed, the other one takes over
+  clean-exit    SIGTERM ends it, with status 0, and its sessions are over
+  calls         what it costs the vCenters, beside the baseline
+
+What happens is told on standard error; a table in Markdown, to be pasted into
+an issue, goes to standard output. What a release is known to fail at, as the
+scenarios say, is told so and does not count, but with --strict.
+
+Exit status: 0 when all is well, 1 when something could not be run, 2 for a bad
+flag, 3 when a check failed, 4 when the machine lacks something, 130 when
+interrupted.`,
+		Example: `  vsphere-sandbox smoke
+  vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager
+  vsphere-sandbox smoke --ccm module:v1.36.0 --baseline module:v1.34.0 --artifacts results`,
+		Args:              command.NoArgs,
+		ValidArgsFunction: complete.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(o.ccm, o.baseline); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.ccm, "ccm", "builtin", "the cloud controller manager to judge: "+ccm.Syntax)
+	f.StringVar(&o.baseline, "baseline", "", "the one that it has to take over from, and is compared with")
+	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(cliccm.Sources)) // its only error is an unknown flag
+	_ = cmd.RegisterFlagCompletionFunc("baseline", complete.Flag(cliccm.Sources))
+	o.bind(cmd)
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, formatJUnit)
+	return cmd
+}
+
+func run(ctx context.Context, o *options) (err error) {
+	b, err := o.newBench("smoke", o.ccm)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	given, err := b.resolve(ctx, o.ccm)
+	if err != nil {
+		return err
+	}
+	judged := smoke.Options{
+		CCM: named(given), Suite: o.scenarios, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
+		Observe: b.Update, Say: b.Say, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
+	}
+	if o.baseline != "" {
+		was, err := b.resolve(ctx, o.baseline)
+		if err != nil {
+			return err
+		}
+		baseline := named(was)
+		judged.Baseline = &baseline
+	}
+	report, err := smoke.Run(ctx, judged)
+	if err != nil {
+		return err
+	}
+	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), build.Kubernetes()
+	err = b.ended()
+	told := report.Told()
+	if b.Dir != nil {
+		for name, write := range writers(report) {
+			if werr := b.write(name, write); err == nil {
+				err = werr
+			}
+		}
+	}
+	b.Finish(ctx, told, &err)
+	b.Close()
+	out := o.Streams.Out
+	var werr error
+	switch o.format {
+	case output.JSON:
+		werr = smoke.JSON(out, report)
+	case formatJUnit:
+		werr = junit.Write(out, told)
+	default:
+		werr = smoke.Table(out, report)
+	}
+	return verdict(ctx, report.Verdict(), err, werr)
+}
+
+// named is what the logic knows of a cloud controller manager.
+func named(c sandbox.CCM) smoke.CCM {
+	p := c.Program
+	said := p.Version
+	if p.Own && said == "" {
+		said = build.Kubernetes() // by which the built-in one is called
+	}
+	return smoke.CCM{Source: p.Source, Version: said, Own: p.Own}
+}

@@ -1,0 +1,155 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Machine boots sandboxes in this process, one at a time. All fields are required.
+type Machine struct {
+	// Root is the state directory, Name what the first sandbox is called; others get a number after it.
+	Root, Name string
+	// Command is the command that boots them: "scenario run".
+	Command string
+	// Retain keeps the directory of a sandbox on which something failed.
+	Retain bool
+	// Tell and Busy are what a person is told: lines, and what is being done.
+	Tell func(format string, args ...any)
+	Busy func(text string)
+	// Lost is told of a sandbox that did not come up, while its logs are there.
+	Lost func(logs string, log *event.Log)
+
+	booted int
+}
+
+// Spec is what a sandbox has to be.
+type Spec struct {
+	Topology *topology.Topology
+	Speed    float64
+	CCM      sandbox.CCM
+	CSI      sandbox.CSI
+}
+
+// Running is a sandbox that is up.
+type Running struct {
+	Name   string
+	Client *api.Client
+	// Took is how long it took to boot.
+	Took time.Duration
+
+	m      *Machine
+	home   *home.Home
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// Boot boots a sandbox, which [Running.Stop] ends. While ctx lasts it can be interrupted; from then on the sandbox stays up
+// until it is stopped, so that what was broken in it can be put right.
+func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
+	m.booted++
+	name := m.Name
+	if m.booted > 1 {
+		name = fmt.Sprintf("%s-%d", m.Name, m.booted)
+	}
+	begin := time.Now()
+	h, err := home.Open(m.Root, name, want.Topology.Metadata.Name)
+	if err != nil {
+		return nil, home.ExplainState(err, name, m.Command)
+	}
+	if left := h.Dir.Predecessor(); left.Removed {
+		m.Tell("cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)", name, len(left.Killed))
+	}
+	r := &Running{Name: name, Client: api.NewClient(h.Dir.SocketPath()), m: m, home: h, ended: make(chan error, 1)}
+	s := sandbox.New(sandbox.Options{
+		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Dir: h.Dir, Logger: h.Logger,
+		Progress: func(p sandbox.Progress) {
+			text := fmt.Sprintf("sandbox %s: %s", name, p.Name)
+			if p.Detail != "" {
+				text += ": " + p.Detail
+			}
+			m.Busy(text)
+		},
+	})
+	alive, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.cancel = cancel
+	interrupted := context.AfterFunc(ctx, cancel)
+	ready := make(chan struct{})
+	go func() { r.ended <- s.Run(alive, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-r.ended:
+		interrupted()
+		cancel()
+		m.Busy("")
+		if ctx.Err() == nil {
+			m.trouble(s.Log())
+		}
+		m.Lost(filepath.Dir(h.Dir.Log("sandbox")), s.Log())
+		if err == nil {
+			err = errors.New("ended before it was ready")
+		}
+		return nil, errors.Join(home.ExplainRun(err, name, "vsphere-sandbox "+m.Command), r.leave(ctx.Err() == nil))
+	}
+	m.Busy("")
+	h.Ready()
+	if !interrupted() { // too late to interrupt the boot: it ends at once
+		return nil, errors.Join(ctx.Err(), r.Stop(false))
+	}
+	r.Took = time.Since(begin)
+	return r, nil
+}
+
+// trouble tells the last things that went wrong.
+func (m *Machine) trouble(log *event.Log) {
+	const most = 5
+	events, _ := log.Read(0, 0)
+	var bad []event.Event
+	for _, e := range events {
+		if e.Level == event.Error {
+			bad = append(bad, e)
+		}
+	}
+	for _, e := range bad[max(0, len(bad)-most):] {
+		m.Tell("  ✗ %s", e.Message)
+	}
+}
+
+// Stop ends the sandbox and waits until nothing of it is left. failed says that what ran on it did.
+func (r *Running) Stop(failed bool) error {
+	r.m.Busy("sandbox " + r.Name + ": stops")
+	r.cancel()
+	err := <-r.ended
+	r.m.Busy("")
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(home.ExplainRun(err, r.Name, ""), r.leave(failed))
+}
+
+// leave removes the directory, or leaves it when that was asked for.
+func (r *Running) leave(failed bool) error {
+	retain := failed && r.m.Retain
+	if retain {
+		r.m.Tell("kept until \"vsphere-sandbox down --name %s\": %s", r.Name, r.home.Dir.Path())
+	}
+	return r.home.Leave(retain)
+}
+
+// NameOf is the name of the sandboxes of a run: the one that was asked for, or kind and a number that no other run has.
+func NameOf(asked, kind string, pid int) (string, error) {
+	if asked == "" {
+		asked = fmt.Sprintf("%s-%d", kind, pid)
+	}
+	return asked, instance.ValidateName(asked)
+}

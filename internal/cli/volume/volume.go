@@ -1,0 +1,139 @@
+// Package volume is the commands that do something to volumes in vSphere, past Kubernetes, and that find their files.
+package volume
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/act"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// NewCmdVolume returns the group of commands.
+func NewCmdVolume(d *command.Deps) *cobra.Command {
+	return command.Group(&cobra.Command{
+		Use:   "volume",
+		Short: "Detach volumes behind Kubernetes' back, move them, find their files",
+		Long: `Do something to volumes in vSphere, as an administrator does who does not ask
+Kubernetes, and find the files of one that a pod uses.
+
+Name a volume by its claim (NAME or NAMESPACE/NAME), its PersistentVolume or its
+id in CNS. "get volumes" lists them.`,
+		Example: `  vsphere-sandbox volume detach data-web-0
+  vsphere-sandbox volume relocate data-web-0 --to us-west-ds
+  echo hello > "$(vsphere-sandbox volume path data-web-0)/hello"`,
+	}, NewCmdDetach(d, nil), NewCmdRelocate(d, nil), NewCmdPath(d, nil))
+}
+
+type options struct {
+	streams *iostreams.Streams
+	connect func(context.Context) (*command.Target, error)
+
+	action    api.VolumeAction
+	volumes   []string
+	datastore string // of relocate
+	format    string
+}
+
+func newCmd(d *command.Deps, action api.VolumeAction, cmd *cobra.Command, runF func(context.Context, *options) error) (*cobra.Command, *options) {
+	o := &options{streams: d.Streams, connect: d.Connect, action: action}
+	if runF == nil {
+		runF = run
+	}
+	cmd.Args, cmd.ValidArgsFunction = command.AtLeastOne("VOLUME"), complete.Volumes(d)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if o.volumes = args; action == api.RelocateVolume && o.datastore == "" {
+			return report.UsageError("vsphere-sandbox get datastores", "volume relocate needs a datastore to move to: --to DATASTORE")
+		}
+		return runF(cmd.Context(), o)
+	}
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
+	return cmd, o
+}
+
+// NewCmdDetach returns the command; runF, when not nil, runs in its place.
+func NewCmdDetach(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, _ := newCmd(d, api.DetachVolume, &cobra.Command{
+		Use:   "detach VOLUME...",
+		Short: "Detach volumes from their VMs, behind Kubernetes' back",
+		Long: `Detach volumes from the VMs that have them, in vSphere alone: Kubernetes still
+believes that they are attached, until csi-attacher compares.`,
+		Example: "  vsphere-sandbox volume detach data-web-0",
+	}, runF)
+	return cmd
+}
+
+// NewCmdRelocate returns the command; runF, when not nil, runs in its place.
+func NewCmdRelocate(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, o := newCmd(d, api.RelocateVolume, &cobra.Command{
+		Use:     "relocate VOLUME... --to DATASTORE",
+		Short:   "Move volumes to another datastore of their vCenter",
+		Long:    "Move volumes to another datastore of their vCenter. Their PersistentVolumes do\nnot change: the zones that these name may not reach the new datastore.",
+		Example: "  vsphere-sandbox volume relocate data-web-0 --to us-west-ds",
+	}, runF)
+	cmd.Flags().StringVar(&o.datastore, "to", "", "the `DATASTORE`, by name, inventory path or URL")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("to", complete.Flag(complete.Datastores(d)))
+	return cmd
+}
+
+func run(ctx context.Context, o *options) error {
+	t, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return act.Each(ctx, o.streams, o.format, "volume", o.volumes, func(ctx context.Context, name string) (api.Done, error) {
+		return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
+			return c.Volume(ctx, api.VolumeRequest{Action: o.action, Volume: name, Datastore: o.datastore})
+		})
+	})
+}
+
+// NewCmdPath returns the command; runF, when not nil, runs in its place.
+func NewCmdPath(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	o := &options{streams: d.Streams, connect: d.Connect}
+	if runF == nil {
+		runF = runPath
+	}
+	cmd := &cobra.Command{
+		Use:   "path VOLUME",
+		Short: "Print the directory by which a pod sees a volume",
+		Long: `Print the directory by which a pod sees a volume. No containers run in a
+sandbox: what you write there is what the pod would have written, and it goes
+with the volume to the next node. A volume that is mounted nowhere has none.`,
+		Example:           `  echo hello > "$(vsphere-sandbox volume path data-web-0)/hello"`,
+		Args:              command.ExactlyOne("VOLUME"),
+		ValidArgsFunction: complete.Once(complete.Volumes(d)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.volumes = args
+			return runF(cmd.Context(), o)
+		},
+	}
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
+	return cmd
+}
+
+func runPath(ctx context.Context, o *options) error {
+	t, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (api.Path, error) {
+		return c.VolumePath(ctx, api.PathRequest{Volume: o.volumes[0]})
+	})
+	if err != nil {
+		return err
+	}
+	if o.format == output.JSON || o.format == output.YAML {
+		return output.Object(o.streams.Out, o.format, "Path", p)
+	}
+	_, err = fmt.Fprintln(o.streams.Out, p.Path)
+	return err
+}

@@ -1,0 +1,124 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Toolchain builds. The zero value does, for this machine.
+type Toolchain struct {
+	// Go is its command. Default: "go", looked for in $PATH.
+	Go string
+	// OS and Arch are what programs are built for. Default: this machine's.
+	OS, Arch string
+	// Say is told what is begun. It must not block. Optional.
+	Say func(format string, args ...any)
+}
+
+func (t Toolchain) withDefaults() Toolchain {
+	if t.Go == "" {
+		t.Go = "go"
+	}
+	if t.OS == "" {
+		t.OS = runtime.GOOS
+	}
+	if t.Arch == "" {
+		t.Arch = runtime.GOARCH
+	}
+	if t.Say == nil {
+		t.Say = func(string, ...any) {}
+	}
+	return t
+}
+
+// Program is a program of a module.
+type Program struct {
+	// Package is where its main function is, in the module: "./cmd/p".
+	Package string
+	// Path is where the program goes; folders are made.
+	Path string
+	// Env is set beside the environment and CGO_ENABLED=0: "GOEXPERIMENT=boringcrypto".
+	Env []string
+}
+
+// Build makes programs of a module, which may take minutes. Each is complete or not there. Errors are of type [*Error]
+// where the module or the toolchain is the reason.
+func (t Toolchain) Build(ctx context.Context, m Module, programs ...Program) (err error) {
+	t = t.withDefaults()
+	if _, err := exec.LookPath(t.Go); err != nil {
+		return &Error{Kind: GoMissing, Message: fmt.Sprintf("there is no Go toolchain to build it with: %q is not in $PATH", t.Go)}
+	}
+	t.Say("go mod download %s", m)
+	source, err := t.download(ctx, m)
+	if err != nil {
+		return err
+	}
+	// The module cache is read-only, and a module that replaces others can only be built as the main module.
+	work, err := os.MkdirTemp("", "upstream-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if left := os.RemoveAll(work); err == nil {
+			err = left
+		}
+	}()
+	if err := os.CopyFS(work, os.DirFS(source)); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if err := t.build(ctx, m, p, work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t Toolchain) build(ctx context.Context, m Module, p Program, work string) error {
+	if err := os.MkdirAll(filepath.Dir(p.Path), 0o755); err != nil {
+		return err
+	}
+	unfinished := fmt.Sprintf("%s.%d", p.Path, os.Getpid())
+	defer func() { _ = os.Remove(unfinished) }() // gone when all went well
+	cmd := t.command(ctx, work, "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", unfinished, p.Package)
+	env := append([]string{"CGO_ENABLED=0"}, p.Env...)
+	cmd.Env = append(append(cmd.Env, "GOFLAGS=", "GOOS="+t.OS, "GOARCH="+t.Arch), env...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	t.Say("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", m, strings.Join(env, " "), p.Path, p.Package)
+	if err := cmd.Run(); err != nil {
+		return &Error{Kind: BuildFailed, Message: "go build: " + lastLines(said.String(), 5), Err: err}
+	}
+	return os.Rename(unfinished, p.Path)
+}
+
+// Versions lists the versions of a module that there are; none when the module proxy does not tell.
+func (t Toolchain) Versions(ctx context.Context, module string) []string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	t = t.withDefaults()
+	out, err := t.command(ctx, os.TempDir(), "list", "-m", "-versions", module).Output()
+	if err != nil {
+		return nil
+	}
+	words := strings.Fields(string(out)) // the module's name first, then versions in their order
+	return words[min(1, len(words)):]
+}
+
+// command is the Go toolchain at work in a folder. When ctx ends it is asked to end, as Ctrl-C does, so that it ends its
+// compilers.
+func (t Toolchain) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, t.Go, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+dir)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}

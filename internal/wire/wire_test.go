@@ -1,0 +1,288 @@
+package wire_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/wire"
+)
+
+func TestForwards(t *testing.T) {
+	r := newRig(t)
+	near, far := r.pair()
+	near.say("ping")
+	far.hear("ping")
+	far.say("pong")
+	near.hear("pong")
+
+	// The end of one direction is not that of the other.
+	if err := near.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	far.within(soon)
+	if b, err := io.ReadAll(far); err != nil || len(b) != 0 {
+		t.Errorf("read %q, %v", b, err)
+	}
+	far.say("last words")
+	far.Close()
+	near.within(soon)
+	if b, err := io.ReadAll(near); err != nil || string(b) != "last words" {
+		t.Errorf("read %q, %v", b, err)
+	}
+}
+
+// A connection that breaks at one end breaks at the other.
+func TestForwardsResets(t *testing.T) {
+	r := newRig(t)
+	near, far := r.pair()
+	if err := near.SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	near.Close()
+	far.hearReset()
+}
+
+func TestMuchAndAllOfIt(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"at once": 0, "delayed": 5 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.SetDelay(delay)
+			near, far := r.pair()
+			sent := make([]byte, 20<<20)
+			for i := range sent {
+				sent[i] = byte(i * 7 >> 3)
+			}
+			var sending sync.WaitGroup
+			defer sending.Wait()
+			for _, e := range []*end{near, far} {
+				sending.Go(func() {
+					if _, err := e.Write(sent); err != nil {
+						t.Error(err)
+					}
+					_ = e.CloseWrite()
+				})
+			}
+			var receiving sync.WaitGroup
+			for _, e := range []*end{near, far} {
+				receiving.Go(func() {
+					e.within(soon)
+					if got, err := io.ReadAll(e); err != nil || !bytes.Equal(got, sent) {
+						t.Errorf("%d bytes, %v", len(got), err)
+					}
+				})
+			}
+			receiving.Wait()
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	r := newRig(t)
+	near, far := r.pair()
+	for range 2 {
+		r.Cut(false)
+	}
+	near.hearReset()
+	far.hearReset()
+	r.refuses()
+
+	for range 2 {
+		r.Mend()
+	}
+	near, far = r.pair()
+	r.Mend() // nothing was cut
+	near.say("again")
+	far.hear("again")
+}
+
+func TestSilentCut(t *testing.T) {
+	r := newRig(t)
+	near, far := r.pair()
+	near.say("before")
+	far.hear("before")
+	for range 2 {
+		r.Cut(true)
+	}
+	near.say("lost")
+	far.say("lost")
+	near.hearNothing()
+	far.hearNothing()
+
+	gone := r.near() // the kernel shakes hands
+	r.requireConns(2)
+	gone.Close() // one that loses patience
+	r.requireConns(1)
+	late := r.near()
+	late.say("hello")
+	late.hearNothing()
+	r.requireConns(2)
+
+	r.Mend()
+	for _, e := range []*end{near, far, late} {
+		e.hearReset()
+	}
+	near, far = r.pair()
+	near.say("again")
+	far.hear("again")
+	if n := len(r.accepts); n != 0 {
+		t.Errorf("the far end was told of %d connections of the silence", n)
+	}
+}
+
+// Neither end hears that the other one has gone while the way was silent.
+func TestEndInSilence(t *testing.T) {
+	r := newRig(t)
+	near, far := r.pair()
+	r.Cut(true)
+	near.Close()
+	far.hearNothing()
+	r.Mend()
+	far.hearReset()
+}
+
+func TestOtherCut(t *testing.T) {
+	r := newRig(t)
+	near, far := r.pair()
+	r.Cut(true)
+	near.hearNothing()
+	r.Cut(false)
+	near.hearReset()
+	far.hearReset()
+	r.refuses()
+	r.Cut(true)
+	r.near().hearNothing()
+	r.requireConns(1)
+}
+
+// A peer that does not read keeps nobody from cutting, mending and closing.
+func TestCutOfWhatIsStuck(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"at once": 0, "delayed": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.SetDelay(delay)
+			near, far := r.pair()
+			flood(t, near)
+			r.Cut(true)
+			near.within(soon)
+			flooded := make([]byte, 64<<20) // more than buffers hold: it vanishes
+			if err := near.SetWriteDeadline(time.Now().Add(soon)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := near.Write(flooded); err != nil {
+				t.Errorf("a silent wire does not swallow: %v", err)
+			}
+			r.Mend()
+			far.hearReset()
+
+			near, _ = r.pair()
+			flood(t, near)
+		})
+	}
+}
+
+// flood writes until nothing more goes in.
+func flood(t *testing.T, e *end) {
+	t.Helper()
+	if err := e.SetWriteDeadline(time.Now().Add(2 * aWhile)); err != nil {
+		t.Fatal(err)
+	}
+	for b := make([]byte, 1<<20); ; {
+		if _, err := e.Write(b); err != nil {
+			return
+		}
+	}
+}
+
+func TestDelay(t *testing.T) {
+	const oneWay = 30 * time.Millisecond
+	r := newRig(t)
+	near, far := r.pair()
+	r.SetDelay(oneWay)
+	begin := time.Now()
+	near.say("ping")
+	far.hear("ping")
+	far.say("pong")
+	near.hear("pong")
+	if took := time.Since(begin); took < 2*oneWay {
+		t.Errorf("there and back in %v", took)
+	}
+
+	// What is on its way is not overtaken.
+	near.say("first ")
+	r.SetDelay(0)
+	near.say("second")
+	far.hear("first second")
+	r.SetDelay(-time.Second) // none
+	near.say("third")
+	far.hear("third")
+}
+
+func TestNobodyAtTheFarEnd(t *testing.T) {
+	r := newRig(t)
+	r.far.Close()
+	r.refuses()
+}
+
+// refuses requires that a connection, if it can be made at all, is reset.
+func (r *rig) refuses() {
+	r.t.Helper()
+	c, err := net.Dial("tcp", r.Addr())
+	if err != nil {
+		return
+	}
+	newEnd(r.t, c).hearReset()
+}
+
+func TestClosed(t *testing.T) {
+	r := newRig(t)
+	near, far := r.pair()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	near.hearReset()
+	far.hearReset()
+	if c, err := net.Dial("tcp", r.Addr()); err == nil {
+		c.Close()
+		t.Error("a closed wire can be connected to")
+	}
+	r.Cut(true) // harmless
+	r.Mend()
+}
+
+func TestCloseWhileOthersConnect(t *testing.T) {
+	far, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	for range 20 {
+		w, err := wire.Listen(far.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				if c, err := net.Dial("tcp", w.Addr()); err == nil {
+					defer c.Close()
+				}
+				switch i {
+				case 0:
+					w.Cut(true)
+				case 1:
+					w.Mend()
+				case 2:
+					w.Cut(false)
+				}
+			})
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		all.Wait()
+	}
+}

@@ -1,0 +1,103 @@
+package controlplane
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+)
+
+// bell returns a pipe, and what rings it and closes it. The near end is followTuning's to close.
+func bell(t *testing.T) (fd int, far *os.File) {
+	t.Helper()
+	var fds [2]int
+	if err := unix.Pipe(fds[:]); err != nil {
+		t.Fatal(err)
+	}
+	far = os.NewFile(uintptr(fds[1]), "far")
+	t.Cleanup(func() { far.Close() })
+	return fds[0], far
+}
+
+func TestFollowTuning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tuning")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"etcdDelay":1000}`)
+	fd, far := bell(t)
+	told := make(chan time.Duration, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- followTuning(ctx, embedded.Config{Tuning: path, BellFD: fd}, func(t embedded.Tuning) { told <- t.EtcdDelay })
+	}()
+	ring := func() {
+		if _, err := far.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := <-told; d != 1000 {
+		t.Errorf("at its start: %v", d)
+	}
+	write(`{}`)
+	ring()
+	if d := <-told; d != 0 {
+		t.Errorf("told %v", d)
+	}
+	write(`{"etcd`) // which changes nothing
+	ring()
+	write(`{"etcdDelay":7}`)
+	ring()
+	for d := range told {
+		if d == 7 {
+			break
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFollowTuningWithoutAParent(t *testing.T) {
+	fd, far := bell(t)
+	far.Close()
+	err := followTuning(t.Context(), embedded.Config{Tuning: filepath.Join(t.TempDir(), "none"), BellFD: fd}, func(embedded.Tuning) {})
+	if err == nil || err.Error() != "the parent is gone" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSlowness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s slowness
+		request := func(ctx context.Context) (time.Duration, any, error) {
+			begin := time.Now()
+			answer, err := s.intercept(ctx, "question", nil, func(_ context.Context, req any) (any, error) { return req.(string) + "?", nil })
+			return time.Since(begin), answer, err
+		}
+		for _, d := range []time.Duration{0, 300 * time.Millisecond, 0} {
+			s.set(d)
+			if took, answer, err := request(t.Context()); took != d || answer != "question?" || err != nil {
+				t.Errorf("%v: %v, %v after %v", d, answer, err, took)
+			}
+		}
+		s.set(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if took, answer, err := request(ctx); took != time.Second || answer != nil || status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("not waited for: %v, %v after %v", answer, err, took)
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Tuning is what may be changed of a control plane while it runs. It travels as a file, [Config.Tuning], which the control
+// plane follows and which outlives it: one that was restarted, or stood still meanwhile, is tuned as the last one was.
+// The zero value is an undisturbed one.
+type Tuning struct {
+	// EtcdDelay is how much longer than it takes etcd lets the API server wait for the answer to a request.
+	EtcdDelay time.Duration `json:"etcdDelay,omitempty"`
+}
+
+// ReadTuning reads the file; none is the zero value.
+func ReadTuning(path string) (Tuning, error) {
+	var t Tuning
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	if err := json.Unmarshal(b, &t); err != nil {
+		return t, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Tune changes the control plane to t, a moment after it returns.
+func (c *Cluster) Tune(t Tuning) error {
+	b, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	path := c.tuning()
+	whole := path + ".new" // nobody reads half a file
+	if err := os.WriteFile(whole, b, 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(whole, path); err != nil {
+		return err
+	}
+	return c.bell.ring()
+}
+
+func (c *Cluster) tuning() string { return filepath.Join(c.opts.Dir, "control-plane-tuning.json") }

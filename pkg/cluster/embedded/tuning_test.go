@@ -1,0 +1,87 @@
+package embedded
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func TestTune(t *testing.T) {
+	c := newCluster(t, nil)
+	cfg, err := ReadConfig(c.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadTuning(cfg.Tuning); err != nil || got != (Tuning{}) {
+		t.Errorf("before any: %+v, %v", got, err)
+	}
+	bell := c.Spec().Files[cfg.BellFD-3]
+	for _, want := range []Tuning{{EtcdDelay: 300 * time.Millisecond}, {}} {
+		if err := c.Tune(want); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := bell.Read(make([]byte, 8)); n != 1 || err != nil {
+			t.Errorf("rung %d times, %v", n, err)
+		}
+		if got, err := ReadTuning(cfg.Tuning); err != nil || got != want {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+
+	// A child that does not listen keeps nobody waiting.
+	pipe := make([]byte, 1<<20) // more than any pipe holds
+	if err := c.bell.far.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.bell.far.Write(pipe); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe is not full: %v", err)
+	}
+	if err := c.bell.far.SetWriteDeadline(time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Tune(Tuning{}); err != nil {
+		t.Error(err)
+	}
+
+	bad := filepath.Join(t.TempDir(), "tuning")
+	if err := os.WriteFile(bad, []byte(`{"etcdDelay":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTuning(bad); err == nil || !strings.HasPrefix(err.Error(), bad+": ") {
+		t.Errorf("cut short: %v", err)
+	}
+}
+
+// Clients that go another way verify the same server.
+func TestVia(t *testing.T) {
+	c := newCluster(t, nil)
+	dir := t.TempDir()
+	way, token := c.Via("127.0.0.1:4711"), filepath.Join(dir, "secret")
+	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(path string) error{
+		"node":  func(path string) error { return way.Node(path, "worker-1") },
+		"token": func(path string) error { return way.Token(path, "default", token) },
+	} {
+		path := filepath.Join(dir, name)
+		if err := write(path); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := clientcmd.BuildConfigFromFlags("", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rest.Host != "https://127.0.0.1:4711" || string(rest.CAData) != string(c.pki.ca.Cert) {
+			t.Errorf("%s: %+v", name, rest)
+		}
+	}
+	if c.Server() != "https://"+c.Addr() {
+		t.Errorf("at %s and %s", c.Server(), c.Addr())
+	}
+}

@@ -1,0 +1,64 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+)
+
+// of returns the device that a path is, or that is mounted there.
+func (b *backend) of(path string) (n number, block bool, err error) {
+	if n, err := numberOf(path); err == nil {
+		return n, true, nil
+	}
+	m, is, err := at(path)
+	if err == nil && !is {
+		err = fmt.Errorf("nothing is mounted at %s: %w", path, volume.ErrNotFound)
+	}
+	return m.number, false, err
+}
+
+// Expand is as in node.Backend.
+func (b *backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
+	n, block, err := b.of(e.Path)
+	if err != nil {
+		return 0, err
+	}
+	size, err := b.enlarged(ctx, n, e.Bytes)
+	if err != nil || block {
+		return size, err
+	}
+	dev, err := n.path()
+	if err != nil {
+		return 0, err
+	}
+	return size, b.grow(dev, e.Path)
+}
+
+// Stats is as in node.Backend.
+func (b *backend) Stats(_ context.Context, _, path string) (node.Stats, error) {
+	n, block, err := b.of(path)
+	if err != nil {
+		return node.Stats{}, err
+	}
+	if block {
+		size, err := n.size()
+		return node.Stats{Capacity: size, Block: true}, err
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return node.Stats{}, err
+	}
+	unit := uint64(st.Bsize)
+	return node.Stats{
+		Capacity: count(st.Blocks * unit), Used: count((st.Blocks - st.Bfree) * unit), Available: count(st.Bavail * unit),
+		Inodes: count(st.Files), InodesUsed: count(st.Files - st.Ffree), InodesFree: count(st.Ffree),
+	}, nil
+}
+
+func count(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package device
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+)
+
+// New fails: there is no such backend here.
+func New(Options) (node.Backend, error) {
+	return nil, fmt.Errorf("csi node on block devices: %s: %w", runtime.GOOS, volume.ErrNotSupported)
+}

@@ -1,0 +1,27 @@
+package device
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// SerialFile is where Linux tells the serial number that the firmware of a VM has.
+const SerialFile = "/sys/class/dmi/id/product_serial"
+
+// NodeID reads the BIOS UUID of this VM from the file with its serial number ("VMware-56 4d 39 5e d8 07 e1 8a-cb 25 b7 9f
+// 65 eb 2b 9f"), as upstream does: product_uuid has the first half of it in another byte order. In lower case, as
+// vCenters write it: Kubernetes compares node ids letter by letter.
+func NodeID(file string) (string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	serial := strings.TrimSpace(string(b))
+	hex, ok := strings.CutPrefix(serial, "VMware-")
+	hex = strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(hex))
+	if !ok || len(hex) != 32 || strings.Trim(hex, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("%s: serial number %q: is not that of a VMware VM", file, serial)
+	}
+	return strings.Join([]string{hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:]}, "-"), nil
+}

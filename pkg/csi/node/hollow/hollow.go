@@ -1,0 +1,37 @@
+package hollow
+
+import (
+	"cmp"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/byid"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
+)
+
+// Options make the backend.
+type Options struct {
+	// ByIDDir is the VM's by-id folder.
+	ByIDDir string
+	// StateDir is where the backend keeps its mount table. It is the node's own, and lasts.
+	StateDir string
+	// Boot names this boot of the VM: what was mounted in another is not any more. Empty: mounts outlive boots.
+	Boot string
+	// Timeout is how long a disk, or its new size, is waited for; 0 for byid.Timeout.
+	Timeout time.Duration
+	// NoBlock, when not empty, says why volumes cannot be used as raw devices. Without, a raw volume is published as a link
+	// to a file of the disk's size.
+	NoBlock string
+	Logger  *slog.Logger
+}
+
+// New returns the backend. Error: the mount table cannot be read or written.
+func New(o Options) (*folder.Backend, error) {
+	return folder.New(folder.Options{
+		Disks:   disks{byID: o.ByIDDir, timeout: cmp.Or(o.Timeout, byid.Timeout)},
+		Mounter: folder.Links{}, Table: filepath.Join(o.StateDir, "mounts.json"), Boot: o.Boot, NoBlock: o.NoBlock,
+		MountsForGroup: true, // nobody is kept out of anything, and an unprivileged kubelet could not change owners
+		Logger:         o.Logger,
+	})
+}

@@ -1,0 +1,28 @@
+package registration_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/registration"
+)
+
+func TestAnnouncement(t *testing.T) {
+	var told []string
+	a := &registration.Announcement{Driver: "d", Endpoint: "/csi.sock", Told: func(failure string) { told = append(told, failure) }}
+	info, err := a.GetInfo(t.Context(), &registerapi.InfoRequest{})
+	if err != nil || info.Name != "d" || info.Endpoint != "/csi.sock" || info.Type != registerapi.CSIPlugin || !slices.Equal(info.SupportedVersions, []string{"1.0.0"}) {
+		t.Errorf("%v %v", info, err)
+	}
+	for _, s := range []*registerapi.RegistrationStatus{{PluginRegistered: true}, {Error: "no handler"}, {}} {
+		if _, err := a.NotifyRegistrationStatus(t.Context(), s); err != nil {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"", "no handler", "not registered, and kubelet does not say why"}, told); diff != "" {
+		t.Error(diff)
+	}
+}

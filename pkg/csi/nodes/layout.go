@@ -1,0 +1,151 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+)
+
+// layout is where the cluster's nodes are at one moment. It is never changed.
+type layout struct {
+	version  uint64
+	known    bool // that these are all nodes
+	nodes    []*located
+	lost     []lost
+	segments []*segment
+	names    map[inventory.UUID]string // nodes by what they say of their UUID
+}
+
+// located is a node whose VM is in a picture.
+type located struct {
+	name    string
+	in      *member
+	vm      *vm
+	segment volume.Segment
+	err     error // why it is in no segment
+}
+
+// lost is a node whose VM is in no picture. It blocks nobody.
+type lost struct {
+	name string
+	err  error
+}
+
+// segment is a segment that nodes are in, with all of them.
+type segment struct {
+	of    volume.Segment
+	key   string
+	nodes []*located
+	hosts []*located // one of the nodes on each host
+}
+
+// members are the vCenters of its nodes.
+func (s *segment) members() (all []*member) {
+	for _, node := range s.nodes {
+		if !slices.Contains(all, node.in) {
+			all = append(all, node.in)
+		}
+	}
+	return all
+}
+
+var (
+	errNoUUID  = errors.New("neither providerID nor system UUID is a BIOS UUID")
+	errNoVM    = errors.New("no vcenter has a VM of its BIOS UUID")
+	errSeveral = errors.New("several VMs have the BIOS UUID")
+)
+
+// current returns the layout of this moment. It is made anew when something has changed.
+func (n *Nodes) current() *layout {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	version := n.version.Load()
+	if n.latest == nil || n.latest.version != version {
+		n.latest = n.lay(version)
+	}
+	return n.latest
+}
+
+func (n *Nodes) lay(version uint64) *layout {
+	all, known := n.cfg.Cluster.Nodes()
+	slices.SortFunc(all, func(a, b KubeNode) int { return strings.Compare(a.Name, b.Name) })
+	l := &layout{version: version, known: known, names: map[inventory.UUID]string{}}
+	byKey := map[string]*segment{}
+	for _, k := range all {
+		u, ok := k.uuid()
+		if !ok {
+			l.lost = append(l.lost, lost{k.Name, errNoUUID})
+			continue
+		}
+		l.names[u] = k.Name
+		m, v, err := n.lookup(u)
+		if err != nil {
+			l.lost = append(l.lost, lost{k.Name, err})
+			continue
+		}
+		node := &located{name: k.Name, in: m, vm: v}
+		node.segment, node.err = m.segment(k.Name, v)
+		l.nodes = append(l.nodes, node)
+		if node.segment == nil {
+			continue
+		}
+		key := segmentKey(node.segment)
+		if byKey[key] == nil {
+			byKey[key] = &segment{of: node.segment, key: key}
+			l.segments = append(l.segments, byKey[key])
+		}
+		byKey[key].nodes = append(byKey[key].nodes, node)
+	}
+	for _, s := range l.segments {
+		s.hosts = perHost(s.nodes)
+	}
+	slices.SortFunc(l.segments, func(a, b *segment) int { return strings.Compare(a.key, b.key) })
+	return l
+}
+
+// perHost returns the first node on each host: what the others there reach is the same.
+func perHost(nodes []*located) (some []*located) {
+	type place struct {
+		in   *member
+		host ref
+	}
+	seen := map[place]bool{}
+	for _, node := range nodes {
+		if at := (place{node.in, node.vm.host}); !seen[at] {
+			seen[at] = true
+			some = append(some, node)
+		}
+	}
+	return some
+}
+
+// lookup finds a VM in the pictures: of the UUID as given or, when none has it, with the byte order swapped. A picture
+// that is not in sync does not count.
+func (n *Nodes) lookup(u inventory.UUID) (*member, *vm, error) {
+	for _, u := range [...]inventory.UUID{u, u.Swapped()} {
+		var in *member
+		var found []*vm
+		for _, m := range *n.members.Load() {
+			if !m.inSync() {
+				continue
+			}
+			for _, v := range m.picture.find(u) {
+				if !v.template && m.picture.inside(v, m.datacenters) {
+					in, found = m, append(found, v)
+				}
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return in, found[0], nil
+		default:
+			return nil, nil, fmt.Errorf("%w: %s and %s", errSeveral, found[0].name, found[1].name)
+		}
+	}
+	return nil, nil, errNoVM
+}

@@ -1,0 +1,130 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+)
+
+// MissingTagError says that a node has no tag of a category, with what somebody needs who is to put it right. Nothing is
+// wrong with the vCenter.
+type MissingTagError struct {
+	Node, VM, VCenter string
+	// Category is the first of those of which there is no tag; NoCategory says that the vCenter has none of that name.
+	Category   string
+	NoCategory bool
+	// Walked names the objects looked at, in order: HostSystem "west-1".
+	Walked []string
+}
+
+// Error names category and node, and everything that was looked at.
+func (e *MissingTagError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "node %q: no tag of category %q on any of %s in vcenter %q", e.Node, e.Category, strings.Join(e.Walked, ", "), e.VCenter)
+	if e.NoCategory {
+		fmt.Fprintf(&b, ", which has no category of that name")
+	}
+	return b.String()
+}
+
+// segment returns the topology of a VM that is in the picture: see the package comment. Without categories it is nil.
+// Errors: a [*MissingTagError], and one that wraps volume.ErrUnavailable while tags have never been read.
+func (m *member) segment(node string, v *vm) (volume.Segment, error) {
+	if len(m.categories) == 0 {
+		return nil, nil
+	}
+	tags := m.tags.state.Load()
+	if !tags.read {
+		if tags.err != nil {
+			return nil, fmt.Errorf("%w: vcenter %q: tags: %w", volume.ErrUnavailable, m.name(), tags.err)
+		}
+		return nil, fmt.Errorf("%w: vcenter %q: tags not read yet", volume.ErrUnavailable, m.name())
+	}
+	m.picture.mu.RLock()
+	defer m.picture.mu.RUnlock()
+	s := volume.Segment{}
+	for i, c := range m.categories {
+		tag, ok := m.picture.nearest(v, tags.of[i])
+		if !ok {
+			m.tags.missed()
+			return nil, &MissingTagError{
+				Node: node, VM: v.name, VCenter: m.name(), Category: c.Name, NoCategory: tags.absent[i], Walked: m.picture.walked(v),
+			}
+		}
+		s[c.key()] = tag
+	}
+	return s, nil
+}
+
+// nearest returns the tag on the nearest object. The lock is held.
+func (p *picture) nearest(v *vm, tags attached) (string, bool) {
+	for _, start := range [...]ref{v.host, v.pool, v.ref} {
+		for r, n := start, 0; r.Value != "" && n < maxDepth; r, n = p.up(r), n+1 {
+			if names := tags[r]; len(names) > 0 {
+				return names[0], true
+			}
+		}
+	}
+	return "", false
+}
+
+// prefers reports whether the datastore is preferred in a segment.
+func (m *member) prefers(d *datastore, in volume.Segment) bool {
+	tags := m.tags.state.Load()
+	if !tags.read {
+		return false
+	}
+	names := tags.of[len(tags.of)-1][d.ref]
+	for _, value := range in {
+		if slices.Contains(names, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// walked names what nearest looks at, each once. The lock is held.
+func (p *picture) walked(v *vm) (all []string) {
+	seen := map[ref]bool{}
+	for _, start := range [...]ref{v.host, v.pool, v.ref} {
+		for r := start; r.Value != "" && !seen[r]; r = p.up(r) {
+			seen[r] = true
+			all = append(all, fmt.Sprintf("%s %q", r.Type, p.name(r)))
+		}
+	}
+	return all
+}
+
+// within reports whether a node of segment s lies in the, maybe larger, segment of.
+func within(s, of volume.Segment) bool {
+	for k, v := range of {
+		if s[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// segmentKey is a segment in a form that can be compared and put in order.
+func segmentKey(s volume.Segment) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(s)) {
+		fmt.Fprintf(&b, "%s=%s\n", k, s[k])
+	}
+	return b.String()
+}
+
+// segmentText names a segment in messages: "k8s-region=us, k8s-zone=us-west".
+func segmentText(s volume.Segment) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(s)) {
+		parts = append(parts, k[strings.LastIndexByte(k, '/')+1:]+"="+s[k])
+	}
+	if len(parts) == 0 {
+		return "anywhere"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,40 @@
+package nodes
+
+import (
+	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+)
+
+// maxSpelled bounds what is remembered.
+const maxSpelled = 100_000
+
+// spelled remembers how Kubernetes writes the ids of nodes: it compares them letter by letter, and a node service may have
+// read its UUID in the other byte order, or in capitals. Only those that differ from the vCenter's form are kept. The zero
+// value is ready.
+type spelled struct {
+	mu sync.Mutex
+	as map[inventory.UUID]string
+}
+
+func (s *spelled) learn(u inventory.UUID, id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id == u.String() {
+		delete(s.as, u)
+		return
+	}
+	if s.as == nil || len(s.as) >= maxSpelled {
+		s.as = map[inventory.UUID]string{}
+	}
+	s.as[u] = id
+}
+
+func (s *spelled) of(u inventory.UUID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ok := s.as[u]; ok {
+		return id
+	}
+	return u.String()
+}

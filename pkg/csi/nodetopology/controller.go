@@ -1,0 +1,118 @@
+package nodetopology
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Controller answers CSINodeTopology objects and keeps the answers true. Make one with [New] and run it with
+// [Controller.Run]. Several of them in one cluster do no harm: they say the same.
+type Controller struct {
+	cfg   Config
+	queue workqueue.TypedRateLimitingInterface[string]
+	store cache.Store // of objects; set by Run
+
+	mu      sync.Mutex
+	missing map[string]time.Time // since when there is no answer for a node whose topology was told
+}
+
+// New returns a controller that does nothing yet.
+func New(cfg Config) *Controller {
+	cfg = cfg.withDefaults()
+	return &Controller{
+		cfg:     cfg,
+		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](cfg.RetryMin, cfg.RetryMax)),
+		missing: map[string]time.Time{},
+	}
+}
+
+// Run answers until ctx ends, and returns nil. It is called once. While the API server has no such objects it waits for
+// them.
+func (c *Controller) Run(ctx context.Context) error {
+	informer := dynamicinformer.NewFilteredDynamicInformer(c.cfg.Dynamic, Resource(), "", 0, cache.Indexers{}, nil).Informer()
+	c.store = informer.GetStore()
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.enqueue,
+		UpdateFunc: func(_, obj any) { c.enqueue(obj) },
+		DeleteFunc: c.enqueue,
+	}); err != nil {
+		return err
+	}
+	// Whatever changed, all are looked at: that costs memory reads, and an object may ask about a VM that is no node's yet.
+	defer c.cfg.Topology.Listen(func([]string) {
+		for _, name := range c.store.ListKeys() {
+			c.queue.Add(name)
+		}
+	})()
+	if c.cfg.Labels != nil {
+		defer c.cfg.Labels.ListenNode(func(node string) { c.queue.Add(node) })()
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer c.queue.ShutDown()
+	all.Go(func() { informer.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil
+	}
+	for range c.cfg.Workers {
+		all.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (c *Controller) enqueue(obj any) {
+	if name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+		c.queue.Add(name)
+	}
+}
+
+// next looks after one object; false when the queue has been shut down.
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	if ctx.Err() != nil {
+		return true
+	}
+	again, err := c.sync(ctx, name)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		level := c.cfg.Logger.Warn
+		if errors.Is(err, errLater) {
+			level = c.cfg.Logger.Debug
+		}
+		level("node topology", "node", name, "err", err)
+		c.queue.AddRateLimited(name)
+	case again > 0:
+		c.queue.AddAfter(name, again)
+	default:
+		c.queue.Forget(name)
+	}
+	return true
+}
+
+// get returns the object of a node as it was last seen, nil when there is none.
+func (c *Controller) get(name string) (*Object, error) {
+	obj, ok, err := c.store.GetByKey(name)
+	if err != nil || !ok {
+		return nil, err
+	}
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, nil
+	}
+	return parse(u)
+}

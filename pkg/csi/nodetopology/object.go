@@ -1,0 +1,93 @@
+package nodetopology
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+)
+
+// Kind is the kind of the objects.
+const Kind = "CSINodeTopology"
+
+// Resource returns what the API server calls the objects.
+func Resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "cns.vmware.com", Version: "v1alpha1", Resource: "csinodetopologies"}
+}
+
+// The values of [Status.Status]; empty while there is no answer.
+const (
+	Success = "Success"
+	Error   = "Error"
+)
+
+// Object is one CSINodeTopology object, named as its Node and owned by it.
+type Object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status,omitempty"`
+}
+
+// Spec is the question.
+type Spec struct {
+	// NodeID is the name of the Node, NodeUUID the BIOS UUID of its VM.
+	NodeID   string `json:"nodeID"`
+	NodeUUID string `json:"nodeuuid,omitempty"`
+}
+
+// Status is the answer.
+type Status struct {
+	Status         string  `json:"status,omitempty"`
+	TopologyLabels []Label `json:"topologyLabels,omitempty"`
+	ErrorMessage   string  `json:"errorMessage,omitempty"`
+}
+
+// Label is one key of a node's topology.
+type Label struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Segment returns the topology in a status.
+func (s Status) Segment() volume.Segment {
+	segment := volume.Segment{}
+	for _, l := range s.TopologyLabels {
+		segment[l.Key] = l.Value
+	}
+	return segment
+}
+
+// succeeded is the status that tells a topology.
+func succeeded(segment volume.Segment) Status {
+	s := Status{Status: Success}
+	for _, key := range slices.Sorted(maps.Keys(segment)) {
+		s.TopologyLabels = append(s.TopologyLabels, Label{key, segment[key]})
+	}
+	return s
+}
+
+func (s Status) same(other Status) bool {
+	return s.Status == other.Status && s.ErrorMessage == other.ErrorMessage && maps.Equal(s.Segment(), other.Segment())
+}
+
+// parse reads an object as the dynamic client has it.
+func parse(u *unstructured.Unstructured) (*Object, error) {
+	o := &Object{}
+	return o, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o)
+}
+
+func (o *Object) unstructured() (*unstructured.Unstructured, error) {
+	o.TypeMeta = metav1.TypeMeta{APIVersion: Resource().GroupVersion().String(), Kind: Kind}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}

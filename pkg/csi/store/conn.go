@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// conn is one vCenter.
+type conn struct {
+	client *vcenter.Client
+	opts   *Options
+	log    *slog.Logger
+	born   time.Time
+	end    context.CancelFunc // of its waiter for tasks; set by the store
+
+	places   chan struct{}            // for calls that are under way
+	making   chan struct{}            // of capacity 1: who has put something in may make services
+	services atomic.Pointer[services] // of the newest session; nil before the first call
+	tasks    *tasks
+}
+
+func newConn(client *vcenter.Client, o *Options) *conn {
+	c := &conn{
+		client: client, opts: o, log: o.Logger.With("vcenter", client.Name()), born: time.Now(),
+		places: make(chan struct{}, o.Calls), making: make(chan struct{}, 1),
+	}
+	c.tasks = newTasks(c)
+	return c
+}
+
+func (c *conn) name() string { return c.client.Name() }
+
+// call makes one call. Its error is a *faultError when the vCenter refuses, that of ctx when that has ended, and wraps
+// volume.ErrUnavailable otherwise.
+func (c *conn) call(ctx context.Context, f func(context.Context, *services) error) error {
+	select {
+	case c.places <- struct{}{}:
+		defer func() { <-c.places }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := c.try(ctx, f)
+	if errors.Is(err, vcenter.ErrNotConnected) && c.soon(ctx) {
+		err = c.try(ctx, f)
+	}
+	return err
+}
+
+// try makes one call on the session at hand, after its services have been made.
+func (c *conn) try(ctx context.Context, f func(context.Context, *services) error) (err error) {
+	for range 3 { // sessions may change between the two
+		if err = c.prepare(ctx); errors.Is(err, errNotPrepared) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = c.exchange(ctx, func(ctx context.Context, s *vcenter.Session) error {
+			svc := c.services.Load()
+			if svc == nil || svc.session != s {
+				return errNotPrepared
+			}
+			return f(ctx, svc)
+		})
+		if !errors.Is(err, errNotPrepared) {
+			return err
+		}
+	}
+	return err
+}
+
+// exchange is one exchange with the vCenter; its error is as call's.
+func (c *conn) exchange(ctx context.Context, f func(context.Context, *vcenter.Session) error) error {
+	var met error // f's own error, without the words around it that hide its type
+	err := c.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
+		met = f(ctx, s)
+		return met
+	})
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if met != nil {
+		if e := fromSOAP(met); e != nil {
+			if _, ended := e.fault.(*types.NotAuthenticated); !ended {
+				return e
+			}
+		}
+	}
+	return fmt.Errorf("%w: %w", volume.ErrUnavailable, err)
+}
+
+// soon waits for a connection as long as there is hope: a moment after it was lost, or after the start.
+func (c *conn) soon(ctx context.Context) bool {
+	lost := c.client.State().Since
+	if lost.IsZero() {
+		lost = c.born
+	}
+	ctx, cancel := context.WithDeadline(ctx, lost.Add(c.opts.Grace))
+	defer cancel()
+	_, err := c.client.Wait(ctx)
+	return err == nil
+}

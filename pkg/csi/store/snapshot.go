@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	cnsmethods "github.com/vmware/govmomi/cns/methods"
+	cnstypes "github.com/vmware/govmomi/cns/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+)
+
+// Snapshot implements [volume.Store]. The name is the snapshot's description in CNS, by which an earlier one is found.
+func (s *Store) Snapshot(ctx context.Context, id, name string) (snap volume.Snapshot, err error) {
+	defer s.observe("", "snapshot", time.Now(), &err)
+	if id == "" || name == "" {
+		return snap, fmt.Errorf("snapshot %q of volume %q: %w: empty name", name, id, volume.ErrInvalid)
+	}
+	what := fmt.Sprintf("take snapshot %q of volume %s", name, id)
+	return join(ctx, s, id, what, func(ctx context.Context) (snap volume.Snapshot, err error) {
+		err = s.at(ctx, id, func(c *conn) (err error) {
+			defer about(c, &err, "%s", what)
+			snap, err = s.snapshot(ctx, c, id, name)
+			return err
+		})
+		return snap, err
+	})
+}
+
+func (s *Store) snapshot(ctx context.Context, c *conn, id, name string) (volume.Snapshot, error) {
+	key := fmt.Sprintf("snapshot %q of %s", name, id)
+	if err := s.finish(ctx, key); err != nil {
+		return volume.Snapshot{}, err
+	}
+	v, err := c.volume(ctx, id)
+	if err != nil {
+		return volume.Snapshot{}, err
+	}
+	taken, err := c.snapshots(ctx, volume.SnapshotRef{Volume: id})
+	if err != nil {
+		return volume.Snapshot{}, err
+	}
+	for _, t := range taken {
+		if t.Description == name {
+			s.sent.settle(key)
+			return c.snapshotOf(v, t), nil
+		}
+	}
+	if limit := int(s.limit.Load()); len(taken) >= limit {
+		return volume.Snapshot{}, fmt.Errorf("%w: it has %d snapshots of at most %d", volume.ErrLimit, len(taken), limit)
+	}
+	a := attempt{vcenter: c.name()}
+	result, err := c.operate(ctx, func(ctx context.Context, svc *services) (ref, error) {
+		res, err := cnsmethods.CnsCreateSnapshots(ctx, svc.cns, &cnstypes.CnsCreateSnapshots{
+			This: manager(), SnapshotSpecs: []cnstypes.CnsSnapshotCreateSpec{{VolumeId: volumeID(id), Description: name}},
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		a.task = res.Returnval
+		return a.task, nil
+	})
+	s.sent.end(key, a, err)
+	if err != nil {
+		return volume.Snapshot{}, err
+	}
+	created, ok := result.(*cnstypes.CnsSnapshotCreateResult)
+	if !ok {
+		return volume.Snapshot{}, errNoResult
+	}
+	if created.Snapshot.Description == "" {
+		created.Snapshot.Description = name
+	}
+	return c.snapshotOf(v, created.Snapshot), nil
+}
+
+// snapshotOf is a snapshot in our words. A volume with snapshots is not expanded, so it had then the size that it has.
+func (c *conn) snapshotOf(v volume.Volume, t cnstypes.CnsSnapshot) volume.Snapshot {
+	return volume.Snapshot{
+		SnapshotRef: volume.SnapshotRef{Volume: v.ID, Snapshot: t.SnapshotId.Id},
+		VCenter:     c.name(), Description: t.Description, Created: t.CreateTime, Capacity: v.Capacity,
+	}
+}
+
+// DeleteSnapshot implements [volume.Store].
+func (s *Store) DeleteSnapshot(ctx context.Context, of volume.SnapshotRef) (err error) {
+	defer s.observe("", "delete-snapshot", time.Now(), &err)
+	if of.Volume == "" || of.Snapshot == "" {
+		return fmt.Errorf("delete snapshot %q of volume %q: %w: empty id", of.Snapshot, of.Volume, volume.ErrInvalid)
+	}
+	what := fmt.Sprintf("delete snapshot %s of volume %s", of.Snapshot, of.Volume)
+	_, err = join(ctx, s, of.Volume, what, func(ctx context.Context) (none struct{}, err error) {
+		err = s.at(ctx, of.Volume, func(c *conn) (err error) {
+			defer about(c, &err, "%s", what)
+			return c.deleteSnapshot(ctx, of)
+		})
+		if errors.Is(err, volume.ErrNotFound) {
+			err = nil
+		}
+		return none, err
+	})
+	return err
+}
+
+func (c *conn) deleteSnapshot(ctx context.Context, of volume.SnapshotRef) error {
+	_, err := c.operate(ctx, func(ctx context.Context, s *services) (ref, error) {
+		res, err := cnsmethods.CnsDeleteSnapshots(ctx, s.cns, &cnstypes.CnsDeleteSnapshots{
+			This: manager(), SnapshotDeleteSpecs: []cnstypes.CnsSnapshotDeleteSpec{{
+				VolumeId: volumeID(of.Volume), SnapshotId: cnstypes.CnsSnapshotId{Id: of.Snapshot},
+			}},
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+	var f *faultError
+	if errors.As(err, &f) && f.kind == nil { // what is not there, some say with a fault of no kind
+		if left, listErr := c.snapshots(ctx, of); listErr == nil && len(left) == 0 {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// Store is CNS of all configured vCenters. Make one with [New], end it with [Store.Close]; all methods may be called from
+// any goroutine.
+type Store struct {
+	opts  Options
+	limit atomic.Int64 // snapshots per volume
+	inUse atomic.Pointer[[]*conn]
+	set   sync.Mutex // serialises Set
+
+	holders holders
+	sent    sent
+	flights flights
+
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	running sync.WaitGroup // task waiters and operations
+}
+
+var _ volume.Store = (*Store)(nil)
+
+// New returns a store and starts a waiter for tasks per vCenter, which makes no call until there is a task to wait for.
+func New(o Options) *Store {
+	s := &Store{opts: o.withDefaults()}
+	s.limit.Store(int64(s.opts.SnapshotLimit))
+	s.ctx, s.end = context.WithCancel(context.Background()) // operations outlive those who ask for them
+	s.inUse.Store(&[]*conn{})
+	s.Set(o.Clients)
+	return s
+}
+
+// Set puts other connections in the place of those there are. Operations at a vCenter that is not among them fail; those
+// at one that is, by the same client, go on.
+func (s *Store) Set(clients []*vcenter.Client) {
+	s.set.Lock()
+	defer s.set.Unlock()
+	old := s.conns()
+	var conns []*conn
+	for _, client := range clients {
+		i := slices.IndexFunc(old, func(c *conn) bool { return c.client == client })
+		if i >= 0 {
+			conns = append(conns, old[i])
+			continue
+		}
+		c := newConn(client, &s.opts)
+		conns = append(conns, c)
+		var ctx context.Context
+		ctx, c.end = context.WithCancel(s.ctx)
+		s.running.Go(func() { c.tasks.run(ctx) })
+	}
+	s.inUse.Store(&conns)
+	for _, c := range old {
+		if !slices.Contains(conns, c) {
+			c.end()
+		}
+	}
+}
+
+// conns are the vCenters; the list is not changed.
+func (s *Store) conns() []*conn { return *s.inUse.Load() }
+
+// Close ends the operations that are under way here, not in the vCenters, and waits for what the store has started. It
+// returns within one call's time. Nothing may be asked of the store after.
+func (s *Store) Close() {
+	s.set.Lock()
+	defer s.set.Unlock()
+	s.flights.close()
+	s.end()
+	s.running.Wait()
+}
+
+// SetSnapshotLimit changes how many snapshots a volume may have, for those to be taken from now on.
+func (s *Store) SetSnapshotLimit(n int) { s.limit.Store(int64(n)) }
+
+// conn returns the connection of that name.
+func (s *Store) conn(name string) (*conn, error) {
+	for _, c := range s.conns() {
+		if c.name() == name {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("vcenter %q: %w: not configured", name, volume.ErrUnavailable)
+}
+
+// observe tells of an operation; it is deferred with the time when it began.
+func (s *Store) observe(vcenter, name string, began time.Time, err *error) {
+	if s.opts.OnOperation != nil {
+		s.opts.OnOperation(Operation{VCenter: vcenter, Name: name, Result: Reason(*err), Duration: time.Since(began)})
+	}
+}
+
+// each runs f for every vCenter at once, and returns what came of each in their order.
+func each[T any](conns []*conn, f func(*conn) (T, error)) ([]T, []error) {
+	found, errs := make([]T, len(conns)), make([]error, len(conns))
+	var all sync.WaitGroup
+	for i, c := range conns {
+		all.Go(func() { found[i], errs[i] = f(c) })
+	}
+	all.Wait()
+	return found, errs
+}
+
+// about puts before an error what it is about: the vCenter and the operation.
+func about(c *conn, err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("vcenter %q: %s: %w", c.name(), fmt.Sprintf(format, args...), *err)
+	}
+}
+
+// unknown is whether err leaves it open whether what was asked for has been, or is being, done.
+func unknown(err error) bool {
+	return errors.Is(err, volume.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,35 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// readTasks reads tasks in one call.
+func readTasks(ctx context.Context, c *vim25.Client, ids []ref) ([]types.TaskInfo, error) {
+	var found []mo.Task
+	if err := property.DefaultCollector(c).Retrieve(ctx, ids, []string{"info"}, &found); err != nil {
+		return nil, err
+	}
+	infos := make([]types.TaskInfo, len(found))
+	for i, t := range found {
+		infos[i] = t.Info
+		infos[i].Task = t.Self
+	}
+	return infos, nil
+}
+
+func contains(list []ref, id ref) bool { return slices.Contains(list, id) }
+
+func without(list []ref, id ref) []ref {
+	return slices.DeleteFunc(slices.Clone(list), func(r ref) bool { return r == id })
+}
+
+func intersection(a, b []ref) []ref {
+	return slices.DeleteFunc(slices.Clone(a), func(r ref) bool { return !slices.Contains(b, r) })
+}

@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/view"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// callTime bounds the calls of a round, and what the vCenter may take beyond the time that it is asked to hold a poll.
+const callTime = 20 * time.Second
+
+// gather is how long a new task waits for others to be put into the view with it. Most have ended by then: the first poll
+// tells so, and needs no second.
+const gather = 5 * time.Millisecond
+
+var errSessionEnded = errors.New("session ended")
+
+// round is the life of one list view and its collector, which end with their session.
+type round struct {
+	*tasks
+	session *vcenter.Session
+	view    *view.ListView
+	pc      *property.Collector
+	inView  map[ref]bool  // used by change alone
+	kick    chan struct{} // of capacity 1: there is something new in the view
+}
+
+// round waits for tasks on a session until it ends or fails; worked says that news came through.
+func (t *tasks) round(parent context.Context, s *vcenter.Session) (worked bool, err error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel(nil)
+	all.Go(func() {
+		select {
+		case <-s.Done():
+			cancel(errSessionEnded)
+		case <-ctx.Done():
+		}
+	})
+	r := &round{tasks: t, session: s, inView: map[ref]bool{}, kick: make(chan struct{}, 1)}
+	defer r.leave(parent)
+	if err := r.open(ctx); err != nil {
+		return false, err
+	}
+	all.Go(func() {
+		if err := r.change(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	worked, err = r.follow(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return worked, err
+}
+
+// open makes the view, with the tasks that there are, and a collector of its own: the session's default one belongs to
+// whoever uses it.
+func (r *round) open(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	add, _ := r.differences()
+	v, err := view.NewManager(r.session.Vim).CreateListView(ctx, add)
+	if err != nil {
+		return err
+	}
+	r.view = v
+	if r.pc, err = property.DefaultCollector(r.session.Vim).Create(ctx); err != nil {
+		return err
+	}
+	_, err = r.pc.CreateFilter(ctx, types.CreateFilter{Spec: types.PropertyFilterSpec{
+		ObjectSet: []types.ObjectSpec{{
+			Obj:       v.Reference(),
+			Skip:      types.NewBool(true),
+			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ListView", Path: "view"}},
+		}},
+		PropSet:                       []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
+		ReportMissingObjectsInResults: types.NewBool(true),
+	}})
+	if err == nil {
+		r.put(add, nil)
+	}
+	return err
+}
+
+// leave removes what was made, unless it went with its session. The parent may have ended.
+func (r *round) leave(parent context.Context) {
+	select {
+	case <-r.session.Done():
+		return
+	default:
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), 5*time.Second)
+	defer cancel()
+	if r.pc != nil {
+		if err := r.pc.Destroy(ctx); err != nil {
+			r.conn.log.Debug("task collector stays", "err", err)
+			return
+		}
+	}
+	if r.view != nil {
+		if err := r.view.Destroy(ctx); err != nil {
+			r.conn.log.Debug("task view stays", "err", err)
+		}
+	}
+}
+
+// change keeps the view at the tasks that are waited for: those that came and those that went meanwhile, in one call.
+func (r *round) change(ctx context.Context) error {
+	for {
+		select {
+		case <-r.changed:
+		case <-ctx.Done():
+			return nil
+		}
+		pause(ctx, gather)
+		add, remove := r.differences()
+		if len(add) == 0 && len(remove) < 256 {
+			continue // what has ended can stay until something is added
+		}
+		callCtx, cancel := context.WithTimeout(ctx, callTime)
+		res, err := methods.ModifyListView(callCtx, r.session.Vim, &types.ModifyListView{This: r.view.Reference(), Add: add, Remove: remove})
+		cancel()
+		if err != nil {
+			return err
+		}
+		r.gone(intersection(res.Returnval, add))
+		r.put(add, remove)
+	}
+}
+
+// differences are between the view and the tasks.
+func (r *round) differences() (add, remove []ref) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.pending {
+		if !r.inView[id] {
+			add = append(add, id)
+		}
+	}
+	for id := range r.inView {
+		if r.pending[id] == nil {
+			remove = append(remove, id)
+		}
+	}
+	return add, remove
+}
+
+// put notes what the view was told, and has it polled.
+func (r *round) put(add, remove []ref) {
+	for _, id := range remove {
+		delete(r.inView, id)
+	}
+	for _, id := range add {
+		r.inView[id] = true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, p := range r.pending {
+		p.viewed = r.inView[id]
+	}
+	poke(r.kick)
+}
+
+// awaited is whether the view holds anything that is waited for.
+func (r *round) awaited() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pending {
+		if p.viewed {
+			return true
+		}
+	}
+	return false
+}
+
+// follow polls while the view holds something that is waited for.
+func (r *round) follow(ctx context.Context) (worked bool, err error) {
+	version := ""
+	for {
+		if !r.awaited() {
+			select {
+			case <-r.kick:
+				continue
+			case <-ctx.Done():
+				return worked, ctx.Err()
+			}
+		}
+		set, err := r.poll(ctx, version)
+		if err != nil {
+			return worked, err
+		}
+		worked = true
+		if set == nil {
+			continue
+		}
+		version = set.Version
+		for _, f := range set.FilterSet {
+			r.news(f)
+		}
+	}
+}
+
+func (r *round) poll(ctx context.Context, version string) (*types.UpdateSet, error) {
+	wait := r.conn.opts.PollWait
+	ctx, cancel := context.WithTimeout(ctx, wait+callTime)
+	defer cancel()
+	res, err := methods.WaitForUpdatesEx(ctx, r.session.Vim, &types.WaitForUpdatesEx{
+		This: r.pc.Reference(), Version: version, Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(wait / time.Second))},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return res.Returnval, nil
+}
+
+// news hands on what an update tells.
+func (r *round) news(f types.PropertyFilterUpdate) {
+	for _, o := range f.ObjectSet {
+		if o.Kind == types.ObjectUpdateKindLeave {
+			continue // it is not waited for any more, or else read directly soon
+		}
+		for _, c := range o.ChangeSet {
+			if info, ok := c.Val.(types.TaskInfo); ok && c.Name == "info" {
+				info.Task = o.Obj
+				r.told(info)
+			}
+		}
+	}
+	for _, m := range f.MissingSet {
+		r.gone([]ref{m.Obj}) // or not to be read, which comes to the same
+	}
+}

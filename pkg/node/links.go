@@ -1,0 +1,89 @@
+package node
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+)
+
+// Links say how the disks of a VM are shown to its guest: as links in a folder that stands for /dev/disk/by-id, there for as
+// long as the VM has the disk, whether it is powered on or not.
+type Links struct {
+	// Dir is the folder; it is made, and holds nothing else.
+	Dir string
+	// Disk returns the directory that stands for a volume's disk; empty: there is none, and it gets no link. It is called
+	// from the node's goroutine.
+	Disk func(volumeID string) string
+	// Failed is told why the links could not be brought in line, which is tried again; the same reason once. It is called
+	// from the node's goroutine and must not call the Node. Nil: nobody is told.
+	Failed func(error)
+}
+
+// prefix is that of every link: see names.DeviceLink.
+const prefix = "wwn-0x"
+
+// link brings the links in line with the VM's disks; false means to try again in a while.
+func (n *Node) link() bool {
+	l := n.opts.Links
+	if l == nil {
+		return true
+	}
+	n.mu.Lock()
+	m, withheld := n.machine, n.withheld
+	n.mu.Unlock()
+	err := l.follow(m, withheld)
+	if err == nil {
+		n.linking = ""
+		return true
+	}
+	if err.Error() != n.linking { // the same again is no news
+		n.linking = err.Error()
+		if l.Failed != nil {
+			l.Failed(err)
+		}
+	}
+	return false
+}
+
+// WithholdLinks has no link appear any more for disks that come, as in a VM without disk.EnableUUID, whose guest cannot tell
+// disks apart; or ends that, and those that are missing appear. Links that there are stay for as long as their disks.
+func (n *Node) WithholdLinks(withheld bool) { n.change(func() { n.withheld = withheld }) }
+
+// follow makes the links that are missing, unless they are withheld, and removes those of disks that the VM has no more.
+func (l *Links) follow(m Machine, withheld bool) error {
+	want := map[string]string{}
+	if m.Exists {
+		for _, d := range m.Disks {
+			if to := l.Disk(d.VolumeID); to != "" && d.UUID != "" {
+				want[names.DeviceLink(d.UUID)] = to
+			}
+		}
+	}
+	is, err := os.ReadDir(l.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, e := range is {
+		path := filepath.Join(l.Dir, e.Name())
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		if to, e2 := os.Readlink(path); e2 == nil && want[e.Name()] == to {
+			delete(want, e.Name())
+			continue
+		}
+		err = errors.Join(err, os.Remove(path))
+	}
+	if len(want) == 0 || withheld {
+		return err
+	}
+	err = errors.Join(err, os.MkdirAll(l.Dir, 0o700))
+	for name, to := range want {
+		err = errors.Join(err, os.Symlink(to, filepath.Join(l.Dir, name)))
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// Update is one line of the stream in which a sandbox tells everything that changes: first what there is, up to a line
+// that is Synced, then every change, none left out: a row that changes twice is sent twice. Besides Synced, exactly one
+// of the pointers is set.
+type Update struct {
+	// Event is an event of the log. Lost is how many before it the reader was too slow for.
+	Event *event.Event `json:"event,omitempty"`
+	Lost  uint64       `json:"lost,omitempty"`
+
+	Node       *Node       `json:"node,omitempty"`
+	VM         *VM         `json:"vm,omitempty"`
+	Host       *Host       `json:"host,omitempty"`
+	VCenter    *VCenter    `json:"vcenter,omitempty"`
+	Component  *Component  `json:"component,omitempty"`
+	Lease      *Lease      `json:"lease,omitempty"`
+	Volume     *Volume     `json:"volume,omitempty"`
+	Attachment *Attachment `json:"attachment,omitempty"`
+	// Deleted says that the row is gone; it is what it was at last.
+	Deleted bool `json:"deleted,omitempty"`
+
+	// Synced says that all that there was has been sent.
+	Synced bool `json:"synced,omitempty"`
+}
+
+// Calls counts the calls of one method by one client at one vCenter, since it was started.
+type Calls struct {
+	VCenter string `json:"vcenter"`
+	Client  string `json:"client"` // User-Agent
+	Method  string `json:"method"`
+	Calls   uint64 `json:"calls"`
+	Errors  uint64 `json:"errors"`
+}
+
+// Calls counts what every vCenter was asked for, by method and client, vCenters in topology order.
+func (c *Client) Calls(ctx context.Context) ([]Calls, error) { return get[[]Calls](ctx, c, "calls") }
+
+// Watch calls f for each update, from what there is on, until ctx ends, f returns an error or the sandbox ends, which is
+// nil. Events are those after the given Seq; [math.MaxUint64] leaves out what has happened already. A reader that is so
+// slow that rows pile up without bounds is cut off with an error: it watches anew.
+func (c *Client) Watch(ctx context.Context, after uint64, f func(Update) error) error {
+	resp, err := c.do(ctx, http.MethodGet, "watch?"+url.Values{"after": {strconv.FormatUint(after, 10)}}.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for d := json.NewDecoder(resp.Body); ; {
+		var u Update
+		if err := d.Decode(&u); err == io.EOF {
+			return nil
+		} else if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("watch: %w", err)
+		}
+		if err := f(u); err != nil {
+			return err
+		}
+	}
+}

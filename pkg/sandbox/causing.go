@@ -1,0 +1,47 @@
+package sandbox
+
+import "sync"
+
+// causing tells for whose sake something is being done to a component. The zero value is ready to use, from any goroutine.
+type causing struct {
+	mu   sync.Mutex
+	seqs map[string][]uint64
+}
+
+// set names the event until release is called; of two at once the later one counts.
+func (c *causing) set(component string, seq uint64) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seqs == nil {
+		c.seqs = map[string][]uint64{}
+	}
+	c.seqs[component] = append(c.seqs[component], seq)
+	return sync.OnceFunc(func() { c.remove(component, seq) })
+}
+
+func (c *causing) remove(component string, seq uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.seqs[component]
+	for i, s := range list {
+		if s == seq {
+			list = append(list[:i:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(c.seqs, component)
+		return
+	}
+	c.seqs[component] = list
+}
+
+// of returns the event, 0 when there is none.
+func (c *causing) of(component string) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if list := c.seqs[component]; len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return 0
+}

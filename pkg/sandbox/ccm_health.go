@@ -1,0 +1,211 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+const (
+	// ccmStartTime is how long a cloud controller manager may take to become healthy, even on a busy machine.
+	ccmStartTime = time.Minute
+	// ccmProbeTime bounds one question to it.
+	ccmProbeTime = 2 * time.Second
+	// maxMetrics bounds the answer to the longest, in bytes.
+	maxMetrics = 32 << 20
+)
+
+// watchCCMHealth asks every replica for its health: often until it is healthy, then every second.
+func (s *Sandbox) watchCCMHealth(ctx context.Context) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, r := range s.ccms.all() {
+			s.ccms.mu.Lock()
+			healthy, since := r.healthy, r.since
+			s.ccms.mu.Unlock()
+			if !healthy || n%10 == 0 {
+				s.probe(ctx, r)
+			}
+			if !healthy && time.Since(since) > s.ccmPatience() {
+				// The boot ends here; later on a fault may have been made on purpose.
+				s.crashed(bootCrashes, s.neverHealthy(r))
+			}
+		}
+	}
+}
+
+// ccmPatience is [ccmStartTime], or what a test has set.
+func (s *Sandbox) ccmPatience() time.Duration {
+	if s.patience > 0 {
+		return s.patience
+	}
+	return ccmStartTime
+}
+
+// neverHealthy says what is known of a replica that does not become healthy.
+func (s *Sandbox) neverHealthy(r *replica) string {
+	s.ccms.mu.Lock()
+	text := fmt.Sprintf("%s: not healthy %s after its start: %s", r.name, time.Since(r.since).Round(time.Second), r.ill)
+	s.ccms.mu.Unlock()
+	if words := reason(tail(s.opts.Dir.Log(r.name), r.logFrom)); words != "" {
+		return text + "; its last words: " + words
+	}
+	return text + "; it has logged nothing"
+}
+
+// probe asks a replica for its health and notes the answer.
+func (s *Sandbox) probe(ctx context.Context, r *replica) {
+	s.ccms.mu.Lock()
+	runs, was := r.child != nil && r.child.PID() != 0, r.healthy
+	s.ccms.mu.Unlock()
+	if !runs {
+		return
+	}
+	_, err := s.askCCM(ctx, r, "/healthz")
+	if ctx.Err() != nil {
+		return
+	}
+	s.ccms.tell(func() {
+		if r.child.PID() == 0 {
+			return // it has ended meanwhile
+		}
+		r.healthy, r.ill = err == nil, ""
+		if err != nil {
+			r.ill = healthText(err)
+		}
+	})
+	s.components.changed(r.name)
+	object := event.Object{Kind: "Component", Name: r.name}
+	switch {
+	case err == nil && !was:
+		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "ccm.healthy", Object: object, Message: r.name + ": healthy"})
+	case err != nil && was:
+		s.log.Append(event.Event{
+			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.unhealthy", Object: object, Message: r.name + ": " + healthText(err),
+		})
+	}
+}
+
+func healthText(err error) string {
+	var dial *net.OpError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Sprintf("does not answer within %s", ccmProbeTime)
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "does not listen at its port"
+	}
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return err.Error()
+}
+
+// askCCM reads one of the paths of a replica's port.
+func (s *Sandbox) askCCM(ctx context.Context, r *replica, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, ccmProbeTime)
+	defer cancel()
+	s.ccms.mu.Lock()
+	client := s.ccms.client
+	s.ccms.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(ccmHost, r.port)+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetrics))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+		return nil, fmt.Errorf("%s answers %s: %s", path, resp.Status, text)
+	}
+	return body, nil
+}
+
+// awaitCCM returns when every replica is healthy, or with the reason why one will not be.
+func (s *Sandbox) awaitCCM(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.ccmPatience())
+	defer cancel()
+	for {
+		var waiting, failed *replica
+		s.ccms.mu.Lock()
+		for _, r := range s.ccms.list {
+			if !r.healthy {
+				waiting = r
+			}
+			if r.exits >= 2 { // once is bad luck
+				failed = r
+			}
+		}
+		why := ""
+		if failed != nil {
+			why = failed.last
+		}
+		stopped, changed := s.ccms.stopped, s.ccms.awaited()
+		s.ccms.mu.Unlock()
+		switch {
+		case stopped:
+			return errStopping
+		case failed != nil:
+			return errors.New(why)
+		case waiting == nil:
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return errors.New(s.neverHealthy(waiting))
+			}
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// waitCluster ends the boot: nodes are initialized, and the cloud controller manager is well, also where there are none.
+func (s *Sandbox) waitCluster(ctx context.Context) error {
+	if err := s.waitInitialized(ctx); err != nil {
+		return err
+	}
+	return s.awaitCCM(ctx)
+}
+
+// describeCCM adds what is known of cloud controller managers to their rows.
+func (s *Sandbox) describeCCM(rows []api.Component) {
+	s.ccms.mu.Lock()
+	defer s.ccms.mu.Unlock()
+	for i := range rows {
+		for _, r := range s.ccms.list {
+			if rows[i].Name != r.name {
+				continue
+			}
+			p := s.ccms.runs.Program
+			rows[i].Source, rows[i].Version, rows[i].Digest, rows[i].Leader = p.Source, p.Version, p.Digest, r.leads
+			if rows[i].Health = "healthy"; !r.healthy {
+				rows[i].Health = r.ill
+			}
+		}
+	}
+}

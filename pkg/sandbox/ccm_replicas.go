@@ -1,0 +1,262 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// ccms are the cloud controller managers that run: one, or several of which one leads. What changes them holds
+// [Sandbox.replacing]. The zero value is ready to use.
+type ccms struct {
+	mu      sync.Mutex
+	runs    CCM
+	elect   bool
+	list    []*replica
+	rights  []runtime.Object
+	changed chan struct{} // closed and replaced when a replica has become healthy, or exited
+	client  *http.Client  // for probes and metrics
+	stopped bool          // none is started any more
+}
+
+// replica is one of them. Its fields but name and port are guarded by [ccms.mu].
+type replica struct {
+	name string // of the component
+	port string
+	// child is nil before it was started.
+	child   *child.Child
+	since   time.Time // of its start
+	logFrom int64     // where in its log it begins: before are others
+	healthy bool
+	// ill is why it is not healthy, in words.
+	ill string
+	// exits counts how often it ended by itself since it was started; last is how it did so.
+	exits int
+	last  string
+	leads bool
+}
+
+func (c *ccms) all() []*replica {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.list)
+}
+
+func (c *ccms) find(component string) *replica {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.list {
+		if r.name == component {
+			return r
+		}
+	}
+	return nil
+}
+
+// tell changes what is known of a replica, and wakes whoever waits for that.
+func (c *ccms) tell(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// awaited returns a channel that is closed at the next change. The caller holds the lock.
+func (c *ccms) awaited() <-chan struct{} {
+	if c.changed == nil {
+		c.changed = make(chan struct{})
+	}
+	return c.changed
+}
+
+// trust prepares the client, which takes no other certificate than one of the cluster's authority.
+func (c *ccms) trust(caFile string) error {
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true, // one that is replaced takes no connection along
+	}}
+	return nil
+}
+
+func (c *ccms) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil {
+		c.client.CloseIdleConnections()
+	}
+}
+
+// ccmChild is the process of a component that is a cloud controller manager; nil when there is none of that name.
+func (s *Sandbox) ccmChild(component string) *child.Child {
+	r := s.ccms.find(component)
+	if r == nil {
+		return nil
+	}
+	s.ccms.mu.Lock()
+	defer s.ccms.mu.Unlock()
+	return r.child
+}
+
+// ccmReplicas is how many cloud controller managers there are.
+func (s *Sandbox) ccmReplicas() int { return len(s.ccms.all()) }
+
+// replicaName is that of the nth, from 0.
+func replicaName(n int) string {
+	if n == 0 {
+		return ccmComponent
+	}
+	return fmt.Sprintf("%s-%d", ccmComponent, n+1)
+}
+
+// freePort is one that nobody listens at now. Should somebody be faster, the replica says so and gets another.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(ccmHost, "0"))
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, errors.Join(err, l.Close())
+}
+
+// launchCCM starts all replicas anew, for the event cause (0: with the sandbox). None runs.
+func (s *Sandbox) launchCCM(c CCM, elect bool, cause uint64) error {
+	s.ccms.tell(func() { s.ccms.runs, s.ccms.elect, s.ccms.list = c, elect, nil })
+	for n := range c.Replicas {
+		if err := s.launchReplica(replicaName(n), cause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errStopping is why nothing is started any more.
+var errStopping = errors.New("the sandbox is stopping")
+
+// launchReplica starts one, in the place of one of its name or after the others.
+func (s *Sandbox) launchReplica(name string, cause uint64) error {
+	if s.cluster != nil { // nil in tests
+		addr, err := s.wireFor(name)
+		if err != nil {
+			return err
+		}
+		if err := s.cluster.Via(addr).Token(s.ccmKubeconfig(name), "default", s.tokenFile()); err != nil {
+			return err
+		}
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	r := &replica{name: name, port: port, since: time.Now(), ill: "starting"}
+	if info, err := os.Stat(s.opts.Dir.Log(name)); err == nil {
+		r.logFrom = info.Size()
+	}
+	s.ccms.mu.Lock()
+	if s.ccms.stopped {
+		s.ccms.mu.Unlock()
+		return errStopping
+	}
+	if at := slices.IndexFunc(s.ccms.list, func(r *replica) bool { return r.name == name }); at >= 0 {
+		s.ccms.list[at] = r
+	} else {
+		s.ccms.list = append(s.ccms.list, r)
+	}
+	c, elect := s.ccms.runs, s.ccms.elect
+	s.ccms.mu.Unlock()
+	if elect {
+		s.watchLeader()
+	}
+	object := event.Object{Kind: "Component", Name: name}
+	first := true
+	started := child.Start(s.ccmSpec(r, c, elect), func(ch child.Change) {
+		because := uint64(0) // later on it ends and starts for reasons of its own
+		switch {
+		case ch.State == child.Started && first:
+			because, first = cause, false
+		case ch.State == child.Stopped:
+			because = s.restartCause()
+		}
+		s.components.note(ch, object, because)
+		s.replicaChanged(r, ch)
+	})
+	s.ccms.tell(func() { r.child = started })
+	return nil
+}
+
+// replicaChanged keeps what is known of a replica.
+func (s *Sandbox) replicaChanged(r *replica, ch child.Change) {
+	s.ccms.tell(func() {
+		switch ch.State {
+		case child.Started:
+			r.since = time.Now()
+		case child.Exited:
+			r.exits++
+			r.last = exitText(ch, s.opts.Dir.Log(r.name))
+			r.healthy, r.leads, r.ill = false, false, "exited"
+		case child.Stopped:
+			r.healthy, r.leads, r.ill = false, false, "stopped"
+		case child.Starting, child.Restarting:
+		}
+	})
+	s.components.changed(r.name)
+	taken := func(line string) bool {
+		return strings.Contains(line, "address already in use") && strings.Contains(line, ":"+r.port)
+	}
+	if ch.State == child.Exited && slices.ContainsFunc(ch.Tail, taken) {
+		s.background.run("ccm restart", func(ctx context.Context) { s.movePort(ctx, r) })
+	}
+}
+
+// movePort starts a replica whose port somebody else has at another.
+func (s *Sandbox) movePort(ctx context.Context, r *replica) {
+	s.replacing.Lock()
+	defer s.replacing.Unlock()
+	if ctx.Err() != nil || s.ccms.find(r.name) != r {
+		return // it has been replaced meanwhile
+	}
+	if err := stopReplicas(ctx, []*replica{r}); err != nil {
+		s.opts.Logger.Error("cloud controller manager", "component", r.name, "err", err)
+	}
+	if ctx.Err() == nil {
+		if err := s.launchReplica(r.name, 0); err != nil {
+			s.opts.Logger.Error("cloud controller manager", "component", r.name, "err", err)
+		}
+	}
+}
+
+// stopReplicas ends some, all at once.
+func stopReplicas(ctx context.Context, list []*replica) error {
+	errs := make([]error, len(list))
+	var wg sync.WaitGroup
+	for i, r := range list {
+		if r.child != nil {
+			wg.Go(func() { errs[i] = r.child.Stop(ctx) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

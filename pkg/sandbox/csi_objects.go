@@ -1,0 +1,148 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+)
+
+// clusterID tells this cluster's volumes from another's in the same vCenters, for as long as the cluster lives.
+func (s *Sandbox) clusterID(ctx context.Context) (string, error) {
+	ns, err := s.cluster.Client().CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	return string(ns.UID), nil
+}
+
+// applyCSINodeAccount creates the account that nodes share, and the namespace that it is in.
+func (s *Sandbox) applyCSINodeAccount(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(s.cluster.REST())
+	if err != nil {
+		return err
+	}
+	account := &corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Name: objects.Node, Namespace: objects.DefaultNamespace},
+	}
+	return applyAll(ctx, client, []runtime.Object{objects.Namespace(s.csiConfig()), account}, 1)
+}
+
+// createdAtOnce is how many objects are created at the same time.
+const createdAtOnce = 16
+
+// applyCSIObjects creates what a cluster needs for the driver, at once but for the class, whose kind has to be there first.
+func (s *Sandbox) applyCSIObjects(ctx context.Context) error {
+	all, err := objects.All(s.csiConfig())
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(s.cluster.REST())
+	if err != nil {
+		return err
+	}
+	last := len(all) - 1
+	if err := applyAll(ctx, client, all[:last], createdAtOnce); err != nil {
+		return err
+	}
+	return applyAll(ctx, client, all[last:], 1)
+}
+
+// applyAll creates objects, so many at once.
+func applyAll(ctx context.Context, client dynamic.Interface, all []runtime.Object, atOnce int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for _, o := range all {
+		g.Go(func() error {
+			raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+			if err != nil {
+				return err
+			}
+			u := &unstructured.Unstructured{Object: raw}
+			if err := createAny(ctx, client, u); err != nil {
+				return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// csiConfig is what the objects depend on.
+func (s *Sandbox) csiConfig() objects.Config {
+	c := objects.Config{SecretNamespace: cloudNamespace, SecretNames: []string{cloudSecret}, FSGroupPolicy: storagev1.NoneFSGroupPolicy}
+	seen := map[string]bool{}
+	for _, vc := range s.opts.Topology.Spec.VCenters {
+		for _, p := range vc.Policies {
+			if !seen[p.Name] {
+				seen[p.Name] = true
+				c.Policies = append(c.Policies, p.Name)
+			}
+		}
+	}
+	return c
+}
+
+// fieldManager is whose the fields of such objects are.
+const fieldManager = "vsphere-sandbox"
+
+// createAny creates an object of any kind; one that is there already is made the same. It is applied, not created: for two
+// seconds after a kind was defined the API server lets creations of it wait two seconds.
+func createAny(ctx context.Context, client dynamic.Interface, o *unstructured.Unstructured) error {
+	gvr, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+	namespaced := client.Resource(gvr)
+	var into dynamic.ResourceInterface = namespaced
+	if ns := o.GetNamespace(); ns != "" {
+		into = namespaced.Namespace(ns)
+	}
+	_, err := into.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if apierrors.IsNotFound(err) { // an API server that makes nothing by that, as client-go's fake is
+		_, err = into.Create(ctx, o, metav1.CreateOptions{})
+	}
+	if err == nil && o.GetKind() == "CustomResourceDefinition" {
+		err = established(ctx, into, o.GetName())
+	}
+	return err
+}
+
+// established waits until objects of a kind can be created.
+func established(ctx context.Context, client dynamic.ResourceInterface, name string) error {
+	w, err := client.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				return fmt.Errorf("the watch for its being established ended")
+			}
+			crd, ok := e.Object.(*unstructured.Unstructured)
+			if e.Type == apiwatch.Error || !ok {
+				return apierrors.FromObject(e.Object)
+			}
+			conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+			for _, c := range conditions {
+				if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+					return nil
+				}
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+)
+
+// ground is what faults happen to: the vCenters, the cluster and the processes of this sandbox.
+func (s *Sandbox) ground() *fault.Ground {
+	g := &fault.Ground{
+		Items: s.items, Categories: s.topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
+	}
+	for _, vc := range s.vcenters {
+		g.VCenters = append(g.VCenters, fault.Reach(vc.client, vc.VCenter))
+	}
+	if !s.opts.VCentersOnly {
+		g.Cluster, g.Processes = kubernetesGround{s}, s.processes()
+	}
+	return g
+}
+
+// objectTypes are the vSphere types of what is an object of one vCenter.
+var objectTypes = map[fault.Object]string{
+	fault.Host: "HostSystem", fault.Cluster: "ClusterComputeResource", fault.Datacenter: "Datacenter", fault.Datastore: "Datastore",
+}
+
+// items is [fault.Ground.Items]: what the world shows now.
+func (s *Sandbox) items(ctx context.Context, kind fault.Object) ([]fault.Item, error) {
+	s.freshTags(ctx)
+	switch kind {
+	case fault.VM:
+		return s.vmItems(), nil
+	case fault.Node:
+		return s.nodeItems(), nil
+	case fault.Zone:
+		return s.zoneItems(), nil
+	case fault.Component:
+		return s.componentItems(), nil
+	case fault.Volume:
+		return s.volumeItems(), nil
+	}
+	var items []fault.Item
+	for _, vc := range s.vcenters {
+		if kind == fault.VCenter {
+			items = append(items, fault.Item{Kind: kind, VCenter: vc.Name(), Name: vc.Name()})
+			continue
+		}
+		for _, o := range vc.inventory.Items(objectTypes[kind]) {
+			items = append(items, fault.Item{
+				Kind: kind, VCenter: vc.Name(), Name: o.Name, Path: o.Path, Ref: o.Ref,
+				Datacenter: o.Datacenter, Cluster: o.Cluster, Host: o.Host, Region: o.Region, Zone: o.Zone,
+			})
+		}
+	}
+	return items, nil
+}
+
+func (s *Sandbox) vmItems() []fault.Item {
+	vms := s.world.VMs()
+	items := make([]fault.Item, len(vms))
+	for i, v := range vms {
+		items[i] = fault.Item{
+			Kind: fault.VM, VCenter: v.VCenter, Name: v.Name, Path: v.Path, Ref: v.Ref,
+			Datacenter: v.Datacenter, Cluster: v.Cluster, Host: v.Host, Region: v.Region, Zone: v.Zone, Role: v.Role,
+		}
+		if v.Role != "" {
+			items[i].Node = s.nodes.named(v)
+		}
+	}
+	return items
+}
+
+// named is what the node of a VM is called: as its kubelet said at its last boot, whatever the guest says since.
+func (n *nodes) named(v world.VM) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if m := n.vms[vmKey{v.VCenter, v.Ref}]; m != nil && m.component != "" {
+		name, _, _ := strings.Cut(strings.TrimPrefix(m.component, "node/"), "@")
+		return name
+	}
+	if v.Hostname != "" {
+		return strings.ToLower(v.Hostname)
+	}
+	return strings.ToLower(v.Name)
+}
+
+// nodeItems lists the nodes, each where its VM is.
+func (s *Sandbox) nodeItems() []fault.Item {
+	place := map[string]fault.Item{}
+	for _, v := range s.vmItems() {
+		if v.Node != "" {
+			place[v.Node] = v
+		}
+	}
+	var items []fault.Item
+	for _, n := range s.world.Nodes() {
+		item, ok := place[n.Name]
+		if !ok {
+			item = fault.Item{VCenter: n.VCenter, Datacenter: n.Datacenter, Region: n.Region, Zone: n.Zone}
+		}
+		item.Kind, item.Name, item.Node, item.Path, item.Ref = fault.Node, n.Name, n.Name, "", ref{}
+		items = append(items, item)
+	}
+	return items
+}
+
+func (s *Sandbox) zoneItems() []fault.Item {
+	var items []fault.Item
+	for _, z := range s.world.Zones() {
+		if z.Zone != "" {
+			items = append(items, fault.Item{Kind: fault.Zone, Name: z.Zone, Region: z.Region, Zone: z.Zone})
+		}
+	}
+	return items
+}
+
+func (s *Sandbox) componentItems() []fault.Item {
+	var items []fault.Item
+	for _, c := range s.components.all() {
+		item := fault.Item{Kind: fault.Component, Name: c.Name}
+		if node, ok := strings.CutPrefix(c.Name, "node/"); ok {
+			item.Node = node
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// account implements [fault.Kubernetes.Account].
+func account(component string) (namespace, name string, err error) {
+	if component == ccmComponent {
+		return cloudNamespace, ccmServiceAccount, nil
+	}
+	if name := csiAccount(component); name != "" {
+		return objects.DefaultNamespace, name, nil
+	}
+	return "", "", fmt.Errorf("component %q: has no ServiceAccount", component)
+}

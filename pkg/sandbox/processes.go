@@ -1,0 +1,122 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+)
+
+// processes is what can be done to the sandbox's processes, by component. All that is done is in the event log, and what
+// comes of it has that for its cause.
+type processes struct{ s *Sandbox }
+
+// processes returns what faults may do to processes; it may be used as soon as the sandbox is ready.
+func (s *Sandbox) processes() fault.Processes { return processes{s} }
+
+// Running implements [fault.Processes].
+func (p processes) Running(component string) error {
+	t, err := p.s.supervised(component)
+	if err != nil {
+		return err
+	}
+	return t.runs()
+}
+
+// Kill implements [fault.Processes]. It returns when the process is gone.
+func (p processes) Kill(component string) error {
+	t, err := p.s.supervised(component)
+	if err != nil {
+		return err
+	}
+	if err := t.runs(); err != nil {
+		return err
+	}
+	p.s.components.expect(t.component, p.note(t, event.Warning, "component.killed", "killed: SIGKILL"))
+	return t.crash()
+}
+
+// Pause implements [fault.Processes].
+func (p processes) Pause(component string) error {
+	t, err := p.s.supervised(component)
+	if err != nil {
+		return err
+	}
+	changed, err := t.pause()
+	if err == nil && changed {
+		p.note(t, event.Warning, t.hung("component.paused"), "stopped where it stood: SIGSTOP")
+	}
+	return err
+}
+
+// Resume implements [fault.Processes]. There is nothing to resume of a component that is gone.
+func (p processes) Resume(component string) error {
+	t, err := p.s.supervised(component)
+	if err != nil {
+		return nil //nolint:nilerr // it is as harmless as to resume what runs
+	}
+	changed, err := t.resume()
+	if err == nil && changed {
+		p.note(t, event.Info, t.resumed("component.resumed"), "goes on: SIGCONT")
+	}
+	return err
+}
+
+// Cut implements [fault.Processes].
+func (p processes) Cut(component string, silent bool) error {
+	t, err := p.s.supervised(component)
+	if err != nil {
+		return err
+	}
+	w := p.s.wires.find(t.wire)
+	if w == nil {
+		return fmt.Errorf("%s: has no way to the API server that could be cut", component)
+	}
+	how := "connections are reset and none is made"
+	if silent {
+		how = "packets vanish"
+	}
+	p.note(t, event.Warning, "api.cut", "its way to the API server is cut: "+how)
+	w.Cut(silent)
+	return nil
+}
+
+// Mend implements [fault.Processes]. A component that is gone has no way to mend.
+func (p processes) Mend(component string) error {
+	t, err := p.s.supervised(component)
+	if err != nil {
+		return nil //nolint:nilerr // it is as harmless as to mend what is not cut
+	}
+	if w := p.s.wires.find(t.wire); w != nil && w.IsCut() {
+		p.note(t, event.Info, "api.mended", "its way to the API server is mended")
+		w.Mend()
+	}
+	return nil
+}
+
+// Restart implements [fault.Processes]. A component that was paused is not any more.
+func (p processes) Restart(ctx context.Context, component string) error {
+	t, err := p.s.supervised(component)
+	if err != nil {
+		return err
+	}
+	p.s.components.expect(t.component, p.note(t, event.Info, "component.restart", "is restarted: SIGTERM, then another process"))
+	return t.restart(ctx)
+}
+
+// Replicas implements [fault.Processes].
+func (p processes) Replicas(component string) int { return p.s.replicas(component) }
+
+// Scale implements [fault.Processes].
+func (p processes) Scale(ctx context.Context, component string, replicas int) error {
+	return p.s.scale(ctx, component, replicas)
+}
+
+// note tells of what is done to a component.
+func (p processes) note(t *supervised, level event.Level, kind, message string) uint64 {
+	return p.s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: level, Kind: kind, Object: t.object, Cause: p.cause(t),
+		Message: t.name + ": " + message,
+	})
+}

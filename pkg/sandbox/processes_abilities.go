@@ -1,0 +1,57 @@
+package sandbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// What faults may ask for besides [fault.Processes].
+
+// Causing names the event that is the cause of what is done to a component until release is called.
+func (p processes) Causing(component string, seq uint64) (release func()) {
+	return p.s.causing.set(component, seq)
+}
+
+// SlowEtcd has every request of the API server to etcd take so much longer, a moment after it returns; 0 ends that.
+func (p processes) SlowEtcd(d time.Duration) error {
+	return p.s.cluster.Tune(embedded.Tuning{EtcdDelay: d})
+}
+
+// RenewToken hands the component a new token of its ServiceAccount, as a kubelet does.
+func (p processes) RenewToken(ctx context.Context, component string) error {
+	a := p.s.ccmAccount()
+	if name := csiAccount(component); name != "" {
+		a = p.s.csiServiceAccount(name)
+	}
+	_, err := p.s.writeTokenOf(ctx, a)
+	return err
+}
+
+// Leader is the one of a component's replicas that leads, "" when none is known to.
+func (p processes) Leader(string) string {
+	p.s.ccms.mu.Lock()
+	defer p.s.ccms.mu.Unlock()
+	for _, r := range p.s.ccms.list {
+		if r.leads {
+			return r.name
+		}
+	}
+	return ""
+}
+
+// cause is the event for whose sake something is done to a component: the one that was named, or the newest of a fault
+// that is about it.
+func (p processes) cause(t *supervised) uint64 {
+	if seq := p.s.causing.of(t.name); seq != 0 {
+		return seq
+	}
+	return p.s.within(justNow, []string{"fault.injected", "fault.healed", "fault.expired"}, func(e event.Event) bool {
+		return e.Object == t.object || t.vm.Kind != "" && e.Object == t.vm
+	})
+}
+
+// justNow is how long after the event of a fault it is at work at most.
+const justNow = 2 * time.Second

@@ -1,0 +1,221 @@
+package sandbox
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// inventoryChanged is told of VMs that changed, by the watch of their vCenter.
+func (s *Sandbox) inventoryChanged(i *world.Inventory, vms []world.VM) {
+	s.nodes.observe(i, vms)
+	s.disksChanged(vms)
+	for _, v := range vms {
+		s.vmChanged(v)
+	}
+}
+
+// aroundChanged is told that something else in a vCenter did, or where VMs are.
+func (s *Sandbox) aroundChanged(i *world.Inventory, others bool) {
+	s.rows.hostsOf(i.VCenter, i.Hosts())
+	s.vcenterChanged(i.VCenter)
+	if others { // what VMs are in, or on, may have other names
+		for _, v := range i.VMs() {
+			s.vmChanged(v)
+		}
+	}
+}
+
+// vmChanged tells those who watch what a VM is by now, which may be later than what the caller has read.
+func (s *Sandbox) vmChanged(v world.VM) {
+	s.rows.reading.Lock()
+	defer s.rows.reading.Unlock()
+	if vc := s.watchedVCenter(v.VCenter); vc != nil && v.Exists {
+		now, exists := vc.inventory.VM(v.Ref)
+		if !exists {
+			return // whoever has taken it out tells so
+		}
+		v = now
+	}
+	if v.Role = s.Role(v); v.Role != "" {
+		v.Process = string(s.Process(v))
+	}
+	s.rows.vm(v)
+}
+
+// leaseChanged tells of a lease, and of vCenters that clients reach in another way by now.
+func (s *Sandbox) leaseChanged(l fault.Lease) {
+	s.rows.lease(leaseRow(l))
+	for _, t := range l.Targets {
+		if t.Target.Kind == fault.VCenter {
+			s.vcenterChanged(t.Target.Name)
+		}
+	}
+}
+
+func (s *Sandbox) vcenterChanged(name string) {
+	s.rows.reading.Lock()
+	defer s.rows.reading.Unlock()
+	if vc := s.watchedVCenter(name); vc != nil {
+		s.rows.vcenter(vcenterRow(vc))
+	}
+}
+
+// assignRoles says which VMs are nodes by now, and tells those who watch.
+func (s *Sandbox) assignRoles(top, passing *topology.Topology) {
+	s.nodes.assign(top, passing)
+	for _, vc := range s.vcenters {
+		for _, v := range vc.inventory.VMs() {
+			s.vmChanged(v)
+		}
+	}
+}
+
+// followLog brings rows up to date that have no watch of their own: an event says that they are others now.
+func (s *Sandbox) followLog(ctx context.Context) {
+	for seq := s.log.Last(); ; {
+		events, lost, err := s.log.Wait(ctx, seq, 256)
+		if err != nil {
+			return
+		}
+		if lost > 0 {
+			s.everythingChanged(ctx)
+		}
+		for _, e := range events {
+			s.happened(ctx, e)
+			seq = e.Seq
+		}
+	}
+}
+
+func (s *Sandbox) happened(ctx context.Context, e event.Event) {
+	subject, _, _ := strings.Cut(e.Kind, ".")
+	switch {
+	case subject == "tag":
+		s.freshTags(ctx)
+	case subject == "gate", subject == "inventory":
+		s.vcenterChanged(e.Object.Name)
+	case e.Object.Kind == "Volume":
+		if b := s.volumeBook(); b != nil {
+			b.Disk(s.volumeID(b, e.Object))
+		}
+	case e.Object.Kind == "Component" && subject == "child":
+		s.components.changed(e.Object.Name)
+	case e.Object.Kind == "Node" && (subject == "child" || subject == "node"):
+		switch e.Kind {
+		case "node.hung", "node.resumed", "child.paused", "child.resumed", "node.not-ready", "node.unknown", "node.ready":
+			s.components.changed("node/" + e.Object.Name) // it stands still, or goes on
+		}
+		b := s.nodes.behind(e.Object.Name)
+		if vc := s.watchedVCenter(b.vcenter); vc != nil {
+			if v, ok := vc.inventory.VM(b.key.ref); ok {
+				s.vmChanged(v)
+			}
+		}
+	}
+}
+
+// componentRows lists the components, with what else than their supervisor knows of them.
+func (s *Sandbox) componentRows() []api.Component {
+	list := s.components.all()
+	s.describe(list)
+	return list
+}
+
+// describe adds what others than their supervisor know of components.
+func (s *Sandbox) describe(list []api.Component) {
+	s.describeCCM(list)
+	stopped := s.nodes.stopped()
+	for i := range list {
+		if p, ok := stopped[list[i].Name]; ok {
+			list[i].State = string(p)
+		}
+	}
+}
+
+// tagsChanged tells of the VMs of a vCenter, which may be in another place by now.
+func (s *Sandbox) tagsChanged(vc *watched) {
+	for _, v := range vc.inventory.VMs() {
+		s.vmChanged(v)
+	}
+}
+
+func (s *Sandbox) everythingChanged(ctx context.Context) {
+	s.refreshTags(ctx)
+	for _, vc := range s.vcenters {
+		s.aroundChanged(vc.inventory, true)
+	}
+}
+
+// tagReading tells up to which event the tags are known.
+type tagReading struct {
+	mu sync.Mutex
+	at uint64
+}
+
+// freshTags reads the tags of vCenters in which something was done to tags since they were read last.
+func (s *Sandbox) freshTags(ctx context.Context) {
+	s.tags.mu.Lock()
+	defer s.tags.mu.Unlock()
+	events, lost := s.log.Read(s.tags.at, 0)
+	if len(events) == 0 {
+		return
+	}
+	for _, vc := range s.vcenters {
+		stale := lost > 0
+		for _, e := range events {
+			stale = stale || e.Object.VCenter == vc.Name() && strings.HasPrefix(e.Kind, "tag.")
+		}
+		if !stale {
+			continue
+		}
+		if err := s.readTags(ctx, vc); err != nil {
+			if ctx.Err() == nil {
+				s.opts.Logger.Warn("tags", "vcenter", vc.Name(), "err", err)
+			}
+			return // and again the next time
+		}
+	}
+	s.tags.at = events[len(events)-1].Seq
+}
+
+// effective is the gate's mode, or what a rule about all calls makes of it.
+func effective(g *gate.Gate) gate.Mode {
+	mode := g.Mode()
+	for _, r := range g.Rules() {
+		if mode.State != gate.Up || r.State != gate.Active || r.Rule.Probability > 0 && r.Rule.Probability < 1 || !reflect.DeepEqual(r.Rule.Match, gate.Match{}) {
+			continue
+		}
+		switch a := r.Rule.Action.(type) {
+		case gate.Outage, gate.Refuse:
+			mode = gate.Mode{State: gate.Down}
+		case gate.Hang, gate.BlackHole:
+			mode = gate.Mode{State: gate.Hung}
+		case gate.Latency:
+			mode = gate.Mode{State: gate.Slow, Delay: a.Delay}
+		}
+	}
+	return mode
+}
+
+// vcenterRow describes a vCenter.
+func vcenterRow(vc *watched) api.VCenter {
+	mode := effective(vc.Gate())
+	row := api.VCenter{
+		Name: vc.Name(), URL: vc.URL().String(), User: vc.User(), InstanceUUID: vc.InstanceUUID(), Version: vc.Version(),
+		Gate: string(mode.State), Delay: api.Duration(mode.Delay), Watched: vc.inventory.Watched(),
+	}
+	row.Datacenters, row.Hosts, row.VMs = vc.inventory.Count()
+	for _, st := range vc.Gate().Stats() {
+		row.Calls += uint64(st.Calls)
+	}
+	return row
+}

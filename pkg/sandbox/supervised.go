@@ -1,0 +1,129 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+)
+
+// supervised is a process of the sandbox that things can be done to. What is done to one that does not exist any more
+// fails, or does nothing.
+type supervised struct {
+	// name is what it was asked for by, component what it is called among the components, wire what its way to the API
+	// server is called.
+	name, component, wire string
+	object                event.Object // in events
+	vm                    event.Object // the VM that a node is
+
+	runs          func() error // nil: there is a process, and it is not suspended with its VM
+	alive         func() bool  // there is one, or will be one again
+	crash         func() error
+	pause, resume func() (changed bool, err error)
+	restart       func(context.Context) error
+	// guest is the node, of a kubelet; nil of anything else.
+	guest *guest
+}
+
+// supervised finds a component: ccm, ccm-2, control-plane, or node/NAME by the name of the node.
+func (s *Sandbox) supervised(name string) (*supervised, error) {
+	if host, ok := strings.CutPrefix(name, "node/"); ok {
+		return s.nodes.supervised(host)
+	}
+	c := s.childOf(name)
+	if c == nil {
+		return nil, fmt.Errorf("component %q: there is none of that name", name)
+	}
+	return &supervised{
+		name: name, component: name, wire: name, object: event.Object{Kind: "Component", Name: name},
+		runs: func() error {
+			if c.PID() == 0 {
+				return fmt.Errorf("%s: no process is running: it is %s", name, c.State())
+			}
+			return nil
+		},
+		alive:  func() bool { return c.State() != child.Stopped },
+		crash:  c.Crash,
+		pause:  func() (bool, error) { return s.components.suspend(c) },
+		resume: func() (bool, error) { return s.components.resume(c) },
+		restart: func(ctx context.Context) error {
+			s.components.freeze(name, false)
+			return c.Renew(ctx)
+		},
+	}, nil
+}
+
+// childOf returns a component that is a child of its own, nil when there is none of that name.
+func (s *Sandbox) childOf(name string) *child.Child {
+	if name != embedded.Component {
+		if c := s.csi.find(name); c != nil {
+			return c
+		}
+		return s.ccmChild(name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.controlPlane
+}
+
+// supervised finds the kubelet that is the node of that name.
+func (n *nodes) supervised(host string) (*supervised, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	b := n.bound[host]
+	m := n.vms[b.key]
+	if m == nil || m.node == nil {
+		return nil, fmt.Errorf("node %q: no VM of this sandbox has a kubelet of that name", host)
+	}
+	k := m.node
+	state := func() node.Process { p, _, _ := k.State(); return p }
+	return &supervised{
+		name: "node/" + host, component: m.component, wire: n.wire(m),
+		object: event.Object{Kind: "Node", VCenter: b.vcenter, Name: host},
+		vm:     event.Object{Kind: "VM", VCenter: b.vcenter, Name: b.vm},
+		runs: func() error {
+			if p, pid, _ := k.State(); pid == 0 || p == node.Paused {
+				return fmt.Errorf("node %q: its kubelet is %s", host, p)
+			}
+			return nil
+		},
+		alive: func() bool { return state() != node.Stopped },
+		crash: func() error { return k.Crash(context.Background()) },
+		pause: func() (bool, error) {
+			if k.Hang() {
+				return true, nil
+			}
+			if p := state(); p != node.Hung {
+				return false, fmt.Errorf("node %q: its kubelet is %s", host, p)
+			}
+			return false, nil
+		},
+		resume: func() (bool, error) {
+			hung := state() == node.Hung
+			k.Unhang()
+			return hung, nil
+		},
+		restart: k.Restart,
+		guest:   &guest{node: k, dir: n.dir(m)},
+	}, nil
+}
+
+// hung is what an event of a pause is called: of a node it is the one that actions make, too.
+func (t *supervised) hung(otherwise string) string {
+	if t.object.Kind == "Node" {
+		return "node.hung"
+	}
+	return otherwise
+}
+
+// resumed is the same for the end of it.
+func (t *supervised) resumed(otherwise string) string {
+	if t.object.Kind == "Node" {
+		return "node.resumed"
+	}
+	return otherwise
+}

@@ -1,0 +1,120 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/vmware/govmomi/cns"
+	cnstypes "github.com/vmware/govmomi/cns/types"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// actOnVolume does something to a volume through CNS of its vCenter, as an administrator would who does not ask
+// Kubernetes, and returns when the vCenter reports it done.
+func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Done, error) {
+	if err := s.built(); err != nil {
+		return api.Done{}, err
+	}
+	v, err := findVolume(s.volumes(), r.Volume)
+	if err != nil {
+		return api.Done{}, err
+	}
+	if v.VCenter == "" {
+		return api.Done{}, conflict("volume %q: is in no vCenter: it is %s", r.Volume, v.State)
+	}
+	what, ok := volumeOperations[r.Action]
+	if !ok {
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
+	}
+	vc := s.watchedVCenter(v.VCenter)
+	done, start, err := what(vc, v, r)
+	if err != nil {
+		return api.Done{}, err
+	}
+	o := event.Object{Kind: "Volume", VCenter: v.VCenter, Name: v.Name}
+	seq := s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Kind: "command.volume-" + string(r.Action), Object: o, Message: fmt.Sprintf("volume %s %s", r.Action, v.Name),
+	})
+	err = vc.client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
+		client, err := cns.NewClient(ctx, session.Vim)
+		if err != nil {
+			return err
+		}
+		task, err := start(ctx, client)
+		if err != nil {
+			return err
+		}
+		return taskFault(ctx, object.NewTask(session.Vim, task.Reference()))
+	})
+	switch {
+	case errors.Is(err, vcenter.ErrNotConnected):
+		return api.Done{}, &api.Error{Code: "unavailable", Message: err.Error()}
+	case err != nil:
+		s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq, Object: o, Message: vsphereText(err)})
+		return api.Done{}, conflict("volume %q: %s: %s", r.Volume, r.Action, vsphereText(err))
+	}
+	return api.Done{Message: fmt.Sprintf("volume %q %s", v.Name, done), Seq: seq}, nil
+}
+
+// startTask is a call to CNS that begins a task.
+type startTask func(context.Context, *cns.Client) (*object.Task, error)
+
+// volumeOperations are the CNS calls behind the actions; each tells what the volume is after it.
+var volumeOperations = map[api.VolumeAction]func(*watched, api.Volume, api.VolumeRequest) (done string, _ startTask, _ error){
+	api.DetachVolume: func(vc *watched, v api.Volume, _ api.VolumeRequest) (string, startTask, error) {
+		held, ok := vc.Volume(v.Handle)
+		if !ok || held.VM.Value == "" {
+			return "", nil, conflict("volume %q: is attached to no VM", v.Name)
+		}
+		return "detached from vm " + held.VMName, func(ctx context.Context, c *cns.Client) (*object.Task, error) {
+			return c.DetachVolume(ctx, []cnstypes.CnsVolumeAttachDetachSpec{{VolumeId: cnstypes.CnsVolumeId{Id: v.Handle}, Vm: held.VM}})
+		}, nil
+	},
+	api.RelocateVolume: func(vc *watched, v api.Volume, r api.VolumeRequest) (string, startTask, error) {
+		for _, ds := range vc.inventory.Datastores() {
+			if r.Datastore != ds.Name && r.Datastore != ds.Path && r.Datastore != ds.URL {
+				continue
+			}
+			spec := cnstypes.NewCnsBlockVolumeRelocateSpec(v.Handle, types.ManagedObjectReference{Type: "Datastore", Value: ds.MoRef})
+			return "moved to datastore " + ds.Name, func(ctx context.Context, c *cns.Client) (*object.Task, error) {
+				return c.RelocateVolume(ctx, spec)
+			}, nil
+		}
+		return "", nil, &api.Error{
+			Code: "not-found", Message: fmt.Sprintf("datastore %q: vCenter %q has none of that name", r.Datastore, vc.Name()), Try: "vsphere-sandbox get datastores",
+		}
+	},
+}
+
+// taskFault waits for a task of CNS, which may succeed with results that are faults.
+func taskFault(ctx context.Context, task *object.Task) error {
+	info, err := task.WaitForResult(ctx, nil)
+	if err != nil {
+		return err
+	}
+	batch, ok := info.Result.(cnstypes.CnsVolumeOperationBatchResult)
+	if !ok {
+		return nil
+	}
+	for _, r := range batch.VolumeResults {
+		if f := r.GetCnsVolumeOperationResult().Fault; f != nil {
+			return resultError(f)
+		}
+	}
+	return nil
+}
+
+func resultError(f *types.LocalizedMethodFault) error {
+	err := soap.WrapVimFault(f.Fault)
+	if f.LocalizedMessage != "" {
+		return fmt.Errorf("%s: %w", f.LocalizedMessage, err)
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// From the claim to the pod that runs, and from the taint to the volume that is free, each step names the one before.
+func TestDiaryCauses(t *testing.T) {
+	s := idle(t)
+	s.book = s.newBook(informers.NewSharedInformerFactory(fake.NewClientset(), 0).Storage().V1().StorageClasses().Lister())
+	d, b := newDiary(s), s.book
+	vsphere := func(kind string) {
+		s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: kind, Object: event.Object{Kind: "Volume", VCenter: "us", Name: "pv-1"}})
+	}
+	claim := func(phase corev1.PersistentVolumeClaimPhase, volume string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume},
+			Status: corev1.PersistentVolumeClaimStatus{Phase: phase},
+		}
+	}
+	pod := func(node string, phase corev1.PodPhase) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: corev1.PodSpec{
+			NodeName: node, Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}},
+		}, Status: corev1.PodStatus{Phase: phase}}
+	}
+	pv := "pv-1"
+	attachment := func(attached bool) *storagev1.VolumeAttachment {
+		return &storagev1.VolumeAttachment{
+			ObjectMeta: metav1.ObjectMeta{Name: "csi-1"},
+			Spec:       storagev1.VolumeAttachmentSpec{NodeName: "a", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
+			Status:     storagev1.VolumeAttachmentStatus{Attached: attached},
+		}
+	}
+	from := s.log.Last()
+
+	pending, bound := claim(corev1.ClaimPending, ""), claim(corev1.ClaimBound, pv)
+	b.Claim(pending, false)
+	d.claim(nil, pending, false)
+	unscheduled, scheduled, running := pod("", corev1.PodPending), pod("a", corev1.PodPending), pod("a", corev1.PodRunning)
+	b.Pod(unscheduled, false)
+	d.pod(nil, unscheduled, false)
+	vsphere("volume.created")
+	b.Volume(&corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: pv}, Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: "default", Name: "data"}},
+	}, false)
+	b.Claim(bound, false)
+	d.claim(pending, bound, false)
+	b.Pod(scheduled, false)
+	d.pod(unscheduled, scheduled, false)
+	d.attachment(nil, attachment(false), false)
+	vsphere("volume.attached")
+	d.attachment(attachment(false), attachment(true), false)
+	b.Pod(running, false)
+	d.pod(scheduled, running, false)
+	s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "tainted " + corev1.TaintNodeOutOfService})
+	now := metav1.Now()
+	ending := pod("a", corev1.PodRunning)
+	ending.DeletionTimestamp = &now
+	d.pod(running, ending, false)
+	b.Pod(ending, true)
+	d.pod(nil, ending, true)
+	leaving := attachment(true)
+	leaving.DeletionTimestamp = &now
+	d.attachment(attachment(true), leaving, false)
+	vsphere("volume.detached")
+	d.attachment(nil, leaving, true)
+
+	kinds := map[uint64]string{}
+	events, _ := s.log.Read(from, 0)
+	var got []string
+	for _, e := range events {
+		kinds[e.Seq] = e.Kind
+		if e.Plane == event.PlaneKubernetes {
+			got = append(got, e.Kind+" <- "+kinds[e.Cause])
+		}
+	}
+	want := []string{
+		"claim.created <- ", "pod.created <- ", "claim.bound <- volume.created", "pod.scheduled <- claim.bound",
+		"attachment.created <- pod.scheduled", "attachment.attached <- volume.attached", "pod.running <- attachment.attached",
+		"node.tainted <- ", "pod.terminating <- node.tainted", "pod.deleted <- pod.terminating",
+		"attachment.detaching <- pod.deleted", "attachment.deleted <- volume.detached",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,15 @@
+package scenario
+
+import (
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// always is a tracker for whoever wants to know of every change, and nothing else.
+type always struct{}
+
+func (always) Concerns(world.Kind) bool           { return true }
+func (always) Look(*expect.View) expect.Finding   { return expect.Finding{} }
+func (always) Was(*expect.View) []string          { return nil }
+func (always) Related(*expect.View) []event.Event { return nil }

@@ -1,0 +1,41 @@
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// callsTime bounds the question for calls that are only kept.
+const callsTime = 5 * time.Second
+
+// callsNow are the calls so far; nil when they are not told.
+func (s *session) callsNow(ctx context.Context) []api.Calls {
+	ctx, cancel := context.WithTimeout(ctx, callsTime)
+	defer cancel()
+	calls, err := s.sandbox.Calls(ctx)
+	if err != nil {
+		return nil
+	}
+	return calls
+}
+
+// callsSince are the calls that were made between two answers, without what was not called.
+func callsSince(now, before []api.Calls) []api.Calls {
+	type key struct{ vcenter, client, method string }
+	was := map[key]api.Calls{}
+	for _, c := range before {
+		was[key{c.VCenter, c.Client, c.Method}] = c
+	}
+	var made []api.Calls
+	for _, c := range now {
+		if b := was[key{c.VCenter, c.Client, c.Method}]; b.Calls <= c.Calls && b.Errors <= c.Errors { // else it counts anew
+			c.Calls, c.Errors = c.Calls-b.Calls, c.Errors-b.Errors
+		}
+		if c.Calls > 0 {
+			made = append(made, c)
+		}
+	}
+	return made
+}

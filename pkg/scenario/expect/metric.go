@@ -1,0 +1,107 @@
+package expect
+
+import (
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// Metric is a statement about a metric of a component: the sum of its series that have the labels. Without any such
+// series nothing that is said of it is true: a name that is wrong, or a component that does not answer, is no 0.
+type Metric struct {
+	Component string            `json:"component"`
+	Name      string            `json:"name"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Value     *Count            `json:"value"`
+	// Since makes it about the increase from there on.
+	Since string `json:"since,omitempty"`
+}
+
+func (m *Metric) check(r *strict.Reader, node *yaml.Node, path string) {
+	if m.Component == "" {
+		r.Errorf(node, path, "must say of which component: component: ccm")
+	}
+	if m.Name == "" {
+		r.Errorf(node, path, "must say which: name: METRIC")
+	}
+	if m.Value == nil {
+		r.Errorf(node, path, `must say what it has to be: value: ">= 1"`)
+	}
+}
+
+// String says it in a few words.
+func (m *Metric) String() string {
+	text := "metric " + m.Name
+	if len(m.Labels) > 0 {
+		var parts []string
+		for _, key := range sortedKeys(m.Labels) {
+			parts = append(parts, key+"="+m.Labels[key])
+		}
+		text += "{" + strings.Join(parts, ",") + "}"
+	}
+	text += " of " + m.Component
+	if m.Since != "" {
+		text += " since " + m.Since
+	}
+	if m.Value != nil {
+		text += ": " + m.Value.String()
+	}
+	return text
+}
+
+func (m *Metric) sum(samples []Sample) (sum float64, series int) {
+next:
+	for _, s := range samples {
+		if s.Name != m.Name {
+			continue
+		}
+		for key, want := range m.Labels {
+			if !Match(want, s.Labels[key]) {
+				continue next
+			}
+		}
+		sum += s.Value
+		series++
+	}
+	return sum, series
+}
+
+type metricTracker struct {
+	want  *Metric
+	since *Mark
+}
+
+// Concerns is false for all: metrics have to be asked for.
+func (t *metricTracker) Concerns(world.Kind) bool { return false }
+
+func (t *metricTracker) value(v *View) (float64, int) {
+	sum, series := t.want.sum(v.Samples[t.want.Component])
+	if t.since != nil {
+		before, _ := t.want.sum(t.since.Samples[t.want.Component])
+		sum -= before
+	}
+	return sum, series
+}
+
+func (t *metricTracker) Look(v *View) Finding {
+	sum, series := t.value(v)
+	return Finding{Met: series > 0 && t.want.Value != nil && t.want.Value.Has(sum)}
+}
+
+func (t *metricTracker) Was(v *View) []string {
+	sum, series := t.value(v)
+	if series == 0 {
+		if v.Samples[t.want.Component] == nil {
+			return []string{t.want.Component + " does not tell its metrics"}
+		}
+		return []string{t.want.Component + " has no such metric"}
+	}
+	return []string{fmt.Sprintf("it is %g, of %d series", sum, series)}
+}
+
+func (t *metricTracker) Related(*View) []event.Event { return nil }

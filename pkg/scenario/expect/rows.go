@@ -1,0 +1,160 @@
+package expect
+
+import (
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// Rows is a statement about things that there are: nodes, VMs, volumes.
+type Rows struct {
+	Kind world.Kind
+	// Names are names or patterns; each has to mean something there is. Where chooses by fields instead.
+	Names []string
+	Where []Fielded
+	// Fields are what all that was chosen has to be like.
+	Fields []Fielded
+	// NoTaints are taints that nodes must not have.
+	NoTaints []string
+	// Count is how many of the chosen have to be so, in place of all.
+	Count *Count
+	// Exists, if it is false, says that there is none.
+	Exists *bool
+
+	nodes map[string]*yaml.Node
+}
+
+// Fielded is a field with what it has to be.
+type Fielded struct {
+	world.Field
+	Value *Value
+}
+
+// Keys lists what can be said of a kind, beside its fields.
+func (s *Rows) keys() []string {
+	known := []string{"exists", "count"}
+	if s.Kind == world.Node {
+		known = append(known, "noTaints")
+	}
+	for _, f := range s.Kind.Fields() {
+		known = append(known, f.Name)
+	}
+	return known
+}
+
+// read takes the whole mapping, of which one key is the subject.
+func (s *Rows) read(r *strict.Reader, node *yaml.Node, path string) {
+	first := true
+	r.Keys(node, path, func(key, value *yaml.Node, below string) {
+		switch {
+		case first && key.Value == string(s.Kind), key.Value == string(s.Kind) && !s.isField(key.Value):
+			first = false
+			s.choose(r, value, below)
+		case key.Value == "exists":
+			s.Exists = new(bool)
+			r.Decode(value, s.Exists, below)
+		case key.Value == "count":
+			s.Count = &Count{}
+			r.Decode(value, s.Count, below)
+		case key.Value == "noTaints" && s.Kind == world.Node:
+			s.NoTaints = r.Texts(value, below)
+		default:
+			if f, ok := s.field(r, key, value, below); ok {
+				s.Fields = append(s.Fields, f)
+			}
+		}
+	})
+	if s.Exists != nil && s.Count != nil {
+		r.Errorf(node, path, "has exists and count, which say the same in two ways")
+	}
+}
+
+func (s *Rows) isField(name string) bool { _, ok := s.Kind.Field(name); return ok }
+
+// choose reads the subject: a name, a list of names, all, or fields.
+func (s *Rows) choose(r *strict.Reader, node *yaml.Node, path string) {
+	if node.Kind == yaml.MappingNode {
+		r.Keys(node, path, func(key, value *yaml.Node, below string) {
+			if f, ok := s.field(r, key, value, below); ok {
+				s.Where = append(s.Where, f)
+			}
+		})
+		if len(s.Where) == 0 {
+			r.Errorf(node, path, "chooses nothing")
+		}
+		return
+	}
+	s.Names = r.Texts(node, path)
+	s.nodes = map[string]*yaml.Node{}
+	if len(s.Names) == 0 {
+		r.Errorf(node, path, "must be a name, a list of names, all, or fields to choose by")
+	}
+	for i, name := range s.Names {
+		if s.nodes[name] = node; node.Kind == yaml.SequenceNode {
+			s.nodes[name] = node.Content[i]
+		}
+		if name == "all" {
+			s.Names[i] = "*"
+		} else if _, err := pattern(name); err != nil {
+			r.Errorf(node, path, "%v", err)
+		} else if name == "" {
+			r.Errorf(node, path, "must not be empty")
+		}
+	}
+}
+
+func (s *Rows) field(r *strict.Reader, key, value *yaml.Node, path string) (Fielded, bool) {
+	f, ok := s.Kind.Field(key.Value)
+	if !ok {
+		r.Unknown(key, path, "field of a "+string(s.Kind), key.Value, s.keys())
+		return Fielded{}, false
+	}
+	v := &Value{}
+	v.read(r, value, path, f)
+	return Fielded{f, v}, true
+}
+
+// NameNodes are where the file has the names, for checks against a topology.
+func (s *Rows) NameNodes() map[string]*yaml.Node { return s.nodes }
+
+// String says it in one line: node worker-1: ready True, taints none.
+func (s *Rows) String() string {
+	var b strings.Builder
+	b.WriteString(string(s.Kind) + " ")
+	switch {
+	case len(s.Names) == 1 && s.Names[0] == "*":
+		b.WriteString("(all)")
+	case len(s.Names) > 0:
+		b.WriteString(strings.Join(s.Names, ", "))
+	default:
+		b.WriteString("(" + fielded(s.Where) + ")")
+	}
+	what := fielded(s.Fields)
+	if len(s.NoTaints) > 0 {
+		what = strings.TrimPrefix(what+", no taint "+strings.Join(s.NoTaints, ","), ", ")
+	}
+	switch {
+	case s.Exists != nil && !*s.Exists:
+		b.WriteString(" does not exist")
+	case s.Exists != nil || what == "" && s.Count == nil:
+		b.WriteString(" exists")
+	}
+	if s.Count != nil {
+		b.WriteString(", count " + s.Count.String())
+	}
+	if what != "" {
+		b.WriteString(": " + what)
+	}
+	return b.String()
+}
+
+func fielded(list []Fielded) string {
+	texts := make([]string, len(list))
+	for i, f := range list {
+		texts[i] = f.Name + " " + f.Value.String()
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,209 @@
+package expect
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// Value is what a field has to be.
+type Value struct {
+	// Texts: a text or number is one of them; a list has all of them; none of them means that it is empty.
+	Texts []string
+	// Not turns it round.
+	Not *Value
+	// Map is what the keys of a map have to be.
+	Map map[string]*Value
+}
+
+// read takes a value for a field.
+func (v *Value) read(r *strict.Reader, node *yaml.Node, path string, field world.Field) {
+	switch {
+	case strict.IsNull(node): // has to be empty
+	case node.Kind == yaml.ScalarNode:
+		v.Texts = []string{node.Value}
+	case node.Kind == yaml.SequenceNode:
+		r.Decode(node, &v.Texts, path)
+	case field.Map:
+		v.Map = map[string]*Value{}
+		r.Keys(node, path, func(key, value *yaml.Node, below string) {
+			one := &Value{}
+			one.read(r, value, below, world.Field{Name: key.Value})
+			v.Map[key.Value] = one
+		})
+		return
+	default:
+		if _, not := strict.Find(node, "not"); not != nil && len(node.Content) == 2 {
+			v.Not = &Value{}
+			v.Not.read(r, not, strict.Below(path, "not"), field)
+			return
+		}
+		r.Errorf(node, path, "must be a value, a list of values, or not: VALUE")
+		return
+	}
+	for _, text := range v.Texts {
+		v.check(r, node, path, field, text)
+	}
+}
+
+// check reports a text that the field can never be.
+func (v *Value) check(r *strict.Reader, node *yaml.Node, path string, field world.Field, text string) {
+	switch {
+	case strict.IsLate(text):
+	case field.Map:
+		r.Errorf(node, path, "must be a mapping (key: value), not %q", text)
+	case field.Bool:
+		if _, ok := strict.Truth(text); !ok {
+			r.Errorf(node, path, "must be yes or no, not %q", text)
+		}
+	case field.Number:
+		if _, err := ParseCount(text); err != nil {
+			r.Errorf(node, path, "%v", err)
+		}
+	default:
+		if _, err := pattern(text); err != nil {
+			r.Errorf(node, path, "%v", err)
+		}
+	}
+}
+
+// matches tells whether a row's field is so.
+func (v *Value) matches(row world.Row, f world.Field) bool {
+	switch {
+	case v.Not != nil:
+		return !v.Not.matches(row, f)
+	case f.Map:
+		m := row.Map(f)
+		if len(v.Map) == 0 {
+			return len(m) == 0
+		}
+		for key, want := range v.Map {
+			if got, there := m[key]; !want.entry(got, there) {
+				return false
+			}
+		}
+		return true
+	case f.List:
+		return v.list(row.List(f), f.Name == "taints")
+	case f.Bool:
+		got := row.Text(f) == "yes"
+		return slices.ContainsFunc(v.Texts, func(text string) bool { want, _ := strict.Truth(text); return want == got })
+	case f.Number:
+		n, _ := strconv.ParseFloat(row.Text(f), 64)
+		return slices.ContainsFunc(v.Texts, func(text string) bool { c, err := ParseCount(text); return err == nil && c.Has(n) })
+	}
+	return v.text(row.Text(f), f.Name == "ready") // True is a truth value to YAML and a word to Kubernetes
+}
+
+func (v *Value) text(got string, fold bool) bool {
+	if v.Not != nil {
+		return !v.Not.text(got, fold)
+	}
+	if len(v.Texts) == 0 {
+		return got == ""
+	}
+	return slices.ContainsFunc(v.Texts, func(text string) bool { return fold && strings.EqualFold(text, got) || Match(text, got) })
+}
+
+// entry tells whether what a map has at a key is so. Without texts there has to be none; "" is one that is empty.
+func (v *Value) entry(got string, there bool) bool {
+	switch {
+	case v.Not != nil:
+		return !v.Not.entry(got, there)
+	case len(v.Texts) == 0:
+		return !there
+	}
+	return there && v.text(got, false)
+}
+
+// list tells whether a list has all of the texts. A taint is meant by its key, too.
+func (v *Value) list(got []string, taints bool) bool {
+	if len(v.Texts) == 0 {
+		return len(got) == 0
+	}
+	for _, text := range v.Texts {
+		if !slices.ContainsFunc(got, func(one string) bool { return Match(text, one) || taints && Match(text, taintKey(one)) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// taintKey is the key of key[=value]:effect.
+func taintKey(taint string) string {
+	if i := strings.IndexAny(taint, "=:"); i >= 0 {
+		return taint[:i]
+	}
+	return taint
+}
+
+// String is how people write it.
+func (v *Value) String() string {
+	switch {
+	case v.Not != nil:
+		return "not " + v.Not.String()
+	case v.Map != nil:
+		var parts []string
+		for _, key := range sortedKeys(v.Map) {
+			parts = append(parts, key+"="+v.Map[key].String())
+		}
+		return strings.Join(parts, ",")
+	case len(v.Texts) == 0:
+		return "none"
+	case len(v.Texts) == 1 && v.Texts[0] == "":
+		return `""`
+	}
+	return strings.Join(v.Texts, ",")
+}
+
+// Match tells whether a text is as a pattern says: * is anything, ? one character, and /…/ a regular expression.
+func Match(pat, text string) bool {
+	re, err := pattern(pat)
+	switch {
+	case err != nil:
+		return false
+	case re != nil:
+		return re.MatchString(text)
+	}
+	return glob(pat, text)
+}
+
+// pattern is the expression of /…/, nil for other texts.
+func pattern(text string) (*regexp.Regexp, error) {
+	if len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/' {
+		return regexp.Compile(text[1 : len(text)-1])
+	}
+	return nil, nil
+}
+
+// glob matches with * and ?, in time proportional to the lengths.
+func glob(pat, text string) bool {
+	p, t, star, mark := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pat) && pat[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pat) && (pat[p] == '?' || pat[p] == text[t]):
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pat[p:], "*") == ""
+}
+
+// IsPattern tells whether a text is more than a name.
+func IsPattern(text string) bool {
+	return strings.ContainsAny(text, "*?") || len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/'
+}

@@ -1,0 +1,162 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// logs follows the logs of components. Only the goroutine of [logs.follow], and whoever calls [logs.read] before or after
+// it, touches its files; the lines are the session's.
+type logs struct {
+	session *session
+	files   map[string]*logFile // by component
+	asked   chan chan struct{}
+}
+
+// logFile is where the reading of a log stands.
+type logFile struct {
+	path   string
+	offset int64
+	rest   []byte // a line that has not ended yet
+}
+
+// maxRead bounds what is read of a log at a time, maxLines what is kept of it.
+const (
+	maxRead  = 8 << 20
+	maxLines = 200_000
+)
+
+func newLogs(s *session, components []string) *logs {
+	l := &logs{session: s, files: map[string]*logFile{}, asked: make(chan chan struct{})}
+	for _, name := range components {
+		l.files[name] = &logFile{}
+	}
+	l.find(true)
+	return l
+}
+
+// find learns where logs are. What a log has at the beginning is no line of the scenario.
+func (l *logs) find(beginning bool) {
+	l.session.with(func(v *expect.View) {
+		for _, c := range world.Values[api.Component](v.World, world.Component) {
+			f := l.files[c.Name]
+			if f == nil || c.Log == "" || f.path == c.Log {
+				continue
+			}
+			f.path, f.offset, f.rest = c.Log, 0, nil
+			if info, err := os.Stat(c.Log); err == nil && beginning {
+				f.offset = info.Size()
+			}
+		}
+	})
+}
+
+// follow reads what is written until ctx ends. Where the machine has no watch left (there are few for a user, and other
+// programs take them), it looks again and again.
+func (l *logs) follow(ctx context.Context) error {
+	again := time.NewTicker(pollEvery)
+	defer again.Stop()
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		notify = &fsnotify.Watcher{} // which tells nothing
+	} else {
+		again.Stop()
+		defer notify.Close()
+	}
+	blind := err != nil
+	watched := map[string]bool{}
+	for {
+		for _, f := range l.files {
+			// The folder is watched, as the file may be replaced.
+			if dir := filepath.Dir(f.path); f.path != "" && !watched[dir] && !blind {
+				if err := notify.Add(dir); err != nil {
+					blind = true
+					again.Reset(pollEvery)
+				}
+				watched[dir] = true
+			}
+		}
+		l.read()
+		var done chan struct{}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-notify.Events:
+		case <-again.C:
+		case err := <-notify.Errors:
+			if err != nil && !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return err
+			}
+		case done = <-l.asked:
+			l.find(false)
+			l.read()
+			close(done)
+		}
+	}
+}
+
+// catchUp returns when all that was written before has been read.
+func (l *logs) catchUp(ctx context.Context) {
+	done := make(chan struct{})
+	select {
+	case l.asked <- done:
+		<-done
+	case <-ctx.Done():
+	}
+}
+
+// read takes in what was written since the last time.
+func (l *logs) read() {
+	fresh := map[string][]string{}
+	for name, f := range l.files {
+		if f.path != "" {
+			fresh[name] = f.lines()
+		}
+	}
+	for name, lines := range fresh {
+		if len(lines) == 0 {
+			continue
+		}
+		l.session.refresh(func(v *expect.View) {
+			if have := v.Lines[name]; len(have) < maxLines {
+				v.Lines[name] = append(have, lines...)
+			}
+		})
+	}
+}
+
+// lines are those that were written since the last time. A file that cannot be read has none.
+func (f *logFile) lines() []string {
+	file, err := os.Open(f.path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close() // only read from: closing cannot lose anything
+	if info, err := file.Stat(); err == nil && info.Size() < f.offset {
+		f.offset, f.rest = 0, nil // it was begun anew
+	}
+	data, err := io.ReadAll(io.NewSectionReader(file, f.offset, maxRead))
+	if err != nil {
+		return nil
+	}
+	f.offset += int64(len(data))
+	data = append(f.rest, data...)
+	end := bytes.LastIndexByte(data, '\n') + 1
+	f.rest = bytes.Clone(data[end:])
+	var lines []string
+	for line := range bytes.Lines(data[:end]) {
+		lines = append(lines, string(bytes.TrimRight(line, "\r\n")))
+	}
+	return lines
+}

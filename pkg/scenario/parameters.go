@@ -1,0 +1,91 @@
+package scenario
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
+
+// parameters reads the parameters of a scenario, and returns each with its value.
+func parameters(r *strict.Reader, root *yaml.Node, settings []topology.Setting) map[string]string {
+	_, node := strict.Find(root, "parameters")
+	var list []topology.Parameter
+	if node != nil {
+		r.Decode(node, &list, "parameters")
+	}
+	if r.Failed() {
+		return nil
+	}
+	values, names := map[string]string{}, []string{}
+	for i, p := range list {
+		at, path := node.Content[i], strict.Item("parameters", i)
+		switch {
+		case !parameterName.MatchString(p.Name):
+			r.Errorf(at, strict.Below(path, "name"), "must begin with a letter and have letters, digits, - and _ only, not %q", p.Name)
+		case slices.Contains(names, p.Name):
+			r.Errorf(at, strict.Below(path, "name"), "%q is already there", p.Name)
+		}
+		names = append(names, p.Name)
+		value, given := string(p.Default), p.Default != ""
+		for _, s := range settings {
+			if s.Name == p.Name {
+				value, given = s.Value, true
+			}
+		}
+		_, hasDefault := strict.Find(at, "default")
+		if !given && hasDefault == nil {
+			r.Errorf(at, path, "has no default: it must be set (--set %s=…)", p.Name)
+			continue
+		}
+		value, complaint := parameterValue(p.Type, value)
+		if complaint != "" {
+			r.Errorf(at, path, "%s %s", p.Name, complaint)
+			continue
+		}
+		if len(p.Allowed) > 0 && !slices.Contains(p.Allowed, topology.Scalar(value)) {
+			r.Errorf(at, path, "%s must be one of %v, not %q", p.Name, p.Allowed, value)
+			continue
+		}
+		values[p.Name] = value
+	}
+	for _, s := range settings {
+		if !slices.Contains(names, s.Name) {
+			r.Hint(node, "parameters", nearest.Of(s.Name, names), "there is no parameter %q to be set", s.Name)
+		}
+	}
+	return values
+}
+
+// parameterValue reads a value of a type.
+func parameterValue(kind topology.ParameterType, text string) (value, complaint string) {
+	switch kind {
+	case "", topology.StringParameter:
+	case topology.IntParameter:
+		if _, err := strconv.ParseInt(text, 10, 32); err != nil {
+			return "", "must be a whole number, not " + strconv.Quote(text)
+		}
+	case topology.BoolParameter:
+		yes, ok := strict.Truth(text)
+		if !ok {
+			return "", "must be yes or no, not " + strconv.Quote(text)
+		}
+		if text = "no"; yes {
+			text = "yes"
+		}
+	case topology.SizeParameter:
+		if _, err := topology.ParseBytes(text); err != nil {
+			return "", err.Error()
+		}
+	default:
+		return "", "has a type that is none of string, int, bool, size"
+	}
+	return text, ""
+}

@@ -1,0 +1,69 @@
+package scenario
+
+import (
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// Pick is a value of the world: {node: worker-1, field: providerID}.
+type Pick struct {
+	Kind world.Kind
+	Name string
+	// Field is one of the kind's; of a map, Key is which of its values, of a list the number from 0.
+	Field string
+	Key   string
+
+	node *yaml.Node
+}
+
+// DecodeYAML reads one.
+func (p *Pick) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
+	p.node = node
+	var kinds []string
+	for _, k := range world.Kinds() {
+		kinds = append(kinds, string(k))
+	}
+	r.Keys(node, path, func(key, value *yaml.Node, below string) {
+		if value.Kind != yaml.ScalarNode || strict.IsNull(value) {
+			r.Errorf(value, below, "must be a single value, not %s", strict.Describe(value))
+			return
+		}
+		switch {
+		case key.Value == "field":
+			p.Field = value.Value
+		case world.Kind(key.Value).Fields() != nil:
+			if p.Kind != "" {
+				r.Errorf(key, below, "is a second thing: there is %s already", p.Kind)
+				return
+			}
+			p.Kind, p.Name = world.Kind(key.Value), value.Value
+		default:
+			r.Unknown(key, below, "key", key.Value, append(kinds, "field"))
+		}
+	})
+	if r.Failed() {
+		return
+	}
+	if p.Kind == "" || p.Name == "" || p.Field == "" {
+		r.Errorf(node, path, "must say whose field: {node: NAME, field: FIELD}")
+		return
+	}
+	name, key, _ := strings.Cut(p.Field, ".")
+	f, ok := p.Kind.Field(name)
+	if !ok {
+		var known []string
+		for _, f := range p.Kind.Fields() {
+			known = append(known, f.Name)
+		}
+		_, at := strict.Find(node, "field")
+		r.Unknown(at, strict.Below(path, "field"), "field of a "+string(p.Kind), name, known)
+		return
+	}
+	if p.Field, p.Key = name, key; key == "" && f.Map {
+		r.Errorf(node, path, "must say which of its %s: field: %s.NAME", name, name)
+	}
+}

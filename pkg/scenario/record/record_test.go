@@ -1,0 +1,143 @@
+package record_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/record"
+)
+
+// told is a sandbox that tells these updates.
+type told []api.Update
+
+func (told) Status(context.Context) (api.Status, error) { return api.Status{Scenario: "single"}, nil }
+
+func (t told) Watch(ctx context.Context, _ uint64, f func(api.Update) error) error {
+	for _, u := range append(t, api.Update{Synced: true}) {
+		if err := f(u); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+var began = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
+
+func happened(seq uint64, after time.Duration, kind string, o event.Object, cause uint64, message string) api.Update {
+	return api.Update{Event: &event.Event{Seq: seq, Time: began.Add(after), Kind: kind, Object: o, Cause: cause, Message: message}}
+}
+
+func TestRecord(t *testing.T) {
+	vm, node := event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, event.Object{Kind: "Node", Name: "worker-1"}
+	vc := event.Object{Kind: "VCenter", VCenter: "vc", Name: "vc"}
+	until := began.Add(70 * time.Second)
+	s := told{
+		happened(1, 0, "node.ready", node, 0, "Ready"),
+		{Lease: &api.Lease{ID: "f1", Fault: "vcenter.latency", State: "healed", Seq: 2, Params: map[string]string{"delay": "300ms", "jitter": "0s"}, Targets: []api.LeaseTarget{{Kind: "VCenter", VCenter: "vc", Name: "vc"}}}},
+		{Lease: &api.Lease{ID: "f2", Fault: "vcenter.down", State: "healed", Seq: 20, Since: began.Add(time.Minute), Until: &until, Targets: []api.LeaseTarget{{Kind: "VCenter", VCenter: "vc", Name: "vc"}}}},
+		happened(2, time.Second, "fault.injected", vc, 0, "f1"),
+		happened(3, 3*time.Second, "command.power-off", vm, 0, "vm power-off worker-1"),
+		happened(4, 3*time.Second, "vm.powered-off", vm, 3, "powered off"),
+		happened(5, 8*time.Second, "node.unknown", node, 4, "Ready=Unknown"),
+		happened(6, 9*time.Second, "node.tainted", node, 5, "taint node.cloudprovider.kubernetes.io/shutdown"),
+		happened(7, 20*time.Second, "fault.healed", event.Object{Kind: "Lease", Name: "f1"}, 2, "f1"),
+		happened(8, 30*time.Second, "gate.down", vc, 0, "down"),
+		happened(9, 35*time.Second, "gate.up", vc, 0, "up"),
+		happened(10, 40*time.Second, "command.power-on", vm, 0, "vm power-on worker-1"),
+		happened(11, 44*time.Second, "node.ready", node, 10, "Ready"),
+		happened(12, 45*time.Second, "node.untainted", node, 11, "taint node.cloudprovider.kubernetes.io/shutdown is gone"),
+		happened(20, time.Minute, "fault.injected", vc, 0, "f2"),
+		happened(21, time.Minute, "gate.down", vc, 20, "down"),
+		happened(22, 70*time.Second, "fault.expired", vc, 20, "f2"),
+		happened(23, 70*time.Second, "fault.healed", vc, 22, "f2"),
+	}
+	var seen []string
+	got, err := record.Record(t.Context(), s, record.Options{Name: "by-hand", OnAct: func(text string) { seen = append(seen, text) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `# Recorded: look through what is expected, and say what it is about (reported:, expected:).
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Scenario
+metadata:
+  name: by-hand
+  description: 'recorded: 7 things that were done'
+topology: single
+steps:
+  - note: no node went away
+    never: {event: {kind: node.deleted}}
+    until: end
+  - inject: vcenter.latency
+    on: {vcenter: vc}
+    with: {delay: 300ms}
+    as: f1
+  - run: [vsphere-sandbox, vm, power-off, vc/worker-1]
+    after: 2s
+  - expect: {node: worker-1, ready: Unknown, taints: [node.cloudprovider.kubernetes.io/shutdown]}
+    within: 30s
+  - heal: f1
+  - inject: vcenter.down
+    on: {vcenter: vc}
+    as: gate-vc-1
+    after: 10s
+  - heal: gate-vc-1
+    after: 5s
+  - run: [vsphere-sandbox, vm, power-on, vc/worker-1]
+    after: 5s
+  - expect: {node: worker-1, ready: "True", noTaints: [node.cloudprovider.kubernetes.io/shutdown]}
+    within: 30s
+  - inject: vcenter.down
+    on: {vcenter: vc}
+    for: 10s
+`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(seen) != 7 {
+		t.Errorf("told %d: %s", len(seen), strings.Join(seen, "; "))
+	}
+	loaded, err := scenario.Load("by-hand.yaml", got)
+	if err != nil {
+		t.Fatalf("it does not load: %v", err)
+	}
+	if len(loaded.Steps) != 10 {
+		t.Errorf("it has %d steps", len(loaded.Steps))
+	}
+}
+
+func TestNothingDone(t *testing.T) {
+	if _, err := record.Record(t.Context(), told{}, record.Options{}); err == nil {
+		t.Error("no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := record.Record(ctx, told{}, record.Options{Follow: true}); err == nil || !strings.Contains(err.Error(), "nothing was done") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What ends the moment a node is ready again does not expect the taints that are about to go.
+func TestEndsEarly(t *testing.T) {
+	vm, node := event.Object{Kind: "VM", VCenter: "vc", Name: "worker-1"}, event.Object{Kind: "Node", Name: "worker-1"}
+	s := told{
+		happened(1, 0, "command.power-on", vm, 0, "vm power-on worker-1"),
+		happened(2, 1*time.Second, "node.tainted", node, 1, "taint node.cloudprovider.kubernetes.io/shutdown"),
+		happened(3, 1*time.Second, "node.tainted", node, 1, "taint example.com/mine"),
+		happened(4, 2*time.Second, "node.ready", node, 1, "Ready"),
+	}
+	got, err := record.Record(t.Context(), s, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `expect: {node: worker-1, ready: "True", taints: [example.com/mine]}`; !strings.Contains(string(got), want) {
+		t.Errorf("want %s in:\n%s", want, got)
+	}
+}

@@ -1,0 +1,213 @@
+package artifacts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
+)
+
+// ErrNotOurs says that a directory holds something that no run has put there.
+var ErrNotOurs = errors.New("is not empty, and holds no results of scenarios")
+
+// Dir is the directory of one run. Make it with [Create]; end it with [Dir.Finish], or [Dir.Close] when there is nothing
+// to finish. Its methods may be called from any goroutine.
+type Dir struct {
+	// Path is where it is.
+	Path string
+
+	root    *os.Root
+	began   time.Time
+	secrets secrets
+
+	mu     sync.Mutex
+	log    *os.File
+	events *os.File
+	half   []byte // a line of the log that has not ended
+}
+
+// maker says in started.json who has written it.
+const maker = "vsphere-sandbox"
+
+// contents are what a run leaves at the top, to be told from what somebody else has there.
+var contents = []string{"started.json", "finished.json", "build-log.txt", "report.html", "artifacts"}
+
+// Create makes the directory at p, or takes it: it has to be empty, or that of an earlier run, whose files go. Metadata
+// goes into started.json. The error for any other wraps [ErrNotOurs], and nothing of it is touched.
+func Create(p string, began time.Time, repos, metadata map[string]string) (*Dir, error) {
+	if err := os.MkdirAll(p, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(p)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{Path: p, root: root, began: began}
+	if err := d.begin(repos, metadata); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Dir) begin(repos, metadata map[string]string) error {
+	if err := d.empty(); err != nil {
+		return fmt.Errorf("directory %s: %w", d.Path, err)
+	}
+	meta := map[string]string{"maker": maker}
+	for k, v := range metadata {
+		meta[k] = v
+	}
+	if err := d.JSON("started.json", started{Timestamp: d.began.Unix(), Repos: repos, Metadata: meta}); err != nil {
+		return err
+	}
+	var err error
+	if d.log, err = d.open("build-log.txt"); err != nil {
+		return err
+	}
+	d.events, err = d.open("artifacts/events.jsonl")
+	return err
+}
+
+// empty removes an earlier run.
+func (d *Dir) empty() error {
+	entries, err := fs.ReadDir(d.root.FS(), ".")
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	var was started
+	b, err := d.root.ReadFile("started.json")
+	if err != nil || json.Unmarshal(b, &was) != nil || was.Metadata["maker"] != maker {
+		return ErrNotOurs
+	}
+	for _, e := range entries {
+		if !slices.Contains(contents, e.Name()) {
+			return fmt.Errorf("%w alone (%s)", ErrNotOurs, e.Name())
+		}
+	}
+	// The proof that it is ours goes last.
+	for _, name := range slices.Backward(contents) {
+		if err := d.root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Hide keeps texts out of all that is written from now on.
+func (d *Dir) Hide(texts ...string) { d.secrets.add(texts...) }
+
+// Write writes a file, by its path in the directory.
+func (d *Dir) Write(name string, b []byte) error {
+	f, err := d.open(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(d.secrets.clean(b))
+	return errors.Join(err, f.Close())
+}
+
+// JSON writes v as a file.
+func (d *Dir) JSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return d.Write(name, append(b, '\n'))
+}
+
+// Copy writes what r reads as a file, line by line, so that secrets are found and size does not matter.
+func (d *Dir) Copy(name string, r io.Reader) error {
+	f, err := d.open(name)
+	if err != nil {
+		return err
+	}
+	key := false // in the lines of a private key
+	return errors.Join(lines(r, func(b []byte) error {
+		was := key
+		switch {
+		case keyEnd.Match(b):
+			key = false
+		case keyBegin.Match(b):
+			key = true
+		}
+		if was {
+			return nil
+		}
+		_, err := f.Write(d.secrets.clean(b))
+		return err
+	}), f.Close())
+}
+
+// Log is build-log.txt: complete lines are written at once.
+func (d *Dir) Log() io.Writer { return (*logWriter)(d) }
+
+type logWriter Dir
+
+func (w *logWriter) Write(b []byte) (int, error) {
+	d := (*Dir)(w)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.log == nil {
+		return 0, fs.ErrClosed
+	}
+	d.half = append(d.half, b...)
+	end := strings.LastIndexByte(string(d.half), '\n') + 1
+	if end == 0 {
+		return len(b), nil
+	}
+	_, err := d.log.Write(d.secrets.clean(d.half[:end]))
+	d.half = append(d.half[:0:0], d.half[end:]...)
+	return len(b), err
+}
+
+// Close ends it as it is. Close again is harmless.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	if d.log != nil && len(d.half) > 0 {
+		_, err := d.log.Write(d.secrets.clean(d.half))
+		errs, d.half = append(errs, err), nil
+	}
+	for _, f := range []**os.File{&d.log, &d.events} {
+		if *f != nil {
+			errs = append(errs, (*f).Close())
+			*f = nil
+		}
+	}
+	if d.root != nil {
+		errs = append(errs, d.root.Close())
+		d.root = nil
+	}
+	return errors.Join(errs...)
+}
+
+// open makes a file anew; it can be nowhere but in the directory.
+func (d *Dir) open(name string) (*os.File, error) {
+	if dir := path.Dir(name); dir != "." {
+		if err := d.root.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return d.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+}
+
+// FileName makes one part of a file's name of a text: node/worker-1 becomes node-worker-1.
+func FileName(text string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, report.Line(text)), ".-")
+}

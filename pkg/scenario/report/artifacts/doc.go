@@ -1,0 +1,20 @@
+// Package artifacts leaves a run behind in a directory, laid out as TestGrid, Gubernator and Spyglass read it:
+//
+//	started.json            when, and what of
+//	finished.json           when, how it ended, with versions, speed and seed
+//	build-log.txt           what was told while it ran
+//	report.html             the page
+//	artifacts/
+//	  junit_NAME.xml
+//	  result.json           the whole result
+//	  events.jsonl          every event of every sandbox
+//	  calls.json            calls to the vCenters, by client and method
+//	  logs/N-COMPONENT.log
+//	  objects/N-nodes.yaml  and events, pods, leases …: never Secrets
+//	  inventory/N-vms.json  and hosts, datacenters, vcenters, zones …
+//
+// N numbers the sandboxes of the run. Files are for their owner only. Passwords, keys and tokens that stand in a text are
+// left out of it ([Dir.Hide]).
+//
+// Floor 4.
+package artifacts

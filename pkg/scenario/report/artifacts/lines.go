@@ -1,0 +1,30 @@
+package artifacts
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// lines calls f for each line of r with its end, and for pieces of 1 MiB of lines that are longer. What f gets is its own
+// only until it returns.
+func lines(r io.Reader, f func([]byte) error) error {
+	br := bufio.NewReaderSize(r, 1<<20)
+	for {
+		b, err := br.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			err = nil
+		}
+		if len(b) > 0 {
+			if err := f(b); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package document
+
+import (
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// APIVersion and Kind begin every document.
+const (
+	APIVersion = "sandbox.vsphere/v1alpha1"
+	Kind       = "ScenarioResult"
+)
+
+// Seconds is a length of time; in JSON a number with three decimals at most.
+type Seconds float64
+
+// Suite is the document.
+type Suite struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Name       string         `json:"name"`
+	Verdict    result.Verdict `json:"verdict"`
+	Passed     int            `json:"passed"`
+	Failed     int            `json:"failed"`
+	Errored    int            `json:"errored"`
+	Skipped    int            `json:"skipped"`
+	Began      time.Time      `json:"began"`
+	Took       Seconds        `json:"took"`
+	Seed       uint64         `json:"seed"`
+	Speed      float64        `json:"speed"`
+	CCM        string         `json:"ccm"`
+	CCMVersion string         `json:"ccmVersion,omitempty"`
+	Version    string         `json:"version"`
+	Kubernetes string         `json:"kubernetesVersion,omitempty"`
+	Boots      []Boot         `json:"boots"`
+	Scenarios  []Scenario     `json:"scenarios"`
+}
+
+// Boot is a sandbox that was started for the run.
+type Boot struct {
+	Name     string    `json:"name"`
+	Topology string    `json:"topology"`
+	Began    time.Time `json:"began"`
+	Took     Seconds   `json:"took"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// Scenario is what came of one scenario.
+type Scenario struct {
+	Name        string            `json:"name"`
+	Theme       string            `json:"theme,omitempty"`
+	File        string            `json:"file,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Reported    []string          `json:"reported,omitempty"`
+	Verdict     result.Verdict    `json:"verdict"`
+	Message     string            `json:"message,omitempty"`
+	Began       time.Time         `json:"began,omitzero"`
+	Took        Seconds           `json:"took"`
+	Seed        uint64            `json:"seed,omitempty"`
+	Speed       float64           `json:"speed,omitempty"`
+	CCM         string            `json:"ccm,omitempty"`
+	CCMVersion  string            `json:"ccmVersion,omitempty"`
+	Sandbox     string            `json:"sandbox,omitempty"`
+	Parameters  map[string]string `json:"parameters,omitempty"`
+	Steps       []Step            `json:"steps"`
+	Nodes       []api.Node        `json:"nodes,omitempty"`
+	Calls       []api.Calls       `json:"calls,omitempty"`
+	Events      []event.Event     `json:"events,omitempty"`
+	// EventsLost counts the events that were missed.
+	EventsLost uint64 `json:"eventsLost,omitempty"`
+}
+
+// Step is what came of one step.
+type Step struct {
+	Index   int            `json:"index"`
+	Line    int            `json:"line,omitempty"`
+	Action  string         `json:"action"`
+	Text    string         `json:"text"`
+	Verdict result.Verdict `json:"verdict"`
+	Began   time.Time      `json:"began,omitzero"`
+	Took    Seconds        `json:"took"`
+	Latency Seconds        `json:"latency,omitempty"`
+	Event   uint64         `json:"event,omitempty"`
+	Message string         `json:"message,omitempty"`
+	Detail  string         `json:"detail,omitempty"`
+}

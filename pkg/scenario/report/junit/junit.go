@@ -1,0 +1,169 @@
+package junit
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// The elements. Their names and attributes are those of the schema that the readers share.
+type (
+	suites struct {
+		XMLName  xml.Name `xml:"testsuites"`
+		Name     string   `xml:"name,attr"`
+		Tests    int      `xml:"tests,attr"`
+		Failures int      `xml:"failures,attr"`
+		Errors   int      `xml:"errors,attr"`
+		Skipped  int      `xml:"skipped,attr"`
+		Time     string   `xml:"time,attr"`
+		Suites   []suite  `xml:"testsuite"`
+	}
+	suite struct {
+		Name       string     `xml:"name,attr"`
+		Tests      int        `xml:"tests,attr"`
+		Failures   int        `xml:"failures,attr"`
+		Errors     int        `xml:"errors,attr"`
+		Skipped    int        `xml:"skipped,attr"`
+		Time       string     `xml:"time,attr"`
+		Timestamp  string     `xml:"timestamp,attr,omitempty"`
+		Properties []property `xml:"properties>property"`
+		Cases      []testCase `xml:"testcase"`
+
+		took time.Duration
+	}
+	property struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	testCase struct {
+		Name    string   `xml:"name,attr"`
+		Class   string   `xml:"classname,attr"`
+		File    string   `xml:"file,attr,omitempty"`
+		Time    string   `xml:"time,attr"`
+		Failure *trouble `xml:"failure"`
+		Error   *trouble `xml:"error"`
+		Skipped *trouble `xml:"skipped"`
+		Out     string   `xml:"system-out,omitempty"`
+	}
+	trouble struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// Write writes the document.
+func Write(w io.Writer, s *result.Suite) error {
+	b, err := xml.MarshalIndent(of(s), "", "  ")
+	if err != nil {
+		return err
+	}
+	b = bytes.ReplaceAll(b, []byte("&#xA;"), []byte("\n")) // people read it, too; no attribute has lines
+	b = bytes.ReplaceAll(b, []byte("&#x9;"), []byte("\t"))
+	_, err = io.WriteString(w, xml.Header+string(b)+"\n")
+	return err
+}
+
+func of(s *result.Suite) suites {
+	all := suites{
+		Name: s.Name, Tests: len(s.Scenarios), Failures: s.Count(result.Failed), Errors: s.Count(result.Errored), Skipped: s.Count(result.Skipped), Time: seconds(s.Took),
+	}
+	at := map[string]int{}
+	for i := range s.Scenarios {
+		sc := &s.Scenarios[i]
+		name := s.Name
+		if sc.Theme != "" {
+			name += "." + sc.Theme
+		}
+		n, ok := at[name]
+		if !ok {
+			n = len(all.Suites)
+			at[name] = n
+			all.Suites = append(all.Suites, suite{Name: name, Properties: properties(s), Timestamp: stamp(sc.Began)})
+		}
+		all.Suites[n].add(sc)
+	}
+	return all
+}
+
+func (su *suite) add(s *result.Scenario) {
+	su.Tests++
+	su.took += s.Took
+	su.Time = seconds(su.took)
+	c := testCase{Name: s.Name, Class: su.Name, File: s.File, Time: seconds(s.Took), Out: told(s)}
+	bad := &trouble{Message: report.Line(s.Message), Text: why(s)}
+	switch s.Verdict {
+	case result.Passed:
+	case result.Failed:
+		su.Failures++
+		bad.Type, c.Failure = "expectation", bad
+	case result.Skipped:
+		su.Skipped++
+		c.Skipped, c.Out = &trouble{Message: bad.Message}, ""
+	default: // also one that never came to an end
+		su.Errors++
+		bad.Type, c.Error = "error", bad
+	}
+	su.Cases = append(su.Cases, c)
+}
+
+// properties are what a result has to be compared by.
+func properties(s *result.Suite) []property {
+	all := []property{
+		{"seed", strconv.FormatUint(s.Seed, 10)},
+		{"speed", strconv.FormatFloat(s.Speed, 'f', -1, 64)},
+		{"ccm", s.CCM},
+		{"ccm-version", s.CCMVersion},
+		{"kubernetes-version", s.KubernetesVersion},
+		{"version", s.Version},
+	}
+	kept := all[:0]
+	for _, p := range all {
+		if p.Value != "" {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// told are the steps, a line each.
+func told(s *result.Scenario) string {
+	var b strings.Builder
+	for _, st := range s.Steps {
+		fmt.Fprintf(&b, "\n%s %s", report.Glyph(st.Verdict), report.StepLine(st))
+	}
+	return strings.TrimPrefix(b.String(), "\n")
+}
+
+// why is what did not pass and how the world was then.
+func why(s *result.Scenario) string {
+	var b strings.Builder
+	for _, st := range s.Steps {
+		if st.Verdict == result.Failed || st.Verdict == result.Errored {
+			fmt.Fprintf(&b, "%s:%d: %s %s\n%s\n", s.File, st.Line, st.Action, report.Line(st.Text), report.Line(st.Message))
+			if st.Detail != "" {
+				fmt.Fprintf(&b, "%s\n", report.Lines(st.Detail))
+			}
+		}
+	}
+	if len(s.World.Nodes) > 0 {
+		fmt.Fprintf(&b, "\nnodes:\n%s", report.Nodes(s.World.Nodes))
+	}
+	return b.String()
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05")
+}

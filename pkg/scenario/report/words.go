@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// Took writes how long something took, in the unit that people would use: 840 ms, 4.25 s, 2m05s.
+func Took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "−" + Took(-d)
+	case d == 0:
+		return "0 s"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	d = d.Round(time.Second)
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// Glyph is a verdict in one character: never the only thing that tells it.
+func Glyph(v result.Verdict) string {
+	switch v {
+	case result.Passed:
+		return "✓"
+	case result.Failed, result.Errored:
+		return "✗"
+	case result.Skipped:
+		return "–"
+	}
+	return "…"
+}
+
+// Sum says how many scenarios had which verdict: "12 scenarios: 10 passed, 1 failed, 1 skipped".
+func Sum(s *result.Suite) string {
+	scenarios := "scenarios"
+	if len(s.Scenarios) == 1 {
+		scenarios = "scenario"
+	}
+	text := fmt.Sprintf("%d %s", len(s.Scenarios), scenarios)
+	sep := ": "
+	for _, v := range []result.Verdict{result.Passed, result.Failed, result.Errored, result.Skipped} {
+		if n := s.Count(v); n > 0 {
+			text += fmt.Sprintf("%s%d %s", sep, n, v)
+			sep = ", "
+		}
+	}
+	return text
+}
+
+// Object names what an event is about: "VM us/worker-1", "" for the sandbox as a whole.
+func Object(o event.Object) string {
+	name := o.Name
+	if o.VCenter != "" && o.VCenter != name {
+		name = o.VCenter + "/" + name
+	}
+	return strings.TrimSpace(o.Kind + " " + name)
+}
+
+// Line keeps a text on one line, and a terminal's or a document's controls out of it.
+func Line(text string) string {
+	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
+}
+
+// Lines keeps controls out of a text but leaves it its lines.
+func Lines(text string) string {
+	return strings.TrimRight(strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return printable(r)
+	}, text), "\n")
+}
+
+func printable(r rune) rune {
+	switch {
+	case r < ' ', r >= 0x7f && r < 0xa0:
+		return ' '
+	case r == 0xfffe, r == 0xffff, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // turns lines round, or cannot be seen
+		return -1
+	}
+	return r
+}

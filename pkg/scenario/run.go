@@ -1,0 +1,229 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// run is one scenario being carried out.
+type run struct {
+	scenario *Scenario
+	options  Options
+	session  *session
+	needs    needs
+	logs     *logs
+	speed    float64
+	baseline world.Snapshot
+
+	result result.Scenario
+	// values are what set steps have named.
+	values map[string]string
+	// marks are the steps so far that have a name, began the beginning of it all.
+	marks map[string]*expect.Mark
+	began *expect.Mark
+	// leases are the faults injected so far, named those of steps with a name.
+	leases []string
+	named  map[string]string
+	// nevers are those that go on while later steps run.
+	nevers []*guard
+	// acted is when something was last done to the sandbox, and by which event.
+	acted   time.Time
+	actedBy uint64
+	// before are the leases that were there at the beginning, callsBefore the calls that had been made.
+	before      map[string]bool
+	callsBefore []api.Calls
+}
+
+// Run carries a scenario out on a sandbox, puts back what it broke, and returns what came of it. When ctx ends it skips
+// what is left, and still puts things back, for which it takes two minutes at most. It is for one scenario on a sandbox at
+// a time.
+func Run(ctx context.Context, s *Scenario, sandbox Sandbox, options Options) Outcome {
+	options = options.withDefaults()
+	r := &run{
+		scenario: s, options: options, needs: needsOf(s), speed: 1,
+		values: maps.Clone(s.Values), marks: map[string]*expect.Mark{}, named: map[string]string{}, before: map[string]bool{},
+	}
+	r.result = result.Scenario{
+		Name: s.Metadata.Name, Theme: s.Theme, File: s.File, Description: s.Metadata.Description, Reported: s.Reported,
+		Began: time.Now(), Seed: options.Seed, Sandbox: options.Name, CCM: options.CCM, CCMVersion: options.CCMVersion, Parameters: s.Values,
+	}
+	r.tell(result.Update{Change: result.ScenarioBegan})
+	out := Outcome{}
+	if err := r.open(ctx, sandbox); err != nil {
+		r.skipRest(0)
+		r.result.Verdict, r.result.Message = result.Errored, err.Error()
+	} else {
+		out.Left = r.carryOut(ctx)
+	}
+	r.result.Took = time.Since(r.result.Began)
+	out.Scenario = r.result
+	out.Timeline = Timeline(&r.result)
+	r.tell(result.Update{Change: result.ScenarioEnded})
+	return out
+}
+
+// open begins to follow the sandbox.
+func (r *run) open(ctx context.Context, sandbox Sandbox) error {
+	status, err := sandbox.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if status.Phase != api.Ready {
+		return fmt.Errorf("the sandbox is not ready: it is %s", status.Phase)
+	}
+	if r.speed = status.Speed; r.speed <= 0 {
+		r.speed = 1
+	}
+	r.result.Speed = r.speed
+	r.session, err = follow(ctx, sandbox, status.LastEvent)
+	return err
+}
+
+// carryOut goes through the steps, and puts things back. It returns what could not be.
+func (r *run) carryOut(ctx context.Context) (left []string) {
+	defer r.session.close()
+	r.wellFirst(ctx)
+	if busy := r.takeStock(); busy != "" {
+		r.skipRest(0)
+		r.result.Verdict, r.result.Message = result.Errored, "faults are in the sandbox that are not of this scenario: "+busy
+		return []string{busy}
+	}
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
+	if len(r.needs.logs) > 0 {
+		r.logs = newLogs(r.session, r.needs.logs)
+		background.Go(func() {
+			if err := r.logs.follow(asking); err != nil {
+				r.session.fail(fmt.Errorf("logs cannot be followed: %w", err))
+				for { // whoever waits for lines is told of the end otherwise
+					select {
+					case done := <-r.logs.asked:
+						close(done)
+					case <-asking.Done():
+						return
+					}
+				}
+			}
+		})
+	}
+	if r.needs.polled() {
+		background.Go(func() { r.session.poll(asking, r.needs) })
+	}
+	r.callsBefore = r.session.callsNow(ctx)
+	r.began = r.mark(ctx)
+	r.acted = r.began.Time
+	r.steps(ctx)
+	r.judge(ctx)
+	r.keep(ctx)
+	restoring, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
+	defer cancel()
+	left = r.restore(restoring)
+	r.session.with(func(v *expect.View) {
+		r.result.Events = slices.Clone(v.World.After(r.began.Seq))
+		r.result.Lost = v.World.Lost()
+	})
+	return left
+}
+
+// wellFirst waits a little for a sandbox that has only just come up to be as it will be. One that is not well for another
+// reason is taken as it is.
+func (r *run) wellFirst(ctx context.Context) {
+	changed, done := r.session.listen()
+	defer done()
+	over := time.NewTimer(wellTime)
+	defer over.Stop()
+	for {
+		well := false
+		r.session.with(func(v *expect.View) { well = v.World.Well() })
+		if well {
+			return
+		}
+		select {
+		case <-changed:
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-r.session.gone:
+			return
+		}
+	}
+}
+
+// takeStock remembers how everything is, and returns the faults that somebody else has injected.
+func (r *run) takeStock() (busy string) {
+	r.session.with(func(v *expect.View) {
+		r.baseline = v.World.Snapshot()
+		for _, lease := range world.Values[api.Lease](v.World, world.Lease) {
+			r.before[lease.ID] = true
+			if lease.State != "healed" {
+				busy += ", " + lease.ID + " (" + lease.Fault + ")"
+			}
+		}
+	})
+	if busy == "" {
+		return ""
+	}
+	return busy[2:]
+}
+
+// steps carries them out, in their order.
+func (r *run) steps(ctx context.Context) {
+	for i, s := range r.scenario.Steps {
+		if r.stopped(ctx) {
+			r.skipRest(i)
+			return
+		}
+		r.endNevers(func(g *guard) bool { return s.As != "" && g.step.Until == s.As })
+		res := r.step(ctx, s, i)
+		r.settleNevers()
+		fatal := res.Verdict == result.Errored || res.Verdict == result.Failed && s.Action != ActionExpect && s.Action != ActionNever
+		if fatal || r.options.FailFast && r.worst() != result.Passed && r.worst() != result.Running {
+			r.skipRest(i + 1)
+			return
+		}
+	}
+}
+
+func (r *run) stopped(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	select {
+	case <-r.session.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// skipRest tells of the steps that are not carried out.
+func (r *run) skipRest(from int) {
+	for i := from; i < len(r.scenario.Steps); i++ {
+		s := r.scenario.Steps[i]
+		r.result.Steps = append(r.result.Steps, result.Step{
+			Index: i + 1, Line: s.Line, Action: string(s.Action), Text: s.Text(), Verdict: result.Skipped, Began: time.Now(),
+		})
+		r.tell(result.Update{Change: result.StepEnded, Step: r.result.Steps[i]})
+	}
+}
+
+// tell tells a change.
+func (r *run) tell(u result.Update) {
+	u.Scenario, u.Number, u.Of, u.Steps = r.result, r.options.Number, r.options.Of, len(r.scenario.Steps)
+	if u.Change != result.ScenarioEnded {
+		u.Scenario.Steps = nil
+	}
+	r.options.Observe(u)
+}

@@ -1,0 +1,36 @@
+package scenario_test
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// The schema is looked at when it changes; -update writes it anew. The list of faults is their catalogue's to keep.
+func TestSchema(t *testing.T) {
+	got := scenario.Schema()
+	for _, name := range catalogue.Names() {
+		got = regexp.MustCompile(`(?m)^ *"`+regexp.QuoteMeta(name)+`",?\n`).ReplaceAll(got, nil)
+	}
+	const golden = "testdata/schema.json"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("go test ./pkg/scenario -run Schema -update writes it anew (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,94 @@
+package smoke
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// check is a check made of code, told as if it were a scenario.
+type check struct {
+	s           result.Scenario
+	observe     func(result.Update)
+	number, of  int
+	steps, done int
+}
+
+// begin tells that a check of so many steps has begun.
+func (r *run) begin(name, description string, steps int) *check {
+	r.number++
+	c := &check{observe: r.o.Observe, number: r.number, of: r.of, steps: steps, s: result.Scenario{
+		Name: name, Theme: theme, Description: description, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed,
+		CCM: r.o.CCM.Source, CCMVersion: r.o.CCM.Version,
+	}}
+	c.tell(result.ScenarioBegan, result.Step{})
+	return c
+}
+
+func (c *check) tell(change result.Change, step result.Step) {
+	u := result.Update{Change: change, Scenario: c.s, Step: step, Number: c.number, Of: c.of, Steps: c.steps}
+	if change != result.ScenarioEnded {
+		u.Scenario.Steps = nil
+	}
+	c.observe(u)
+}
+
+// errNot is what a step returns that has found that something is not as it should be.
+type errNot struct{ what string }
+
+func (e errNot) Error() string { return e.what }
+
+// errSkip is what a step returns that has nothing to judge.
+type errSkip struct{ why string }
+
+func (e errSkip) Error() string { return e.why }
+
+// step does one. It returns what was found; what comes after an error is skipped. The steps before it are told first.
+func (c *check) step(ctx context.Context, action, text string, do func(context.Context) (found string, err error)) bool {
+	c.done++
+	step := result.Step{Index: c.done, Action: action, Text: text, Began: time.Now()}
+	c.tell(result.StepBegan, step)
+	found, err := "", ctx.Err()
+	if err == nil {
+		found, err = do(ctx)
+	}
+	step.Took = time.Since(step.Began)
+	step.Verdict, step.Message = result.Passed, found
+	var not errNot
+	var skip errSkip
+	switch {
+	case errors.As(err, &skip):
+		step.Verdict, step.Message = result.Skipped, err.Error()
+	case errors.As(err, &not):
+		step.Verdict, step.Message = result.Failed, err.Error()
+	case ctx.Err() != nil:
+		step.Verdict, step.Message = result.Skipped, "interrupted"
+	case err != nil:
+		step.Verdict, step.Message = result.Errored, err.Error()
+	}
+	c.s.Steps = append(c.s.Steps, step)
+	c.tell(result.StepEnded, step)
+	return step.Verdict == result.Passed
+}
+
+// end gives the verdict: the worst of the steps. The message is that of the step that gave it, or else of the last.
+func (c *check) end() result.Scenario {
+	var all []result.Verdict
+	for _, st := range c.s.Steps {
+		all = append(all, st.Verdict)
+	}
+	c.s.Verdict = result.Worst(all...)
+	for _, st := range c.s.Steps {
+		if st.Verdict == c.s.Verdict {
+			c.s.Message = st.Message
+			if c.s.Verdict != result.Passed {
+				break
+			}
+		}
+	}
+	c.s.Took = time.Since(c.s.Began)
+	c.tell(result.ScenarioEnded, result.Step{})
+	return c.s
+}

@@ -1,0 +1,210 @@
+package smoke
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/golden"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+const good = "metadata: {name: good}\nsteps: [{expect: {node: all, ready: True}}]\n"
+
+const bad = `metadata: {name: bad}
+fails: [{ccm: "module:v1.36.*", why: it reads the wrong thing}]
+steps: [{expect: {node: cp-1, ready: "False"}, within: 1s}]
+`
+
+// judge runs a smoke on fakes.
+func judge(t *testing.T, o Options, change func(*fake)) (r *Report, boots, stops int) {
+	t.Helper()
+	var now *fake
+	o.Boot = func(_ context.Context, c CCM, _ scenario.Requirements) (*scenario.Running, error) {
+		boots++
+		now = newFake(c.Source)
+		if change != nil {
+			change(now)
+		}
+		return &scenario.Running{Sandbox: now, Name: "s", CCM: c.Source, Command: now.command, Stop: func(context.Context) error { stops++; return nil }}, nil
+	}
+	if o.Version == nil {
+		o.Version = func(context.Context, CCM) (string, error) { return "vsphere-cloud-controller-manager v1.36.0\n", nil }
+	}
+	o.terminate = func(pid int) error { return now.terminate(pid) }
+	o.Speed = 10
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, boots, stops
+}
+
+func verdicts(r *Report) string {
+	var all []string
+	for i := range r.Suite.Scenarios {
+		s := &r.Suite.Scenarios[i]
+		all = append(all, s.Name+" "+r.word(s))
+	}
+	return strings.Join(all, "\n")
+}
+
+// dates are what differs from run to run.
+var dates = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
+
+func TestRun(t *testing.T) {
+	upstream := CCM{Source: "module:v1.36.0", Version: "v1.36.0"}
+	for _, tc := range []struct {
+		name    string
+		o       Options
+		change  func(*fake)
+		verdict result.Verdict
+	}{
+		{"well", Options{CCM: CCM{Source: "builtin", Own: true}}, nil, result.Passed},
+		{"baseline", Options{CCM: upstream, Baseline: &CCM{Source: "module:v1.34.0", Version: "v1.34.0"}}, nil, result.Passed},
+		{"known", Options{CCM: upstream}, func(f *fake) { f.exit, f.leaks = "ccm: signal: terminated", true }, result.Passed},
+		{"strict", Options{CCM: upstream, Strict: true}, func(f *fake) { f.exit, f.leaks = "ccm: signal: terminated", true }, result.Failed},
+		{"broken", Options{CCM: CCM{Source: "./mine"}}, func(f *fake) { f.exit, f.leaks, f.idle = "ccm: exit status 1: lost", true, true }, result.Failed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.o.Suite = []*scenario.Scenario{parse(t, good), parse(t, bad)}
+				if tc.o.CCM.Source != upstream.Source {
+					tc.o.Suite = tc.o.Suite[:1]
+				}
+				r, boots, stops := judge(t, tc.o, tc.change)
+				if boots != stops {
+					t.Errorf("%d boots, %d stops", boots, stops)
+				}
+				if r.Verdict() != tc.verdict {
+					t.Errorf("verdict %q, want %q", r.Verdict(), tc.verdict)
+				}
+				var b bytes.Buffer
+				if err := Table(&b, r); err != nil {
+					t.Fatal(err)
+				}
+				golden.Equal(t, tc.name+".md", dates.ReplaceAllString(b.String(), "DATE"))
+			})
+		})
+	}
+}
+
+// What is known to fail is no failure for programs, and is told as it is.
+func TestTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, _ := judge(t, Options{CCM: CCM{Source: "module:v1.36.0", Version: "v1.36.0"}, Suite: []*scenario.Scenario{parse(t, bad)}}, nil)
+		s := r.Told()
+		if s.Verdict() != result.Passed || s.Count(result.Failed) != 0 || r.Suite.Count(result.Failed) != 1 {
+			t.Errorf("told %q with %d failures", s.Verdict(), s.Count(result.Failed))
+		}
+		r.Strict = true
+		if s := r.Told(); s.Verdict() != result.Failed {
+			t.Errorf("strict: %q", s.Verdict())
+		}
+		var doc struct {
+			Kind, Verdict string
+			Checks        []struct{ Name, Verdict, Known string }
+			Phases        []struct {
+				Name  string
+				Total int
+			}
+			Results struct{ Kind string }
+		}
+		var b bytes.Buffer
+		if err := JSON(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if doc.Kind != KindReport || doc.Verdict != "failed" || doc.Results.Kind != "ScenarioResult" || len(doc.Phases) != 4 || doc.Phases[0].Total != 10 {
+			t.Errorf("%+v", doc)
+		}
+		found := false
+		for _, c := range doc.Checks {
+			found = found || c.Name == "bad" && c.Known == "it reads the wrong thing" && c.Verdict == "failed"
+		}
+		if !found {
+			t.Errorf("%+v", doc.Checks)
+		}
+	})
+}
+
+func TestNoSandbox(t *testing.T) {
+	o := Options{
+		CCM: CCM{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{parse(t, good)},
+		Boot: func(context.Context, CCM, scenario.Requirements) (*scenario.Running, error) {
+			return nil, errors.New("no room")
+		},
+		Version: func(context.Context, CCM) (string, error) { return "", errors.New("not executable") },
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join([]string{
+		"version ✗ errored", "upgrade – skipped", "calls-power-off ✗ errored", "calls-outage ✗ errored", "good ✗ errored", "leader-lost ✗ errored", "clean-exit ✗ errored",
+	}, "\n")
+	if diff := cmp.Diff(want, verdicts(r)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if r.Verdict() != result.Errored {
+		t.Error(r.Verdict())
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := Options{CCM: CCM{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{parse(t, good)}}
+	r, err := Run(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Suite.Count(result.Skipped); n != 7 {
+		t.Errorf("%d of 7 are skipped:\n%s", n, verdicts(r))
+	}
+}
+
+// A sandbox that was left other than it was is not the one that is asked to end.
+func TestExitOnACleanSandbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leaves := parse(t, "metadata: {name: leaves}\nsteps: [{run: [vsphere-sandbox, leave]}]\n")
+		var asked []int
+		var now *fake
+		boots := 0
+		o := Options{CCM: CCM{Source: "builtin", Own: true}, Suite: []*scenario.Scenario{leaves}, Speed: 10}
+		o.Version = func(context.Context, CCM) (string, error) { return "v1.0.0", nil }
+		o.terminate = func(pid int) error {
+			asked = append(asked, boots)
+			return now.terminate(pid)
+		}
+		o.Boot = func(_ context.Context, c CCM, _ scenario.Requirements) (*scenario.Running, error) {
+			boots++
+			f := newFake(c.Source)
+			now = f
+			return &scenario.Running{Sandbox: f, Name: "s", Command: func(ctx context.Context, argv []string, stdin string) (scenario.Output, error) {
+				if argv[1] == "leave" {
+					f.put(api.Update{Node: &api.Node{Name: "cp-1", Registered: true, Ready: "False"}})
+					return scenario.Output{}, nil
+				}
+				return f.command(ctx, argv, stdin)
+			}}, nil
+		}
+		if _, err := Run(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]int{3}, asked); diff != "" { // of the suite, of two replicas, of its own
+			t.Errorf("asked to end on sandbox (-want +got):\n%s", diff)
+		}
+	})
+}

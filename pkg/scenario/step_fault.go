@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// inject injects a fault.
+func (r *run) inject(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
+	lease, err := r.session.sandbox.Inject(ctx, api.InjectRequest{
+		Fault: s.Inject, On: s.On.Selector(s.fault.Object), Params: s.With, Mode: s.Mode, For: api.Duration(s.For.At(r.speed)), Seed: r.seed(s, res.Index),
+	})
+	if lease.ID != "" {
+		r.leases = append(r.leases, lease.ID)
+		if s.As != "" {
+			r.named[s.As] = lease.ID
+		}
+	}
+	if err != nil {
+		return err
+	}
+	own.Event, res.Event = lease.Seq, lease.Seq
+	r.did(lease.Seq)
+	res.Verdict, res.Message = result.Passed, told(lease)
+	if lease.State == "failed" {
+		res.Verdict = result.Errored
+	}
+	return nil
+}
+
+// seed is what a step draws with: another one for each step, the same for each run.
+func (r *run) seed(s *Step, index int) uint64 {
+	if s.Seed != nil {
+		return *s.Seed
+	}
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%s/%d/", r.scenario.Metadata.Name, index) // a hash takes everything
+	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, r.options.Seed))
+	return max(h.Sum64(), 1)
+}
+
+// told says what a lease does: f1: worker-1: power off (is on).
+func told(lease api.Lease) string {
+	var parts []string
+	for _, t := range lease.Targets {
+		text := t.Name
+		if t.Does != "" {
+			text += ": " + t.Does
+		}
+		if t.Error != "" {
+			text += ": " + t.Error
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) > 5 {
+		parts = append(parts[:5], fmt.Sprintf("and %d more", len(parts)-5))
+	}
+	return strings.TrimSuffix(lease.ID+": "+strings.Join(parts, "; "), ": ")
+}
+
+// did takes down that something was done to the sandbox: what latencies are counted from.
+func (r *run) did(seq uint64) { r.acted, r.actedBy = time.Now(), seq }
+
+// since is the moment that latencies are counted from: of the event, if it was told.
+func (r *run) since(v *expect.View) time.Time {
+	if e, ok := v.World.Event(r.actedBy); ok {
+		return e.Time
+	}
+	return r.acted
+}
+
+// heal heals what earlier steps have injected.
+func (r *run) heal(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
+	var ids []string
+	for _, name := range s.Heal {
+		if name == "all" {
+			ids = slices.Clone(r.leases)
+			break
+		}
+		id, ok := r.named[name]
+		if !ok {
+			return fmt.Errorf("%s was not injected", name)
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		res.Verdict, res.Message = result.Passed, "nothing was injected"
+		return nil
+	}
+	leases, err := r.session.sandbox.Heal(ctx, api.HealRequest{IDs: ids})
+	if err != nil {
+		return err
+	}
+	res.Verdict = result.Passed
+	var parts []string
+	for _, lease := range leases {
+		text := lease.ID
+		if lease.Note != "" {
+			text += " " + lease.Note
+		}
+		if lease.State == "failed" {
+			res.Verdict, text = result.Errored, "could not be healed: "+told(lease)
+		}
+		parts = append(parts, text)
+	}
+	res.Message = strings.Join(parts, ", ")
+	r.did(0)
+	own.Event = r.awaitHealing(ctx, leases)
+	res.Event, r.actedBy = own.Event, own.Event
+	return nil
+}
+
+// toldTime is how long what has happened may take to be told.
+const toldTime = time.Second
+
+// awaitHealing is the event of a healing, as soon as it is told; 0 when it is not.
+func (r *run) awaitHealing(ctx context.Context, leases []api.Lease) uint64 {
+	changed, done := r.session.listen()
+	defer done()
+	over := time.NewTimer(toldTime)
+	defer over.Stop()
+	for {
+		if seq := r.healing(leases); seq != 0 {
+			return seq
+		}
+		select {
+		case <-changed:
+		case <-over.C:
+			return 0
+		case <-ctx.Done():
+			return 0
+		case <-r.session.gone:
+			return 0
+		}
+	}
+}
+
+// healing is the event of a healing, if it was told.
+func (r *run) healing(leases []api.Lease) (seq uint64) {
+	r.session.with(func(v *expect.View) {
+		for _, e := range v.World.After(r.began.Seq) {
+			if e.Kind == "fault.healed" && slices.ContainsFunc(leases, func(l api.Lease) bool {
+				return e.Cause == l.Seq || e.Object == (event.Object{Kind: "Lease", Name: l.ID})
+			}) {
+				seq = e.Seq
+			}
+		}
+	})
+	return seq
+}

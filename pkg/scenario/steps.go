@@ -1,0 +1,108 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// step carries one out. A never that goes on while later ones run has no verdict yet when it returns.
+func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
+	res := result.Step{Index: index + 1, Line: s.Line, Action: string(s.Action), Text: s.Text(), Began: time.Now()}
+	r.result.Steps = append(r.result.Steps, res)
+	r.tell(result.Update{Change: result.StepBegan, Step: res})
+	err := r.pause(ctx, s)
+	if err == nil {
+		s, err = r.bind(s)
+	}
+	if err == nil {
+		res.Text, res.Began = s.Text(), time.Now()
+		own := r.mark(ctx)
+		if s.As != "" {
+			r.marks[s.As] = own
+		}
+		err = r.act(ctx, s, own, &res)
+	}
+	switch {
+	case ctx.Err() != nil && err != nil:
+		res.Verdict, res.Message = result.Skipped, "interrupted"
+	case err != nil:
+		res.Verdict, res.Message = result.Errored, err.Error()
+	}
+	return r.ended(index, res)
+}
+
+// ended takes a step's result down and tells it, unless it goes on.
+func (r *run) ended(index int, res result.Step) result.Step {
+	res.Took = time.Since(res.Began)
+	r.result.Steps[index] = res
+	if res.Verdict != result.Running {
+		r.tell(result.Update{Change: result.StepEnded, Step: res})
+	}
+	return res
+}
+
+func (r *run) act(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
+	switch s.Action {
+	case ActionInject:
+		return r.inject(ctx, s, own, res)
+	case ActionHeal:
+		return r.heal(ctx, s, own, res)
+	case ActionWait, ActionExpect:
+		return r.expect(ctx, s, own, res)
+	case ActionNever:
+		return r.never(ctx, s, own, res)
+	case ActionRun:
+		return r.command(ctx, s, res)
+	case ActionSet:
+		return r.set(ctx, s, res)
+	}
+	res.Verdict = result.Passed
+	return nil
+}
+
+// pause waits until the step may begin.
+func (r *run) pause(ctx context.Context, s *Step) error {
+	wait := s.After.At(r.speed)
+	if !s.At.IsZero() {
+		wait = time.Until(r.began.Time.Add(s.At.At(r.speed)))
+	}
+	if wait <= 0 {
+		return nil
+	}
+	return r.sleep(ctx, wait)
+}
+
+// sleep returns after that time, or early with the reason.
+func (r *run) sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.session.gone:
+		return r.session.err
+	}
+}
+
+// bind puts the values that set steps have found into the step.
+func (r *run) bind(s *Step) (*Step, error) {
+	reader := strict.NewReader(r.scenario.File)
+	node := reader.Substitute(s.node, s.path, strict.Values{Known: r.values})
+	made := &Step{}
+	reader.Decode(node, made, s.path)
+	if made.Never != nil {
+		made.Never.ForNever()
+	}
+	if err := reader.Err(); err != nil {
+		return s, fmt.Errorf("with the values that were set: %w", err)
+	}
+	made.Action, made.Line, made.node, made.path, made.fault = s.Action, s.Line, s.node, s.path, s.fault
+	return made, nil
+}

@@ -1,0 +1,71 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Text says in one line what a step does, without the name of its action.
+func (s *Step) Text() string {
+	text := s.text()
+	if s.As != "" {
+		text += ", as " + s.As
+	}
+	if s.Action != ActionNote && s.Note != "" {
+		text = s.Note + ": " + text
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func (s *Step) text() string {
+	switch s.Action {
+	case ActionInject:
+		text := s.Inject
+		if on := s.On.String(); on != "" {
+			text += " on " + on
+		}
+		if len(s.With) > 0 {
+			var parts []string
+			for _, name := range slices.Sorted(maps.Keys(s.With)) {
+				parts = append(parts, name+"="+s.With[name])
+			}
+			text += " with " + strings.Join(parts, ", ")
+		}
+		if s.Mode != "" {
+			text += ", mode " + s.Mode
+		}
+		if !s.For.IsZero() {
+			text += " for " + s.For.String()
+		}
+		return text
+	case ActionHeal:
+		return strings.Join(s.Heal, ", ")
+	case ActionWait, ActionExpect:
+		text := s.Statement().String()
+		if !s.For.IsZero() {
+			text += " for " + s.For.String()
+		}
+		return text + " within " + s.within().String()
+	case ActionNever:
+		if s.Until != "" {
+			return s.Never.String() + " until " + s.Until
+		}
+		return s.Never.String() + " for " + s.For.String()
+	case ActionRun:
+		return strings.Join(s.Run, " ")
+	case ActionSet:
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(s.Set)) {
+			p := s.Set[name]
+			field := p.Field
+			if p.Key != "" {
+				field += "." + p.Key
+			}
+			parts = append(parts, fmt.Sprintf("%s = %s of %s %s", name, field, p.Kind, p.Name))
+		}
+		return strings.Join(parts, ", ")
+	}
+	return s.Note
+}

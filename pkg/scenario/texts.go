@@ -1,0 +1,13 @@
+package scenario
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+)
+
+// texts is one text or several.
+type texts []string
+
+// DecodeYAML reads either.
+func (t *texts) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) { *t = r.Texts(node, path) }

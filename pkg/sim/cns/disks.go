@@ -1,0 +1,145 @@
+package cns
+
+import (
+	cnstypes "github.com/vmware/govmomi/cns/types"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/redirect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// disks answers the calls by which clients attach first class disks to VMs without CNS, volumes among them: vcsim notes whose
+// a disk is, and gives the VM no device.
+type disks struct {
+	redirect.Receiver
+	m *Manager
+}
+
+func newDisks(m *Manager) *disks {
+	return &disks{m: m, Receiver: redirect.Receiver{
+		Self:    vc.Ref{Type: "SandboxDisks", Value: "sandbox-disks"},
+		Methods: map[string][]string{"VirtualMachine": {"AttachDisk_Task", "DetachDisk_Task"}},
+	}}
+}
+
+// Redirect has calls about first class disks answered as CNS does, and tells whether it did. It belongs into the hook of the
+// vim25 registry's calls.
+func (m *Manager) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
+	return m.firstClass.Redirect(ctx, method)
+}
+
+// AttachDiskTask puts a first class disk into a VM. Faults: NotFound, FileLocked, and why the VM cannot take it.
+func (d *disks) AttachDiskTask(_ *simulator.Context, req *types.AttachDisk_Task) soap.HasFault {
+	return &methods.AttachDisk_TaskBody{Res: &types.AttachDisk_TaskResponse{Returnval: d.m.attachTask(req)}}
+}
+
+// DetachDiskTask takes a first class disk off a VM. Faults: NotFound, and why the VM cannot be changed.
+func (d *disks) DetachDiskTask(_ *simulator.Context, req *types.DetachDisk_Task) soap.HasFault {
+	return &methods.DetachDisk_TaskBody{Res: &types.DetachDisk_TaskResponse{
+		Returnval: d.m.taskOn(req.This, "detachDisk", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
+			return nil, plain(d.m.detachDisk(ctx, req), "")
+		}),
+	}}
+}
+
+// attachTask is the task of AttachDisk_Task.
+func (m *Manager) attachTask(req *types.AttachDisk_Task) vc.Ref {
+	return m.taskOn(req.This, "attachDisk", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
+		return nil, m.attachDisk(ctx, req)
+	})
+}
+
+// attachDisk is attach for a disk that need not be a volume.
+func (m *Manager) attachDisk(ctx *simulator.Context, req *types.AttachDisk_Task) types.BaseMethodFault {
+	spec := &cnstypes.CnsVolumeAttachDetachSpec{
+		VolumeId: cnstypes.CnsVolumeId{Id: req.DiskId.Id}, Vm: req.This, UnitNumber: req.UnitNumber,
+	}
+	if req.ControllerKey != 0 {
+		spec.ControllerKey = &req.ControllerKey
+	}
+	d, found := m.findDisk(ctx, req.DiskId.Id)
+	if !found || d.Config.Backing.GetBaseConfigInfoBackingInfo().Datastore != req.Datastore {
+		return new(types.NotFound)
+	}
+	v, ok := m.diskAsVolume(&d)
+	if !ok {
+		return new(types.NotSupported)
+	}
+	made, done := m.make(makingKey{id: v.id})
+	if made != nil {
+		_, fault := m.attach(ctx, spec)
+		return plain(fault, v.path)
+	}
+	defer done() // until then nobody makes it a volume, or attaches it like this
+	if _, _, fault := m.plugIn(ctx, v, spec); fault != nil {
+		return plain(fault, v.path)
+	}
+	m.consumers(ctx, v)
+	return nil
+}
+
+// detachDisk is detach for a disk that need not be a volume.
+func (m *Manager) detachDisk(ctx *simulator.Context, req *types.DetachDisk_Task) types.BaseMethodFault {
+	id := req.DiskId.Id
+	made, done := m.make(makingKey{id: id})
+	if made != nil {
+		return m.detach(ctx, &cnstypes.CnsVolumeAttachDetachSpec{VolumeId: cnstypes.CnsVolumeId{Id: id}, Vm: req.This})
+	}
+	defer done()
+	if _, refused := m.disksRefused(ctx, req.This); refused != nil {
+		return refused
+	}
+	m.mu.Lock()
+	at, there := m.seen[req.This][id]
+	m.mu.Unlock()
+	if !there {
+		return new(types.NotFound)
+	}
+	fault := m.withVM(ctx, req.This, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
+		if fault := changeable(vm, "detach"); fault != nil {
+			return fault
+		}
+		d := diskOf(vm.Config.Hardware.Device, id, at.path)
+		if d == nil {
+			return new(types.NotFound)
+		}
+		m.setDevices(ctx, vm, unplug(vm.Config.Hardware.Device, d))
+		usesNot(ctx, vm, at.datastore)
+		return nil
+	})
+	if fault != nil {
+		return fault
+	}
+	m.consumers(ctx, &volume{id: id, path: at.path, datastore: at.datastore})
+	return nil
+}
+
+// diskAsVolume describes a disk of the catalogue as the volume that it would be; false when it has no file.
+func (m *Manager) diskAsVolume(d *disk) (*volume, bool) {
+	b, ok := d.Config.Backing.(*types.BaseConfigInfoDiskFileBackingInfo)
+	if !ok {
+		return nil, false
+	}
+	id := d.Config.Id.Id
+	return &volume{
+		id: id, name: d.Config.Name, capacity: d.Config.CapacityInMB, datastore: b.Datastore, path: b.FilePath,
+		disk: m.diskUUID(id), keep: d.Config.KeepAfterDeleteVm != nil && *d.Config.KeepAfterDeleteVm,
+	}, true
+}
+
+// plain is what vSphere says where CNS would put it into words of its own: of a disk with that file.
+func plain(fault types.BaseMethodFault, file string) types.BaseMethodFault {
+	switch f := fault.(type) {
+	case *types.ResourceInUse:
+		return &types.FileLocked{FileFault: types.FileFault{File: file}}
+	case *cnstypes.CnsFault:
+		if f.FaultCause != nil {
+			return f.FaultCause.Fault
+		}
+		return &types.SystemError{Reason: f.Reason}
+	}
+	return fault
+}

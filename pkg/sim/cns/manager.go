@@ -1,0 +1,127 @@
+package cns
+
+import (
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/cns"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// Options configure a [Manager].
+type Options struct {
+	// VCenter is its name in events.
+	VCenter string
+	// Events gets what happens to volumes; nil: nobody does.
+	Events *event.Log
+	// Seed makes the UUIDs of disks.
+	Seed string
+	// Dir is where the contents of volumes are, a directory each; empty: there are none.
+	Dir string
+	// URL returns what clients know a datastore by; nil: what vcsim has.
+	URL func(datastore types.ManagedObjectReference) string
+	// Compatible tells whether a datastore meets a storage policy; nil: all do.
+	Compatible func(policy string, datastore types.ManagedObjectReference) bool
+	// Cause returns the event that is the cause of what happens to a VM now, 0 when none is known; nil: never.
+	Cause func(vm types.ManagedObjectReference) uint64
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+// Manager is a vCenter's CnsVolumeManager. All methods may be called from any goroutine; those named Cns… are CNS's API,
+// called by vcsim.
+type Manager struct {
+	types.ManagedObjectReference
+	opts Options
+	base *simulator.Context // of the vim25 registry; operations work on copies (vc.Fresh)
+
+	follower   *follower
+	firstClass *disks
+	stop       chan struct{}  // closed when the manager ends
+	work       sync.WaitGroup // tasks, and what is done later
+
+	disks sync.Mutex // the catalogue of disks; taken with nothing locked: calls of vSLM have it (see Guard), and lock VMs
+
+	mu sync.Mutex
+	// volumes are the volumes by id, order the same in the order in which they came; changed by put and drop only.
+	volumes map[string]*volume
+	order   []*volume
+	last    uint64 // number of the volume that came last
+	// on are the volumes that are attached to a VM, by its reference; changed by hang and unhang only.
+	on map[vc.Ref]map[string]*volume
+	// seen are the first class disks on each VM that has any, by id.
+	seen map[vc.Ref]map[string]sighting
+	// own are the VMs whose devices an operation of CNS is changing, under their lock.
+	own map[vc.Ref]bool
+	// making are names and container clusters of volumes that are being made; closed when that is done.
+	making map[makingKey]chan struct{}
+	used   map[string]bool // ids that there have ever been
+	// forgotten are volumes whose record was dropped by Forget, by id.
+	forgotten map[string]*volume
+	rules     []*rule // scripted, in the order in which they came
+	causes    map[string]uint64
+	closed    bool
+}
+
+// New returns the manager of the vCenter whose vim25 registry ctx works on. Close ends it.
+func New(ctx *simulator.Context, o Options) *Manager {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	m := &Manager{
+		ManagedObjectReference: cns.CnsVolumeManagerInstance, opts: o, base: ctx,
+		stop:    make(chan struct{}),
+		volumes: map[string]*volume{},
+		on:      map[vc.Ref]map[string]*volume{},
+		seen:    map[vc.Ref]map[string]sighting{},
+		own:     map[vc.Ref]bool{},
+		making:  map[makingKey]chan struct{}{},
+		used:    map[string]bool{},
+		causes:  map[string]uint64{}, forgotten: map[string]*volume{},
+	}
+	m.follower = newFollower(m)
+	ctx.Map.AddHandler(m.follower)
+	m.firstClass = newDisks(m)
+	ctx.Map.Put(m.firstClass)
+	return m
+}
+
+// Registry returns the registry that vcsim finds the manager in, for Service.RegisterSDK.
+func (m *Manager) Registry() *simulator.Registry {
+	r := simulator.NewRegistry()
+	r.Namespace, r.Path = cns.Namespace, cns.Path
+	r.Put(m)
+	r.Put(newDebugManager(m))
+	return r
+}
+
+// fresh is a context for one operation on vcsim's objects.
+func (m *Manager) fresh() *simulator.Context { return vc.Fresh(m.base) }
+
+// task answers a call with a task that ends in the results of f, one for each thing asked for.
+func (m *Manager) task(name string, f func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault)) vc.Ref {
+	return m.taskOn(m.ManagedObjectReference, name, f)
+}
+
+// taskOn is task for a call on another object.
+func (m *Manager) taskOn(object vc.Ref, name string, f func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault)) vc.Ref {
+	t := simulator.CreateTask(object, name, func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		if !m.begin() {
+			return nil, new(types.RequestCanceled)
+		}
+		defer m.work.Done()
+		return f(m.fresh())
+	})
+	ctx := m.fresh()
+	on := ctx.Map.Get(object)
+	if on == nil { // CNS's own
+		return vc.Run(ctx, t)
+	}
+	var ref vc.Ref
+	ctx.WithLock(on, func() { ref = vc.Run(ctx, t) }) // its list of tasks changes
+	return ref
+}

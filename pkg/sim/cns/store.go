@@ -1,0 +1,89 @@
+package cns
+
+import (
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// store is a datastore as it was at one moment.
+type store struct {
+	ref       vc.Ref
+	name, url string
+	dir       string // where its files are
+	kind      string // "VMFS", "vsan", …
+	free      int64  // bytes; 0 when it was filled
+	// hosts are those that reach it: it is mounted there, its paths are up, and they are connected. degraded: others mount
+	// it and do not reach it.
+	hosts    []vc.Ref
+	degraded bool
+	// maintenance: nothing may be put on it.
+	maintenance bool
+}
+
+// reachedBy tells whether the host reaches it.
+func (s *store) reachedBy(host vc.Ref) bool { return slices.Contains(s.hosts, host) }
+
+// store looks at a datastore; nil when there is none. No lock is held by the caller but, perhaps, ctx's on a VM.
+func (m *Manager) store(ctx *simulator.Context, ref vc.Ref) *store {
+	ds, ok := ctx.Map.Get(ref).(*simulator.Datastore)
+	if !ok {
+		return nil
+	}
+	s := &store{ref: ref}
+	var mounts []types.DatastoreHostMount
+	ctx.WithLock(ds, func() {
+		s.name, s.dir, s.url, s.kind, s.free = ds.Name, ds.Summary.Url, ds.Summary.Url, ds.Summary.Type, ds.Summary.FreeSpace
+		s.maintenance = ds.Summary.MaintenanceMode != "" && ds.Summary.MaintenanceMode != string(types.DatastoreSummaryMaintenanceModeStateNormal)
+		mounts = slices.Clone(ds.Host)
+	})
+	if m.opts.URL != nil {
+		s.url = m.opts.URL(ref)
+	}
+	if h := host.Of(ctx); h != nil && h.Full(ref) {
+		s.free = 0
+	}
+	for _, mount := range mounts {
+		if (mount.MountInfo.Accessible == nil || *mount.MountInfo.Accessible) && connected(ctx, mount.Key) {
+			s.hosts = append(s.hosts, mount.Key)
+		} else {
+			s.degraded = true
+		}
+	}
+	return s
+}
+
+// storeName is a datastore's name; its reference when it is gone.
+func (m *Manager) storeName(ctx *simulator.Context, ref vc.Ref) string {
+	if s := m.store(ctx, ref); s != nil {
+		return s.name
+	}
+	return ref.Value
+}
+
+// stores looks at all datastores.
+func (m *Manager) stores(ctx *simulator.Context) map[vc.Ref]*store {
+	all := make(map[vc.Ref]*store)
+	for _, obj := range ctx.Map.AllReference("Datastore") {
+		ref := obj.(*simulator.Datastore).Self
+		if s := m.store(ctx, ref); s != nil {
+			all[ref] = s
+		}
+	}
+	return all
+}
+
+func connected(ctx *simulator.Context, ref vc.Ref) (yes bool) {
+	h, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
+	if !ok {
+		return false
+	}
+	ctx.WithLock(h, func() {
+		yes = h.Runtime.ConnectionState == types.HostSystemConnectionStateConnected
+	})
+	return yes
+}

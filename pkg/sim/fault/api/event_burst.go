@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+)
+
+// eventBurst is a vCenter that has much to tell.
+func eventBurst() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name:  "vcenter.event-burst",
+		Short: "posts many events at a vCenter at once",
+		Long: `As an alarm that goes off for every VM: the events push older ones out of what
+the vCenter remembers, and clients that follow the history have to read them all.`,
+		Object: fault.VCenter,
+		Params: []fault.Param{
+			{Name: "events", Short: "how many", Type: fault.Number, Default: "1000"},
+			{Name: "message", Short: "what they say", Type: fault.Text, Default: "burst"},
+		},
+		Momentary: true,
+		Reported:  []string{"cloud-provider-vsphere#774"},
+	}, fault.Steps[kept]{
+		Plan: func(_ context.Context, c *fault.Call) (kept, string, error) {
+			if c.Ground.VCenter(c.Target.Name) == nil {
+				return kept{}, "", &fault.Refusal{Code: "not-found", Message: "there is no vCenter " + c.Target.Name}
+			}
+			return kept{}, fmt.Sprintf("posts %d events", c.Params.Number("events")), nil
+		},
+		Apply: func(ctx context.Context, c *fault.Call, _ *kept) error {
+			return c.Ground.VCenter(c.Target.Name).SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
+				for i := range c.Params.Number("events") {
+					e := &types.GeneralUserEvent{GeneralEvent: types.GeneralEvent{Message: fmt.Sprintf("%s %d", c.Params.Text("message"), i+1)}}
+					_, err := methods.PostEvent(ctx, vc, &types.PostEvent{This: *vc.ServiceContent.EventManager, EventToPost: e})
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	})
+}

@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+)
+
+// sessionExpired ends sessions, once.
+func sessionExpired() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name:  "vcenter.session-expired",
+		Short: "ends the sessions that clients have at a vCenter",
+		Long: `As when they have been idle for too long, or an administrator has terminated
+them: the next call, and any wait for changes that is under way, ends with
+NotAuthenticated, or 401 over REST. A login makes a new session.`,
+		Object:    fault.VCenter,
+		Needs:     []fault.Need{fault.Simulator},
+		Params:    without(whose(), "methods", "object"),
+		Momentary: true,
+		Reported:  []string{"cloud-provider-vsphere#774"},
+	}, fault.Steps[kept]{
+		Plan: func(_ context.Context, c *fault.Call) (kept, string, error) {
+			v, err := vcenter(c)
+			if err != nil {
+				return kept{}, "", err
+			}
+			n := 0
+			for _, s := range v.Sessions() {
+				if ofClient(c.Params, s) {
+					n++
+				}
+			}
+			if n == 0 {
+				return kept{}, "", fault.Refuse("vCenter %s has no session of %s", v.Name(), victims(c.Params))
+			}
+			return kept{}, fmt.Sprintf("ends %d sessions of %s", n, victims(c.Params)), nil
+		},
+		Apply: func(_ context.Context, c *fault.Call, _ *kept) error {
+			v, err := vcenter(c)
+			if err != nil {
+				return err
+			}
+			n := v.EndSessionsWhere(func(s sim.Session) bool { return ofClient(c.Params, s) })
+			c.Note("vcenter.sessions-ended", event.Warning, "%d sessions of %s ended", n, victims(c.Params))
+			return nil
+		},
+	})
+}
+
+// ofClient tells whether a session is one that the parameters pick.
+func ofClient(v fault.Values, s sim.Session) bool {
+	m := match(v)
+	return (m.Transport == "" || (m.Transport == gate.REST) == s.REST) &&
+		m.Caller(s.Client, s.User)
+}
+
+// sessionsExpiring ends sessions, again and again.
+func sessionsExpiring() *fault.Kind {
+	return ruled(fault.Kind{
+		Name:  "vcenter.sessions-expiring",
+		Short: "ends each session at a vCenter after so many calls",
+		Long: `Every login is good for so many calls; the next one ends with NotAuthenticated,
+or 401 over REST. A client that logs in again goes on, one that takes its session
+for granted does not.`,
+		Params: params([]fault.Param{
+			{Name: "calls", Short: "how many calls a login is good for", Type: fault.Number, Default: "10"},
+		}, whose()),
+	}, func(v fault.Values) (gate.Action, string) {
+		n := v.Number("calls")
+		return gate.DropSession{After: n}, fmt.Sprintf("ends sessions after %d calls of", n)
+	})
+}
+
+// limit is the state of a vCenter with fewer sessions.
+type limit struct {
+	// Before is how many sessions there might be.
+	Before int `json:"before"`
+}
+
+// sessionCap is a vCenter that has no sessions left.
+func sessionCap() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name:  "vcenter.session-cap",
+		Short: "lets clients have so many sessions at a vCenter, and refuses further logins",
+		Long: `A vCenter has so many HTTP sessions and no more. Those that are open stay; with as
+many as there may be, a login is answered with status 503: over REST with
+"failedToLoginMaxUserSessionCountReached". A client that logs in for each thing
+that it does, and never out, uses them up by itself.`,
+		Object: fault.VCenter,
+		Needs:  []fault.Need{fault.Simulator},
+		Params: []fault.Param{
+			{Name: "sessions", Short: "how many sessions there may be, of SOAP and REST together, with those that are open; at least 1", Type: fault.Number, Default: "1"},
+		},
+		Touches:  "session limit",
+		Reported: []string{"cluster-api-provider-vsphere#1818", "cluster-api-provider-vsphere#1578", "aws/eks-anywhere#4202"},
+	}, fault.Steps[limit]{
+		Plan: func(_ context.Context, c *fault.Call) (limit, string, error) {
+			v, err := vcenter(c)
+			if err != nil {
+				return limit{}, "", err
+			}
+			n := c.Params.Number("sessions")
+			if n < 1 {
+				return limit{}, "", &fault.Refusal{Code: "invalid", Message: "sessions: a vCenter without any is vcenter.unavailable"}
+			}
+			return limit{Before: v.SessionLimit()}, fmt.Sprintf("allows %d sessions (%d are open)", n, len(v.Sessions())), nil
+		},
+		Apply: func(_ context.Context, c *fault.Call, _ *limit) error {
+			v, err := vcenter(c)
+			if err != nil {
+				return err
+			}
+			v.SetSessionLimit(c.Params.Number("sessions"))
+			return nil
+		},
+		Revert: func(_ context.Context, c *fault.Call, s *limit) error {
+			v, err := vcenter(c)
+			if err != nil {
+				return err
+			}
+			v.SetSessionLimit(s.Before)
+			return nil
+		},
+	})
+}

@@ -1,0 +1,109 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
+)
+
+// lost is a host that is down or cannot be seen, with what ran on it.
+type lost struct {
+	VCenter string      `json:"vcenter"`
+	Name    string      `json:"name"`
+	Ref     vsphere.Ref `json:"ref"`
+	// VMs were on. Those that died with the host are powered on after it, unless they are on elsewhere.
+	VMs []vsphere.Ref `json:"vms,omitempty"`
+}
+
+// look reads what a host is like, and which VMs are on there.
+func look(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) (h mo.HostSystem, on []mo.VirtualMachine, err error) {
+	if err := vsphere.Get(ctx, ep, ref, &h, "name", "runtime", "vm", "parent"); err != nil {
+		return h, nil, err
+	}
+	var vms []mo.VirtualMachine
+	if err := vsphere.GetAll(ctx, ep, h.Vm, &vms, "name", "runtime", "datastore"); err != nil {
+		return h, nil, err
+	}
+	for _, vm := range vms {
+		if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn {
+			on = append(on, vm)
+		}
+	}
+	return h, on, nil
+}
+
+// note makes a lost of it, with the VMs.
+func note(ep *fault.Endpoint, h mo.HostSystem, on []mo.VirtualMachine) lost {
+	l := lost{VCenter: ep.Name, Name: h.Name, Ref: h.Self}
+	for _, vm := range on {
+		l.VMs = append(l.VMs, vm.Self)
+	}
+	return l
+}
+
+// inOrder refuses a host that is not connected and on.
+func inOrder(h mo.HostSystem) error {
+	if s := h.Runtime.ConnectionState; s != types.HostSystemConnectionStateConnected {
+		return fault.Refuse("host %q: is not connected, but %s", h.Name, s)
+	}
+	return nil
+}
+
+// bring brings the host back and starts what ran on it, as far as this is not done.
+func (l *lost) bring(ctx context.Context, c *fault.Call) error {
+	ep, err := vsphere.Named(c, l.VCenter)
+	if err != nil {
+		return err
+	}
+	var h mo.HostSystem
+	if err := vsphere.Get(ctx, ep, l.Ref, &h, "runtime"); vsphere.Gone(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if h.Runtime.ConnectionState != types.HostSystemConnectionStateConnected {
+		release := vsphere.Causing(c, ep, l.Ref)
+		err := ep.Sim.RecoverHost(ctx, l.Ref)
+		release()
+		if err != nil && h.Runtime.ConnectionState == types.HostSystemConnectionStateNotResponding {
+			return err
+		}
+	}
+	var g errgroup.Group
+	g.SetLimit(8)
+	for _, vm := range l.VMs {
+		g.Go(func() error { return l.start(ctx, c, ep, vm) })
+	}
+	return g.Wait()
+}
+
+// start powers a VM on that was on and is off, unless it has left the host.
+func (l *lost) start(ctx context.Context, c *fault.Call, ep *fault.Endpoint, ref vsphere.Ref) error {
+	var vm mo.VirtualMachine
+	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.Gone(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOff || vm.Runtime.Host == nil || *vm.Runtime.Host != l.Ref {
+		return nil
+	}
+	if err := vsphere.PowerOn(ctx, c, ep, ref); err != nil && !vsphere.Gone(err) {
+		return fmt.Errorf("vm %q: power on: %w", vm.Name, err)
+	}
+	return nil
+}
+
+// count says how many VMs: "1 VM", "3 VMs".
+func count(n int) string {
+	if n == 1 {
+		return "1 VM"
+	}
+	return fmt.Sprintf("%d VMs", n)
+}

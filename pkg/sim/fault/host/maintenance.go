@@ -1,0 +1,150 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
+)
+
+// serviced is a host that goes into maintenance mode.
+type serviced struct {
+	// VMs were on there, and come back.
+	VMs []vsphere.Ref `json:"vms,omitempty"`
+	// Task is the one that waits for VMs to leave; of a host that is in maintenance mode it is over.
+	Task vsphere.Ref `json:"task,omitzero"`
+}
+
+func maintenance() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name:  "host.maintenance",
+		Short: "puts hosts into maintenance mode, with their VMs moved to other hosts",
+		Long: `VMs that are on are moved by vMotion, and run on: nodes get the zone of another host, if it has one. With evacuate=false
+that is left to DRS: in a cluster without it the host waits until somebody moves or stops its VMs.
+Healing ends maintenance mode and moves the VMs back.`,
+		Object: fault.Host, Touches: "host",
+		Params: []fault.Param{{Name: "evacuate", Short: "move VMs that DRS does not move", Type: fault.Bool, Default: "true"}},
+	}, fault.Steps[serviced]{Plan: planMaintenance, Apply: enterMaintenance, Revert: exitMaintenance})
+}
+
+func planMaintenance(ctx context.Context, c *fault.Call) (s serviced, does string, err error) {
+	ep, err := vsphere.At(c)
+	if err != nil {
+		return s, "", err
+	}
+	h, on, err := look(ctx, ep, c.Target.Ref)
+	if err != nil {
+		return s, "", err
+	}
+	if err := inOrder(h); err != nil {
+		return s, "", err
+	}
+	if h.Runtime.InMaintenanceMode {
+		return s, "", fault.Refuse("host %q: is in maintenance mode already", h.Name)
+	}
+	for _, vm := range on {
+		s.VMs = append(s.VMs, vm.Self)
+	}
+	if !c.Params.Bool("evacuate") {
+		return s, fmt.Sprintf("enter maintenance mode when DRS, or somebody, has moved %s", count(len(on))), nil
+	}
+	others, err := otherHosts(ctx, ep, h)
+	if err != nil {
+		return s, "", err
+	}
+	for _, vm := range on {
+		if _, ok := others.take(vm); !ok {
+			return s, "", fault.Refuse("host %q: no other host of its cluster can take vm %q", h.Name, vm.Name)
+		}
+	}
+	return s, fmt.Sprintf("enter maintenance mode, with %s moved to other hosts", count(len(on))), nil
+}
+
+func enterMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
+	ep, err := vsphere.At(c)
+	if err != nil {
+		return err
+	}
+	defer vsphere.Causing(c, ep, append([]vsphere.Ref{c.Target.Ref}, s.VMs...)...)()
+	evacuate := c.Params.Bool("evacuate")
+	if evacuate {
+		if err := leave(ctx, ep, c.Target.Ref); err != nil {
+			return err
+		}
+	}
+	return ep.SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
+		task, err := object.NewHostSystem(vc, c.Target.Ref).EnterMaintenanceMode(ctx, 0, false, nil)
+		if err != nil {
+			return err
+		}
+		s.Task = task.Reference()
+		if !evacuate {
+			return nil // it may take for ever
+		}
+		if err := task.Wait(ctx); err != nil {
+			return err
+		}
+		return context.Cause(ctx) // of a wait that is given up govmomi says nothing
+	})
+}
+
+func exitMaintenance(ctx context.Context, c *fault.Call, s *serviced) error {
+	ep, err := vsphere.At(c)
+	if err != nil {
+		return err
+	}
+	defer vsphere.Causing(c, ep, append([]vsphere.Ref{c.Target.Ref}, s.VMs...)...)()
+	if s.Task != (vsphere.Ref{}) {
+		if err := ep.SOAP(ctx, func(ctx context.Context, vc *vim25.Client) error {
+			task := object.NewTask(vc, s.Task)
+			_ = task.Cancel(ctx) // InvalidState when it is over
+			_ = task.Wait(ctx)   // canceled
+			return ctx.Err()
+		}); err != nil {
+			return err
+		}
+	}
+	var h mo.HostSystem
+	if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.Gone(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if h.Runtime.InMaintenanceMode {
+		if err := vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {
+			return object.NewHostSystem(vc, c.Target.Ref).ExitMaintenanceMode(ctx, 0)
+		}); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, ref := range s.VMs {
+		var vm mo.VirtualMachine
+		if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime"); vsphere.Gone(err) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if vm.Runtime.Host != nil && *vm.Runtime.Host == c.Target.Ref {
+			continue
+		}
+		if err := move(ctx, ep, ref, c.Target.Ref); err != nil && !vsphere.Gone(err) {
+			errs = append(errs, fmt.Errorf("vm %q: move back: %w", vm.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// move moves a VM to another host by vMotion.
+func move(ctx context.Context, ep *fault.Endpoint, vm, to vsphere.Ref) error {
+	return vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {
+		return object.NewVirtualMachine(vc, vm).Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &to}, types.VirtualMachineMovePriorityDefaultPriority)
+	})
+}

@@ -1,0 +1,252 @@
+// Package bench tries the kinds of faults of VMs: what a client of the vSphere API sees of a VM before a fault, while
+// it lasts, and after.
+//
+// Floor 2, for tests only.
+package bench
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/faulttest"
+)
+
+// T is what is needed of a *testing.T.
+type T interface {
+	sim.TB
+	Errorf(format string, args ...any)
+	Logf(format string, args ...any)
+	Failed() bool
+}
+
+// VM is a VM in a running world. Make one with [Start].
+type VM struct {
+	*faulttest.World
+	Processes *faulttest.Processes
+	Item      fault.Item
+	Path      string
+	Ref       types.ManagedObjectReference
+
+	client *govmomi.Client
+	rest   *rest.Client
+	// What it was known by at first.
+	uuid, instance, hostname, ip string
+}
+
+// Start starts the vCenters of [Topology], and returns the VM of that name. node-1 has a custom attribute.
+func Start(t T, name string) *VM {
+	t.Helper()
+	b := &VM{World: faulttest.Start(t, Topology)}
+	b.Processes = faulttest.NewProcesses("node/node-1.example.org", "node/node-2", "node/node-3", "node/node-4")
+	b.Ground.Processes = b.Processes
+	items, err := b.Ground.Items(t.Context(), fault.VM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range items {
+		if i.Name == name {
+			b.Item, b.Path, b.Ref = i, i.Path, i.Ref
+		}
+	}
+	b.client, b.rest = b.Client(b.Item.VCenter), b.REST(b.Item.VCenter)
+	vm, err := b.find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.uuid, b.instance, b.hostname, b.ip = vm.Config.Uuid, vm.Config.InstanceUuid, vm.Guest.HostName, vm.Guest.IpAddress
+	if name == "node-1" {
+		fields, err := object.GetCustomFieldsManager(b.client.Client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		def, err := fields.Add(t.Context(), "team", "VirtualMachine", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fields.Set(t.Context(), b.Ref, def.Key, "red"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// Other finds another VM by its inventory path.
+func (b *VM) Other(t T, vcenter, path string) *object.VirtualMachine {
+	t.Helper()
+	vm, err := find.NewFinder(b.Client(vcenter).Client, true).VirtualMachine(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vm
+}
+
+// Until waits for the VM to look as it should, following its properties.
+func (b *VM) Until(t T, want func(Portrait) bool) Portrait {
+	t.Helper()
+	now := b.Look(t)
+	if want(now) {
+		return now
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_ = property.Wait(ctx, property.DefaultCollector(b.client.Client), b.Ref, []string{"guest", "runtime", "config"}, func([]types.PropertyChange) bool {
+		p, err := b.look(ctx)
+		if err != nil {
+			return false
+		}
+		now = p
+		return want(now)
+	}) // what it did not become, the caller's look tells
+	return now
+}
+
+// Case is one fault on one VM.
+type Case struct {
+	Name string // of the test; none: the kind
+	Kind string
+	On   string // none: node-1
+	// Before makes the VM what it should be first.
+	Before func(T, *VM)
+	Params map[string]string
+	// Does is what the plan says.
+	Does string
+	// Effect checks what became of the VM, by what was.
+	Effect func(t T, b *VM, was, now Portrait)
+	// Differs lists properties that may differ afterwards.
+	Differs []string
+}
+
+// Title is the name of the case's test.
+func (c *Case) Title() string { return strings.TrimSpace(c.Kind + " " + c.Name) }
+
+// Complete checks that each kind has a case, and describes itself as it should.
+func Complete(t T, kinds []*fault.Kind, cases []Case) {
+	t.Helper()
+	for _, k := range kinds {
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Kind == k.Name }) {
+			t.Errorf("%s is not tried", k.Name)
+		}
+		check(t, k)
+	}
+}
+
+// Try injects the fault and heals it, and compares the VM with what it was.
+func (c *Case) Try(t T, kinds []*fault.Kind) {
+	t.Helper()
+	b := Start(t, cmp.Or(c.On, "node-1"))
+	if c.Before != nil {
+		c.Before(t, b)
+	}
+	was := b.Look(t)
+	request := fault.Request{Kind: c.Kind, On: faulttest.On(b.Item.Path), Params: c.Params, Seed: 7}
+	planned := b.Plan(t, kinds, request)
+	if diff := Diff(was, b.Look(t)); diff != "" {
+		t.Errorf("the plan changed something (-was +now):\n%s", diff)
+	}
+	lease := b.Inject(t, kinds, request)
+	does := lease.Targets[0].Does
+	if does != planned.Targets[0].Does || !strings.Contains(does, c.Does) || does == "" {
+		t.Errorf("does %q, planned %q, want %q", does, planned.Targets[0].Does, c.Does)
+	}
+	c.Effect(t, b, was, b.Look(t))
+	if t.Failed() {
+		t.Logf("changed (-was +now):\n%s", Diff(was, b.Look(t)))
+	}
+	if lease.State == fault.Healed {
+		return // momentary
+	}
+	b.Heal(t, lease.ID)
+	same := func(p Portrait) bool {
+		for _, path := range c.Differs {
+			delete(p, path)
+			delete(was, path)
+		}
+		return Diff(was, p) == ""
+	}
+	if now := b.Until(t, same); !same(now) {
+		t.Errorf("healed, and not as before (-was +now):\n%s", Diff(was, now))
+	}
+}
+
+// check looks at how a kind describes itself.
+func check(t T, k *fault.Kind) {
+	t.Helper()
+	if k.Object != fault.VM || k.Short == "" || k.Long == "" || strings.HasSuffix(k.Short, ".") || !strings.HasSuffix(k.Long, ".") {
+		t.Errorf("%s: %s: %q, %q", k.Name, k.Object, k.Short, k.Long)
+	}
+	for _, p := range k.Params {
+		if p.Short == "" || p.Name == "" {
+			t.Errorf("%s: parameter %+v", k.Name, p)
+		}
+	}
+}
+
+// Refusal is a fault that must be refused.
+type Refusal struct {
+	Name   string
+	Kind   string
+	On     string
+	Before func(T, *VM)
+	Params map[string]string
+	Code   string // none: conflict
+	Says   string
+}
+
+// Title is the name of the case's test.
+func (c *Refusal) Title() string { return strings.TrimSpace(c.Kind + " " + c.Name) }
+
+// Try injects the fault, and checks that nothing is touched.
+func (c *Refusal) Try(t T, kinds []*fault.Kind) {
+	t.Helper()
+	b := Start(t, cmp.Or(c.On, "node-1"))
+	if c.Before != nil {
+		c.Before(t, b)
+	}
+	was, code := b.Look(t), cmp.Or(c.Code, "conflict")
+	r := b.Refused(t, kinds, fault.Request{Kind: c.Kind, On: faulttest.On(b.Item.Path), Params: c.Params})
+	if r.Code != code || !strings.Contains(r.Message, c.Says) {
+		t.Errorf("%s: %q; want %s: %q", r.Code, r.Message, code, c.Says)
+	}
+	if diff := Diff(was, b.Look(t)); diff != "" {
+		t.Errorf("touched (-was +now):\n%s", diff)
+	}
+}
+
+// PowerOff powers the VM off.
+func PowerOff(t T, b *VM) { b.do(t, (*object.VirtualMachine).PowerOff) }
+
+// PowerOn powers it on.
+func PowerOn(t T, b *VM) { b.do(t, (*object.VirtualMachine).PowerOn) }
+
+// Destroy destroys it, on or off.
+func Destroy(t T, b *VM) {
+	t.Helper()
+	vm := object.NewVirtualMachine(b.client.Client, b.Ref)
+	if state, err := vm.PowerState(t.Context()); err == nil && state != types.VirtualMachinePowerStatePoweredOff {
+		PowerOff(t, b)
+	}
+	b.do(t, func(vm *object.VirtualMachine, ctx context.Context) (*object.Task, error) { return vm.Destroy(ctx) })
+}
+
+func (b *VM) do(t T, f func(*object.VirtualMachine, context.Context) (*object.Task, error)) {
+	t.Helper()
+	task, err := f(object.NewVirtualMachine(b.client.Client, b.Ref), t.Context())
+	if err == nil {
+		err = task.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,139 @@
+package machine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	kinds "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+)
+
+// Ref names an object of a vCenter.
+type Ref = types.ManagedObjectReference
+
+// VM is a target as it was when it was looked at, and a session to change it with. It is good for one func of [On].
+type VM struct {
+	*object.VirtualMachine
+	Name    string
+	Parent  *Ref
+	Values  []types.BaseCustomFieldValue
+	Config  *types.VirtualMachineConfigInfo
+	Runtime types.VirtualMachineRuntimeInfo
+	Pool    *Ref
+	Guest   *types.GuestInfo
+	// Snapshots tells whether it has any.
+	Snapshots bool
+	// Datastores are those that its files are on.
+	Datastores []Ref
+}
+
+// look is what is read of a VM.
+func look() []string {
+	return []string{"name", "parent", "config", "runtime", "resourcePool", "snapshot", "datastore", "guest", "customValue"}
+}
+
+// Read reads a VM.
+func Read(ctx context.Context, c *vim25.Client, ref Ref) (*VM, error) {
+	var m mo.VirtualMachine
+	if err := property.DefaultCollector(c).RetrieveOne(ctx, ref, look(), &m); err != nil {
+		return nil, err
+	}
+	if m.Config == nil {
+		return nil, kinds.Refuse("vm %s: its configuration cannot be read: its host or datastore is not there", m.Name)
+	}
+	return &VM{
+		VirtualMachine: object.NewVirtualMachine(c, ref), Name: m.Name, Parent: m.Parent, Values: m.CustomValue, Config: m.Config, Runtime: m.Runtime,
+		Pool: m.ResourcePool, Guest: m.Guest, Snapshots: m.Snapshot != nil, Datastores: m.Datastore,
+	}, nil
+}
+
+// Endpoint is the vCenter of the target.
+func Endpoint(c *kinds.Call) (*kinds.Endpoint, error) {
+	if ep := c.Ground.VCenter(c.Target.VCenter); ep != nil {
+		return ep, nil
+	}
+	return nil, &kinds.Refusal{Code: "not-found", Message: "vcenter " + c.Target.VCenter + ": there is none of that name"}
+}
+
+// On calls f with the target as it is now. What happens to it meanwhile has the call as its cause.
+func On(ctx context.Context, c *kinds.Call, f func(context.Context, *VM) error) error {
+	return At(ctx, c, c.Target.Ref, f)
+}
+
+// At is On for another VM of the target's vCenter.
+func At(ctx context.Context, c *kinds.Call, ref Ref, f func(context.Context, *VM) error) error {
+	ep, err := Endpoint(c)
+	if err != nil {
+		return err
+	}
+	return ep.SOAP(ctx, func(ctx context.Context, client *vim25.Client) error {
+		vm, err := Read(ctx, client, ref)
+		if err != nil {
+			return err
+		}
+		defer Causing(ep, c, ref)()
+		return f(ctx, vm)
+	})
+}
+
+// Still is On for the way back: a target that is gone has none, and nothing is wrong with that.
+func Still(ctx context.Context, c *kinds.Call, f func(context.Context, *VM) error) error {
+	if err := On(ctx, c, f); !Gone(err) {
+		return err
+	}
+	return nil
+}
+
+// Causing names the call as the cause of what happens to a VM until the returned func is called.
+func Causing(ep *kinds.Endpoint, c *kinds.Call, ref Ref) func() {
+	if ep.Sim == nil || c.Seq == 0 {
+		return func() {}
+	}
+	return ep.Sim.CausingVM(ref, c.Seq)
+}
+
+// Gone tells whether an error says that the object is not there any more.
+func Gone(err error) bool {
+	return err != nil && fault.Is(err, &types.ManagedObjectNotFound{})
+}
+
+// Done waits for a task.
+func Done(ctx context.Context, t *object.Task, err error) error {
+	if err != nil {
+		return err
+	}
+	return Waited(ctx, t.Wait(ctx))
+}
+
+// Waited is the error of a wait of govmomi's, which has none when ctx was canceled.
+func Waited(ctx context.Context, err error) error {
+	if err == nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Result waits for a task whose result is an object.
+func Result(ctx context.Context, t *object.Task, err error) (Ref, error) {
+	if err != nil {
+		return Ref{}, err
+	}
+	info, err := t.WaitForResult(ctx, nil)
+	if err := Waited(ctx, err); err != nil {
+		return Ref{}, err
+	}
+	ref, ok := info.Result.(Ref)
+	if !ok {
+		return Ref{}, errors.New("task " + info.Name + ": has no object as its result")
+	}
+	return ref, nil
+}
+
+// Mark names what is done for a lease.
+func Mark(c *kinds.Call, what string) string { return c.Lease + " " + what }

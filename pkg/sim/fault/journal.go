@@ -1,0 +1,163 @@
+package fault
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// journal writes down how to undo what is about to be done, a JSON object a line.
+type journal struct {
+	mu sync.Mutex
+	w  io.Writer // nil: none
+}
+
+// Record is a lease of a journal that was not healed, with what its kind needs for the way back.
+type Record struct {
+	Lease Lease
+	// States are those of its targets.
+	States []json.RawMessage
+}
+
+// entry is a line: a lease that begins (with Targets), a target whose state is another (with Target), or a lease that
+// is healed.
+type entry struct {
+	Lease   string        `json:"lease"`
+	Kind    string        `json:"kind,omitempty"`
+	Params  Values        `json:"params,omitempty"`
+	Mode    string        `json:"mode,omitempty"`
+	Seed    uint64        `json:"seed,omitempty"`
+	Since   time.Time     `json:"since,omitzero"`
+	Until   time.Time     `json:"until,omitzero"`
+	Targets []entryTarget `json:"targets,omitempty"`
+
+	Target *int            `json:"target,omitempty"`
+	State  json.RawMessage `json:"state,omitempty"`
+
+	Healed bool `json:"healed,omitempty"`
+}
+
+type entryTarget struct {
+	Item
+	Does  string          `json:"does,omitempty"`
+	State json.RawMessage `json:"state"`
+}
+
+func (j *journal) begun(l *lease) error {
+	if j.w == nil {
+		return nil
+	}
+	e := entry{Lease: l.ID, Kind: l.Kind, Params: l.Params, Mode: l.Mode, Seed: l.Seed, Since: l.Since, Until: l.Until}
+	for n, t := range l.Targets {
+		e.Targets = append(e.Targets, entryTarget{Item: t.Target, Does: t.Does, State: l.states[n]})
+	}
+	return j.write(e)
+}
+
+func (j *journal) state(l *lease, n int) error {
+	if l.kind.over() {
+		return nil
+	}
+	return j.write(entry{Lease: l.ID, Target: &n, State: l.states[n]})
+}
+
+func (j *journal) healed(l *lease) error { return j.write(entry{Lease: l.ID, Healed: true}) }
+
+func (j *journal) write(e entry) error {
+	if j.w == nil {
+		return nil
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, err = j.w.Write(append(b, '\n'))
+	return err
+}
+
+// OpenJournal opens a journal to be appended to, for its owner's eyes only: the states that are kept in it may be
+// secrets.
+func OpenJournal(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// ReadJournal tells which leases of a journal were not healed, oldest first. A last line that was cut short, as by a
+// kill, is left out: nothing had been done for it. No file is an empty one.
+func ReadJournal(path string) ([]Record, error) {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var records []Record
+	r := bufio.NewReader(f)
+	for number := 1; ; number++ {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return records, nil
+		} else if err != nil {
+			return records, err
+		}
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return records, fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+		records = e.fold(records)
+	}
+}
+
+// Adopt takes over leases of a journal, as those of a process that was killed. They are Failed: what was done for them is
+// not known, and to heal them is harmless. It refuses them all if the kind of one is unknown.
+func (e *Engine) Adopt(records []Record) error {
+	leases := make([]*lease, len(records))
+	for i, r := range records {
+		kind, err := Find(e.kinds, r.Lease.Kind)
+		if err != nil {
+			return err
+		}
+		l := &lease{Lease: r.Lease, kind: kind, busy: make(chan struct{}, 1), states: slices.Clone(r.States), begun: make([]bool, len(r.States))}
+		for n := range l.begun {
+			l.begun[n] = true
+		}
+		leases[i] = l
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, l := range leases {
+		e.last = max(e.last, l.number())
+		e.leases = append(e.leases, l)
+		e.changed(l)
+	}
+	return nil
+}
+
+// fold brings the records up to date with a line.
+func (e entry) fold(records []Record) []Record {
+	at := slices.IndexFunc(records, func(r Record) bool { return r.Lease.ID == e.Lease })
+	switch {
+	case e.Targets != nil:
+		r := Record{Lease: Lease{
+			ID: e.Lease, Kind: e.Kind, State: Failed, Params: e.Params, Mode: e.Mode, Seed: e.Seed, Since: e.Since, Until: e.Until,
+		}}
+		for _, t := range e.Targets {
+			r.Lease.Targets = append(r.Lease.Targets, Leased{Target: t.Item, Does: t.Does, State: Failed})
+			r.States = append(r.States, t.State)
+		}
+		return append(records, r)
+	case at < 0:
+	case e.Healed:
+		return slices.Delete(records, at, at+1)
+	case e.Target != nil && *e.Target >= 0 && *e.Target < len(records[at].States):
+		records[at].States[*e.Target] = e.State
+	}
+	return records
+}

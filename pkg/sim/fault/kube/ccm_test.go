@@ -1,0 +1,94 @@
+package kube_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// It is killed whenever it has come up, until that is healed; then it is started again.
+func TestCrashLoop(t *testing.T) {
+	r := newRig(t)
+	lease := r.inject("ccm.crash-loop", nil)
+	deadline := time.After(10 * time.Second)
+	for tick := time.NewTicker(time.Millisecond); len(r.processes.since(0)) < 4; {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("killed %d times", len(r.processes.since(0)))
+		}
+	}
+	r.heal(lease.ID)
+	calls := r.processes.since(0)
+	last := len(calls) - 1
+	if calls[last] != "restart ccm" || slices.ContainsFunc(calls[:last], func(c string) bool { return c != "kill ccm" }) {
+		t.Errorf("calls %q", calls)
+	}
+	r.processes.started("ccm") // which nobody minds any more
+	if now := r.processes.since(0); len(now) != len(calls) {
+		t.Errorf("calls after the end: %q", now)
+	}
+	r.processes.running["ccm"] = false
+	r.refused("ccm.crash-loop", nil)
+}
+
+// One that is given a while to live gets it.
+func TestCrashLoopAfterAWhile(t *testing.T) {
+	r := newRig(t)
+	lease := r.inject("ccm.crash-loop", kv("after", "1h"))
+	r.heal(lease.ID)
+	if diff := cmp.Diff([]string{"kill ccm", "restart ccm"}, r.processes.since(0)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of several it is the leader that is meant, or the one that is named.
+func TestWhich(t *testing.T) {
+	for name, tc := range map[string]struct{ replica, leader, want string }{
+		"leader":        {"", "ccm-2", "kill ccm-2"},
+		"leader, first": {"leader", "ccm", "kill ccm"},
+		"nobody leads":  {"", "", ""},
+		"first":         {"1", "ccm-2", "kill ccm"},
+		"second":        {"2", "", "kill ccm-2"},
+		"third of two":  {"3", "ccm", ""},
+		"none":          {"0", "ccm", ""},
+		"no number":     {"ccm-2", "ccm", ""},
+		"negative":      {"-1", "ccm", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.processes.extra, r.processes.leader, r.processes.running["ccm-2"] = 1, tc.leader, true
+			params := kv()
+			if tc.replica != "" {
+				params["replica"] = tc.replica
+			}
+			if tc.want == "" {
+				if refusal := r.refused("ccm.killed", params); refusal.Message == "" {
+					t.Error("no reason")
+				}
+				return
+			}
+			r.inject("ccm.killed", params)
+			if diff := cmp.Diff([]string{tc.want}, r.processes.since(0)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A replica that is gone meanwhile keeps nobody from healing.
+func TestHealOfWhatIsGone(t *testing.T) {
+	for _, kind := range []string{"ccm.paused", "ccm.api-unreachable", "ccm.crash-loop", "node.kubelet-paused", "node.api-unreachable",
+		"csi.paused", "csi.api-unreachable", "csi.crash-loop", "node.link-withheld", "node.csi-unregistered"} {
+		t.Run(kind, func(t *testing.T) {
+			r := newRig(t)
+			lease := r.inject(kind, nil)
+			r.processes.mu.Lock()
+			clear(r.processes.running)
+			r.processes.mu.Unlock()
+			r.heal(lease.ID)
+		})
+	}
+}

@@ -1,0 +1,25 @@
+package kube_test
+
+import (
+	"testing"
+
+	providerconfig "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// What is written wrong is refused by the provider, which reads it; only that a server is none nobody can see in the file.
+func TestMalformedIsRefused(t *testing.T) {
+	if _, err := providerconfig.Load("vsphere.conf", []byte(conf)); err != nil {
+		t.Fatalf("before: %v", err)
+	}
+	for how, readable := range map[string]bool{
+		"empty": false, "cut-short": false, "tabs": false, "unknown-key": false, "no-vcenters": false, "wrong-server": true,
+	} {
+		t.Run(how, func(t *testing.T) {
+			r := newRig(t)
+			r.inject("config.malformed", kv("how", how))
+			if _, err := providerconfig.Load("vsphere.conf", []byte(r.conf())); (err == nil) != readable {
+				t.Errorf("%v:\n%s", err, r.conf())
+			}
+		})
+	}
+}

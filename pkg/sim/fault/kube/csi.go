@@ -1,0 +1,81 @@
+package kube
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+)
+
+// csiController is the component that is the CSI driver; the others of [csiComponents] are the stock sidecars.
+const csiController = "csi-controller"
+
+// csiComponents are the processes of a CSI driver's controller.
+func csiComponents() []string {
+	return []string{csiController, "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller"}
+}
+
+// driver is the picker of the component that is the target.
+func driver(c *fault.Call) (one, error) {
+	name := c.Target.Name
+	if !slices.Contains(csiComponents(), name) {
+		return one{}, fault.Refuse("component %q: is no process of the CSI driver, which are %s", name, strings.Join(csiComponents(), ", "))
+	}
+	return one{name}, nil
+}
+
+// ofCSI completes what all kinds have in common that happen to such a process.
+func ofCSI(k fault.Kind) fault.Kind {
+	k.Object, k.Needs = fault.Component, append([]fault.Need{fault.Children}, k.Needs...)
+	return k
+}
+
+func csiKilled() *fault.Kind {
+	return killed(ofCSI(fault.Kind{
+		Name: "csi.killed", Touches: "process",
+		Short: "kills processes of the CSI driver, which are started again after a while",
+		Long: "The driver (csi-controller) or a sidecar dies in the midst of what it does, as when memory runs out. What vSphere has begun it goes on with: a volume may be " +
+			"made or attached, and nobody remembers to have asked. The next start must find that out, and neither make it twice nor lose it.",
+		Reported: []string{"vsphere-csi-driver#284", "vsphere-csi-driver#217"},
+	}), driver)
+}
+
+func csiPaused() *fault.Kind {
+	return paused(ofCSI(fault.Kind{
+		Name: "csi.paused", Touches: "process",
+		Short: "has processes of the CSI driver stand still",
+		Long: "Of csi-controller: calls of all sidecars wait, and time out after five minutes. Of a sidecar: what it is for does not happen; without csi-attacher volumes are " +
+			"neither attached nor detached, without csi-provisioner neither made nor deleted. Pods that run do not notice.",
+	}), driver)
+}
+
+func csiCrashLoop() *fault.Kind {
+	return crashLoop(ofCSI(fault.Kind{
+		Name: "csi.crash-loop", Touches: "process",
+		Short: "kills processes of the CSI driver again and again, whenever they have come up",
+		Long: "As upstream's driver does that exits on a vCenter that it cannot reach, or on a node whose VM is gone. The supervisor waits longer after each crash. " +
+			"Healing starts them again at once.",
+		Params:   []fault.Param{lives()},
+		Reported: []string{"vsphere-csi-driver#2594", "vsphere-csi-driver#3041"},
+	}), driver)
+}
+
+func csiUnreachable() *fault.Kind {
+	return unreachable(ofCSI(fault.Kind{
+		Name: "csi.api-unreachable", Touches: "network",
+		Short: "cuts the way of processes of the CSI driver to the API server",
+		Long: "They run, reach each other and the vCenters, and know of no claim, VolumeAttachment or node that comes from then on. " +
+			"Healing mends the way; connections that packets were lost on are reset then.",
+		Params: []fault.Param{silently()},
+	}), driver)
+}
+
+func csiTokenRevoked() *fault.Kind {
+	return tokenRevoked(ofCSI(fault.Kind{
+		Name: "csi.token-revoked", Needs: []fault.Need{fault.Clustered}, Touches: "token",
+		Short: "deletes the ServiceAccounts of processes of the CSI driver, and their tokens with them",
+		Long: "The API server takes a token for up to ten seconds more, while it remembers to have checked it; then every call is unauthorized, and what the process is for does " +
+			"not happen. Healing creates the ServiceAccount again, hands out a new token, and starts the process again.",
+	}), driver, func(ctx context.Context, c *fault.Call) error { return restart(ctx, c, c.Target.Name) })
+}

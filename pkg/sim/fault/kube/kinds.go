@@ -1,0 +1,18 @@
+package kube
+
+import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+
+// Kinds are the faults of the cluster's side.
+func Kinds() []*fault.Kind {
+	return []*fault.Kind{
+		controlPlaneRestart(), controlPlanePaused(), etcdSlow(),
+		ccmKilled(), ccmPaused(), ccmCrashLoop(), ccmTwice(), ccmUnreachable(), ccmTokenRevoked(),
+		csiKilled(), csiPaused(), csiCrashLoop(), csiUnreachable(), csiTokenRevoked(),
+		kubeletKilled(), kubeletPaused(), nodeUnreachable(),
+		nodeUninitialized(), nodeTainted(), nodeDeleted(), nodeForeign(),
+		linkWithheld(), csiUnregistered(), csiNodeDeleted(),
+		unknownPolicy(), topologyKindDeleted(),
+		ruleRemoved(), bindingRemoved(),
+		secretDeleted(), secretMalformed(), configDeleted(), configMalformed(),
+	}
+}

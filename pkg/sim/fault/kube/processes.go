@@ -1,0 +1,52 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+)
+
+// nothing is the state of what remembers none.
+type nothing struct{}
+
+// What a ground's processes may be able to do besides [fault.Processes].
+type (
+	causer interface {
+		Causing(component string, seq uint64) func()
+	}
+	leader  interface{ Leader(component string) string }
+	slower  interface{ SlowEtcd(d time.Duration) error }
+	renewer interface {
+		RenewToken(ctx context.Context, component string) error
+	}
+)
+
+// causing names the call as the cause of what happens to a component until release is called.
+func causing(c *fault.Call, component string) (release func()) {
+	if p, ok := c.Ground.Processes.(causer); ok {
+		return p.Causing(component, c.Seq)
+	}
+	return func() {}
+}
+
+// running refuses a component of which no process runs; the error names it.
+func running(c *fault.Call, component string) error {
+	if err := c.Ground.Processes.Running(component); err != nil {
+		return fault.Refuse("%v", err)
+	}
+	return nil
+}
+
+// tell appends what is done to an object, as a consequence of the call; what comes of it has that for its cause.
+func tell(c *fault.Call, kind string, object event.Object, message string) {
+	c.Ground.Events.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: event.Warning, Kind: kind, Object: object, Cause: c.Seq, Message: message,
+	})
+}
+
+// silently is the parameter of what cuts a way.
+func silently() fault.Param {
+	return fault.Param{Name: "silent", Short: "packets vanish; otherwise connections are reset and none is made", Type: fault.Bool, Default: "true"}
+}

@@ -1,0 +1,45 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Has tells whether the ground has what a kind may need. A vCenter that is no simulated one is told apart later, target
+// by target.
+func (g *Ground) Has(n Need) bool {
+	switch n {
+	case Simulator, Gated:
+		return slices.ContainsFunc(g.VCenters, func(e Endpoint) bool { return e.Sim != nil })
+	case Kubelets, Children:
+		return g.Processes != nil
+	case Clustered:
+		return g.Cluster != nil
+	}
+	return false
+}
+
+// String says it in words.
+func (n Need) String() string {
+	switch n {
+	case Simulator:
+		return "a simulated vCenter"
+	case Gated:
+		return "a gate in front of the vCenter"
+	case Kubelets:
+		return "nodes that are processes of the sandbox"
+	case Children:
+		return "a control plane and a cloud controller manager that are processes of the sandbox"
+	case Clustered:
+		return "a Kubernetes cluster"
+	}
+	return string(n)
+}
+
+func (k *Kind) needs(any ...Need) bool {
+	return slices.ContainsFunc(k.Needs, func(n Need) bool { return slices.Contains(any, n) })
+}
+
+func lacks(k *Kind, n Need) error {
+	return &Refusal{Code: "unsupported", Message: fmt.Sprintf("%s takes %s, which there is not here", k.Name, n)}
+}

@@ -1,0 +1,73 @@
+package storage
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
+)
+
+// disk is a disk as a VM has it: all that is needed to attach it again as it was.
+type disk struct {
+	Label    string `json:"label"`
+	File     string `json:"file"`
+	Volume   string `json:"volume,omitempty"` // its identifier as a first class disk
+	UUID     string `json:"uuid,omitempty"`
+	Key      int32  `json:"key"`
+	Bus      int32  `json:"controllerKey"`
+	Unit     *int32 `json:"unitNumber,omitempty"`
+	Capacity int64  `json:"capacityInKB"`
+
+	device *types.VirtualDisk
+}
+
+// disksOf reads a VM and its disks, in the order of the VM: the first is what it boots from.
+func disksOf(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) (vm mo.VirtualMachine, disks []disk, err error) {
+	if err := vsphere.Get(ctx, ep, ref, &vm, "name", "runtime", "config.hardware.device"); err != nil {
+		return vm, nil, err
+	}
+	if vm.Config == nil {
+		return vm, nil, nil
+	}
+	for _, d := range vm.Config.Hardware.Device {
+		v, ok := d.(*types.VirtualDisk)
+		if !ok {
+			continue
+		}
+		is := disk{Key: v.Key, Bus: v.ControllerKey, Unit: v.UnitNumber, Capacity: v.CapacityInKB, device: v}
+		if info := v.DeviceInfo; info != nil {
+			is.Label = info.GetDescription().Label
+		}
+		if b, ok := v.Backing.(types.BaseVirtualDeviceFileBackingInfo); ok {
+			is.File = b.GetVirtualDeviceFileBackingInfo().FileName
+		}
+		if b, ok := v.Backing.(*types.VirtualDiskFlatVer2BackingInfo); ok {
+			is.UUID = b.Uuid
+		}
+		if v.VDiskId != nil {
+			is.Volume = v.VDiskId.Id
+		}
+		disks = append(disks, is)
+	}
+	return vm, disks, nil
+}
+
+// accepts refuses a VM whose disks another lease refuses to change: the first to heal would end both.
+func accepts(c *fault.Call, ep *fault.Endpoint) error {
+	if attach, detach := ep.Sim.DisksRefused(c.Target.Ref); attach != nil || detach != nil {
+		return fault.Refuse("vm %q: changes of its disks are refused already", c.Target.Name)
+	}
+	return nil
+}
+
+// data are the disks that a VM does not boot from.
+func data(disks []disk) []disk {
+	if len(disks) < 2 {
+		return nil
+	}
+	return slices.Clone(disks[1:])
+}

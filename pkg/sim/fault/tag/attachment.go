@@ -1,0 +1,202 @@
+package tag
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25/mo"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
+)
+
+// changed is what a fault changes of the tags of an object.
+type changed struct {
+	// Category is an ID, as all that follows.
+	Category string   `json:"category"`
+	Remove   []string `json:"remove,omitempty"`
+	Add      []string `json:"add,omitempty"`
+	// Make is the name of a tag that there is none of, and is added; Made is what it was made as, for this lease or another.
+	Make string `json:"make,omitempty"`
+	Made string `json:"made,omitempty"`
+	// Widen says that the category has to allow several tags, Widened that it was made to.
+	Widen   bool `json:"widen,omitempty"`
+	Widened bool `json:"widened,omitempty"`
+}
+
+// marked is the description of a tag that was made for a lease.
+const marked = "made for a fault, deleted when that is healed"
+
+// attachment makes a kind that changes which tags of a category its target has: decide tells the names of those that it
+// shall have, and what is done in words.
+func attachment(k fault.Kind, decide func(context.Context, *fault.Call, state) (names []string, does string, err error)) *fault.Kind {
+	k.Touches = "tags"
+	return fault.New(k, fault.Steps[changed]{
+		Plan: func(ctx context.Context, c *fault.Call) (ch changed, does string, err error) {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return ch, "", err
+			}
+			have, err := read(ctx, ep, called(c), c.Target.Ref)
+			if err != nil {
+				return ch, "", err
+			}
+			names, does, err := decide(ctx, c, have)
+			if err != nil {
+				return ch, "", err
+			}
+			ch.Category = have.category.ID
+			for _, n := range have.names {
+				if !slices.Contains(names, n) {
+					ch.Remove = append(ch.Remove, have.tag(n).ID)
+				}
+			}
+			for _, n := range names {
+				switch t := have.tag(n); {
+				case slices.Contains(have.names, n):
+				case t == nil:
+					ch.Make = n
+				case t.Description == marked:
+					ch.Made = t.ID
+				default:
+					ch.Add = append(ch.Add, t.ID)
+				}
+			}
+			return ch, does, ch.allowed(c, ep, have.category, len(names))
+		},
+		Apply: func(ctx context.Context, c *fault.Call, ch *changed) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			defer vsphere.Causing(c, ep, c.Target.Ref)()
+			return ch.apply(ctx, ep, c.Target.Ref)
+		},
+		Revert: func(ctx context.Context, c *fault.Call, ch *changed) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			defer vsphere.Causing(c, ep, c.Target.Ref)()
+			return ch.revert(ctx, ep, c.Target.Ref)
+		},
+	})
+}
+
+// allowed tells why the category does not let the target have that many tags.
+func (ch *changed) allowed(c *fault.Call, ep *fault.Endpoint, category tags.Category, many int) error {
+	if many > 0 && len(category.AssociableTypes) > 0 && !slices.Contains(category.AssociableTypes, c.Target.Ref.Type) {
+		return fault.Refuse("%s: tags of category %q cannot be attached to a %s", c.Target, category.Name, c.Target.Ref.Type)
+	}
+	ch.Widen = many > 1 && ep.Sim != nil
+	if many > 1 && category.Cardinality == "SINGLE" && ep.Sim == nil {
+		return fault.Refuse("%s: category %q allows one tag per object, and vcenter %q is a real one, where that could not be taken back",
+			c.Target, category.Name, ep.Name)
+	}
+	return nil
+}
+
+func (ch *changed) apply(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) error {
+	if ch.Widen {
+		if err := ep.Sim.AllowSeveralTags(ch.Category, true); err != nil {
+			return err
+		}
+		ch.Widened = true
+	}
+	return manage(ctx, ep, func(ctx context.Context, m *tags.Manager) (err error) {
+		if ch.Make != "" && ch.Made == "" {
+			if ch.Made, err = made(ctx, m, ch); err != nil {
+				return err
+			}
+		}
+		return exchange(ctx, m, ref, ch.Remove, append(slices.Clone(ch.Add), ch.Made))
+	})
+}
+
+// made makes the tag, unless another target of the lease has made it meanwhile.
+func made(ctx context.Context, m *tags.Manager, ch *changed) (string, error) {
+	id, err := m.CreateTag(ctx, &tags.Tag{Name: ch.Make, Description: marked, CategoryID: ch.Category})
+	if err == nil {
+		return id, nil
+	}
+	all, lerr := m.GetTagsForCategory(ctx, ch.Category)
+	if lerr != nil {
+		return "", err
+	}
+	for _, t := range all {
+		if t.Name == ch.Make {
+			return t.ID, nil
+		}
+	}
+	return "", err
+}
+
+func (ch *changed) revert(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) error {
+	var entity mo.ManagedEntity
+	err := vsphere.Get(ctx, ep, ref, &entity, "name")
+	gone := vsphere.Gone(err)
+	if err != nil && !gone {
+		return err
+	}
+	if err := manage(ctx, ep, func(ctx context.Context, m *tags.Manager) error {
+		if !gone {
+			if err := exchange(ctx, m, ref, append(slices.Clone(ch.Add), ch.Made), ch.Remove); err != nil {
+				return err
+			}
+		}
+		return unmade(ctx, m, ch.Made)
+	}); err != nil || !ch.Widened {
+		return err
+	}
+	ch.Widened = false // each once
+	return ep.Sim.AllowSeveralTags(ch.Category, false)
+}
+
+// exchange takes tags from an object and gives it others, as far as this is not done. Tags that are gone cannot be given.
+func exchange(ctx context.Context, m *tags.Manager, ref vsphere.Ref, remove, add []string) error {
+	has, err := m.ListAttachedTags(ctx, ref)
+	if err != nil {
+		return err
+	}
+	for _, id := range remove {
+		if id != "" && slices.Contains(has, id) {
+			if err := m.DetachTag(ctx, id, ref); err != nil {
+				return err
+			}
+		}
+	}
+	known, err := m.ListTags(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range add {
+		if id != "" && !slices.Contains(has, id) && slices.Contains(known, id) {
+			if err := m.AttachTag(ctx, id, ref); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unmade deletes a tag that was made, when nothing has it any more.
+func unmade(ctx context.Context, m *tags.Manager, id string) error {
+	if id == "" {
+		return nil
+	}
+	known, err := m.ListTags(ctx)
+	if err != nil || !slices.Contains(known, id) {
+		return err
+	}
+	objects, err := m.ListAttachedObjects(ctx, id)
+	if err != nil || len(objects) > 0 {
+		return err
+	}
+	if err := m.DeleteTag(ctx, &tags.Tag{ID: id}); err != nil {
+		if known, lerr := m.ListTags(ctx); lerr != nil || slices.Contains(known, id) {
+			return err
+		}
+	}
+	return nil // another target of the lease may have been faster
+}

@@ -1,0 +1,194 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/redirect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// refusal is what becomes of disks of a VM; nil is nothing.
+type refusal struct{ attach, detach types.BaseMethodFault }
+
+// RefuseDisks lets disks be attached to the VM only with attach being nil, and detached only with detach being nil: the
+// tasks end in that fault. Other changes of the VM are not affected.
+func (h *Hosts) RefuseDisks(parent context.Context, ref types.ManagedObjectReference, attach, detach types.BaseMethodFault) error {
+	if err := parent.Err(); err != nil {
+		return err
+	}
+	vm, ok := h.base.Map.Get(ref).(*simulator.VirtualMachine)
+	if !ok {
+		return fmt.Errorf("VM %s: no such VM", ref.Value)
+	}
+	h.mu.Lock()
+	_, was := h.refused[ref]
+	on := attach != nil || detach != nil
+	if on {
+		h.refused[ref] = refusal{attach, detach}
+	} else {
+		delete(h.refused, ref)
+	}
+	h.mu.Unlock()
+	if on != was {
+		kind, level, message := "vm.disks-refused", event.Warning, "changes of its disks are refused"
+		if !on {
+			kind, level, message = "vm.disks-accepted", event.Info, "its disks can be changed again"
+		}
+		h.log(event.Object{Kind: "VM", Name: vm.Name}, ref, level, kind, 0, message)
+	}
+	return nil
+}
+
+// DisksRefused returns the faults of [Hosts.RefuseDisks].
+func (h *Hosts) DisksRefused(ref types.ManagedObjectReference) (attach, detach types.BaseMethodFault) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.refused[ref]
+	return r.attach, r.detach
+}
+
+// Of returns the hosts of a vCenter whose registry ctx works on, nil when there are none.
+func Of(ctx *simulator.Context) *Hosts {
+	h, _ := ctx.Map.Get(self()).(*Hosts)
+	return h
+}
+
+// storage answers calls that would need space where there is none, or disks where they are refused: with tasks that fail.
+// All other calls pass it by.
+type storage struct {
+	redirect.Receiver
+	h *Hosts
+}
+
+func newStorage(h *Hosts) *storage {
+	s := &storage{h: h}
+	s.Self = vc.Ref{Type: "SandboxStorage", Value: "sandbox-storage"}
+	s.Methods = map[string][]string{
+		"Folder":       {"CreateVM_Task"},
+		"ResourcePool": {"CreateChildVM_Task"},
+		"VirtualApp":   {"CreateChildVM_Task"},
+		"VirtualMachine": {
+			"CloneVM_Task", "RelocateVM_Task", "ReconfigVM_Task", "CreateSnapshot_Task", "CreateSnapshotEx_Task",
+			"AttachDisk_Task", "DetachDisk_Task",
+		},
+		"VirtualDiskManager":           {"CreateVirtualDisk_Task", "ExtendVirtualDisk_Task", "CopyVirtualDisk_Task"},
+		"VcenterVStorageObjectManager": {"CreateDisk_Task", "ExtendDisk_Task"},
+		"Datastore":                    {"RefreshDatastore"},
+	}
+	return s
+}
+
+// redirect sends a call to s when it has to fail, or attaches a disk that there is.
+func (s *storage) redirect(ctx *simulator.Context, method *simulator.Method) bool {
+	if req, ok := method.Body.(*types.ReconfigVM_Task); ok && s.h.Methods != nil && len(attached(req)) > 0 {
+		return s.Receiver.Redirect(ctx, method)
+	}
+	s.h.mu.Lock()
+	idle := len(s.h.full) == 0 && len(s.h.refused) == 0
+	s.h.mu.Unlock()
+	if idle {
+		return false
+	}
+	if method.Name == "RefreshDatastore" { // vcsim would find space
+		return s.h.Full(method.This) && s.Receiver.Redirect(ctx, method)
+	}
+	return s.h.reason(ctx, method.Body) != nil && s.Receiver.Redirect(ctx, method)
+}
+
+// fail makes a task on the object that ends in the reason for which the call has to fail.
+func (s *storage) fail(ctx *simulator.Context, this vc.Ref, method string, req any) vc.Ref {
+	t := simulator.CreateTask(this, strings.ToLower(method[:1])+method[1:], func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		if fault := s.h.reason(ctx, req); fault != nil {
+			return nil, fault
+		}
+		return nil, new(types.TaskInProgress) // it has become possible while it was refused
+	})
+	t.Info.Name = method + "_Task"
+	return vc.Run(ctx, t)
+}
+
+// CreateVMTask fails.
+func (s *storage) CreateVMTask(ctx *simulator.Context, req *types.CreateVM_Task) soap.HasFault {
+	return &methods.CreateVM_TaskBody{Res: &types.CreateVM_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateVM", req)}}
+}
+
+// CreateChildVMTask fails.
+func (s *storage) CreateChildVMTask(ctx *simulator.Context, req *types.CreateChildVM_Task) soap.HasFault {
+	return &methods.CreateChildVM_TaskBody{Res: &types.CreateChildVM_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateChildVM", req)}}
+}
+
+// CloneVMTask fails.
+func (s *storage) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
+	return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: s.fail(ctx, req.This, "CloneVM", req)}}
+}
+
+// RelocateVMTask fails.
+func (s *storage) RelocateVMTask(ctx *simulator.Context, req *types.RelocateVM_Task) soap.HasFault {
+	return &methods.RelocateVM_TaskBody{Res: &types.RelocateVM_TaskResponse{Returnval: s.fail(ctx, req.This, "RelocateVM", req)}}
+}
+
+// ReconfigVMTask fails, or attaches disks that there are.
+func (s *storage) ReconfigVMTask(ctx *simulator.Context, req *types.ReconfigVM_Task) soap.HasFault {
+	if vm, ok := ctx.Map.Get(req.This).(*simulator.VirtualMachine); ok && s.h.reason(ctx, req) == nil {
+		return s.attach(ctx, vm, req)
+	}
+	return &methods.ReconfigVM_TaskBody{Res: &types.ReconfigVM_TaskResponse{Returnval: s.fail(ctx, req.This, "ReconfigVM", req)}}
+}
+
+// CreateSnapshotTask fails.
+func (s *storage) CreateSnapshotTask(ctx *simulator.Context, req *types.CreateSnapshot_Task) soap.HasFault {
+	return &methods.CreateSnapshot_TaskBody{Res: &types.CreateSnapshot_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateSnapshot", req)}}
+}
+
+// CreateSnapshotExTask fails.
+func (s *storage) CreateSnapshotExTask(ctx *simulator.Context, req *types.CreateSnapshotEx_Task) soap.HasFault {
+	return &methods.CreateSnapshotEx_TaskBody{Res: &types.CreateSnapshotEx_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateSnapshotEx", req)}}
+}
+
+// AttachDiskTask fails.
+func (s *storage) AttachDiskTask(ctx *simulator.Context, req *types.AttachDisk_Task) soap.HasFault {
+	return &methods.AttachDisk_TaskBody{Res: &types.AttachDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "AttachDisk", req)}}
+}
+
+// DetachDiskTask fails.
+func (s *storage) DetachDiskTask(ctx *simulator.Context, req *types.DetachDisk_Task) soap.HasFault {
+	return &methods.DetachDisk_TaskBody{Res: &types.DetachDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "DetachDisk", req)}}
+}
+
+// CreateVirtualDiskTask fails.
+func (s *storage) CreateVirtualDiskTask(ctx *simulator.Context, req *types.CreateVirtualDisk_Task) soap.HasFault {
+	return &methods.CreateVirtualDisk_TaskBody{Res: &types.CreateVirtualDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateVirtualDisk", req)}}
+}
+
+// ExtendVirtualDiskTask fails.
+func (s *storage) ExtendVirtualDiskTask(ctx *simulator.Context, req *types.ExtendVirtualDisk_Task) soap.HasFault {
+	return &methods.ExtendVirtualDisk_TaskBody{Res: &types.ExtendVirtualDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "ExtendVirtualDisk", req)}}
+}
+
+// CopyVirtualDiskTask fails.
+func (s *storage) CopyVirtualDiskTask(ctx *simulator.Context, req *types.CopyVirtualDisk_Task) soap.HasFault {
+	return &methods.CopyVirtualDisk_TaskBody{Res: &types.CopyVirtualDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "CopyVirtualDisk", req)}}
+}
+
+// CreateDiskTask fails.
+func (s *storage) CreateDiskTask(ctx *simulator.Context, req *types.CreateDisk_Task) soap.HasFault {
+	return &methods.CreateDisk_TaskBody{Res: &types.CreateDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "CreateDisk", req)}}
+}
+
+// ExtendDiskTask fails.
+func (s *storage) ExtendDiskTask(ctx *simulator.Context, req *types.ExtendDisk_Task) soap.HasFault {
+	return &methods.ExtendDisk_TaskBody{Res: &types.ExtendDisk_TaskResponse{Returnval: s.fail(ctx, req.This, "ExtendDisk", req)}}
+}
+
+// RefreshDatastore finds no space either.
+func (s *storage) RefreshDatastore(*simulator.Context, *types.RefreshDatastore) soap.HasFault {
+	return &methods.RefreshDatastoreBody{Res: new(types.RefreshDatastoreResponse)}
+}

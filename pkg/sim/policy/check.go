@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	pbm "github.com/vmware/govmomi/pbm/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Datastore is what a policy is about.
+type Datastore struct {
+	// Type is the type of its file system; case does not matter ("VMFS" is "vmfs").
+	Type string
+	// Tags are its own.
+	Tags []topology.Tag
+}
+
+// Unmet is a rule that a datastore does not meet.
+type Unmet struct {
+	Capability pbm.PbmCapabilityMetadataUniqueId
+	Property   pbm.PbmCapabilityPropertyInstance
+}
+
+// Check returns the rules of a profile that the datastore does not meet, of the rule set that it comes nearest to; none
+// when it meets the profile.
+func Check(p *pbm.PbmCapabilityProfile, d Datastore) []Unmet {
+	if p.SystemCreatedProfileType == string(pbm.PbmSystemCreatedProfileTypeVVolDefaultProfile) && !strings.EqualFold(d.Type, string(topology.VVOL)) {
+		return []Unmet{{Capability: pbm.PbmCapabilityMetadataUniqueId{Namespace: "com.vmware.storage.vvol", Id: "vvol"}}}
+	}
+	return CheckConstraints(p.Constraints, d)
+}
+
+// CheckConstraints is [Check] for the constraints of a profile. Without any, every datastore meets them.
+func CheckConstraints(c pbm.BasePbmCapabilityConstraints, d Datastore) []Unmet {
+	sets, ok := c.(*pbm.PbmCapabilitySubProfileConstraints)
+	if !ok || len(sets.SubProfiles) == 0 {
+		return nil
+	}
+	var fewest []Unmet
+	for i := range sets.SubProfiles {
+		unmet := checkSet(&sets.SubProfiles[i], d)
+		if len(unmet) == 0 {
+			return nil
+		}
+		if fewest == nil || len(unmet) < len(fewest) {
+			fewest = unmet
+		}
+	}
+	return fewest
+}
+
+func checkSet(set *pbm.PbmCapabilitySubProfile, d Datastore) []Unmet {
+	var unmet []Unmet
+	for i := range set.Capability {
+		c := &set.Capability[i]
+		offers := offered(c.Id, d)
+		if offers == nil || met(c.Constraint, offers) {
+			continue
+		}
+		u := Unmet{Capability: c.Id}
+		if len(c.Constraint) > 0 && len(c.Constraint[0].PropertyInstance) > 0 {
+			u.Property = c.Constraint[0].PropertyInstance[0]
+		}
+		unmet = append(unmet, u)
+	}
+	return unmet
+}
+
+// offered tells what values of a capability's properties the datastore has; nil: whatever is asked for.
+func offered(id pbm.PbmCapabilityMetadataUniqueId, d Datastore) func(value string) bool {
+	switch id.Namespace {
+	case TagNamespace:
+		return func(value string) bool { return slices.Contains(d.Tags, topology.Tag{Category: id.Id, Name: value}) }
+	case TypeNamespace:
+		return func(value string) bool { return strings.EqualFold(value, d.Type) }
+	case VSANNamespace:
+		if strings.EqualFold(d.Type, string(topology.VSAN)) {
+			return nil
+		}
+	case "com.vmware.storageprofile.dataservice", "vmwarevmcrypt", "com.vmware.storage.volumeallocation":
+		return nil // of hosts
+	}
+	return func(string) bool { return false }
+}
+
+// met tells whether one of the constraints is met: all its properties are.
+func met(constraints []pbm.PbmCapabilityConstraintInstance, offers func(string) bool) bool {
+	return slices.ContainsFunc(constraints, func(c pbm.PbmCapabilityConstraintInstance) bool {
+		for i := range c.PropertyInstance {
+			p := &c.PropertyInstance[i]
+			has := slices.ContainsFunc(values(p.Value), offers)
+			if has == strings.EqualFold(p.Operator, string(pbm.PbmCapabilityOperatorNOT)) {
+				return false
+			}
+		}
+		return len(c.PropertyInstance) > 0
+	})
+}
+
+// values are the texts among those that a property may have.
+func values(value any) []string {
+	switch v := value.(type) {
+	case string:
+		return []string{v}
+	case *pbm.PbmCapabilityDiscreteSet:
+		return values(*v)
+	case pbm.PbmCapabilityDiscreteSet:
+		var all []string
+		for _, one := range v.Values {
+			if text, ok := one.(string); ok {
+				all = append(all, text)
+			}
+		}
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+)
+
+// slowness is how much longer tasks take than they take. Clients of the gate are given another task, which tells of the
+// end of the one that was started some time after it: so nothing is locked meanwhile.
+type slowness struct {
+	mu      sync.Mutex
+	by      time.Duration
+	changed chan struct{} // closed when by changes
+}
+
+// SetSlowTasks lets each task that a client starts from now on take that much longer; 0 is none. Tasks that wait for
+// having taken longer end.
+func (v *VCenter) SetSlowTasks(by time.Duration) {
+	v.slow.mu.Lock()
+	defer v.slow.mu.Unlock()
+	if v.slow.changed != nil {
+		close(v.slow.changed)
+	}
+	v.slow.by, v.slow.changed = by, make(chan struct{})
+}
+
+// SlowTasks is what was set with SetSlowTasks.
+func (v *VCenter) SlowTasks() time.Duration {
+	by, _ := v.slow.now()
+	return by
+}
+
+func (s *slowness) now() (time.Duration, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.by, s.changed
+}
+
+// slowTasks puts slow tasks in the place of those that next answers with.
+func (v *VCenter) slowTasks(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		by, changed := v.slow.now()
+		if by <= 0 || !strings.HasPrefix(r.URL.Path, vim25.Path) && r.URL.Path != "/vsanHealth" && r.URL.Path != "/vslm/sdk" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		held := &heldAnswer{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(held, r)
+		held.finish(func(task string) string { return v.slowTask(task, by, changed) })
+	})
+}
+
+// heldAnswer holds back answers that are short enough to be no more than a task.
+type heldAnswer struct {
+	http.ResponseWriter
+	status int
+	held   bytes.Buffer
+	passed bool
+}
+
+// Unwrap is for http.ResponseController.
+func (w *heldAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *heldAnswer) WriteHeader(status int) { w.status = status }
+
+// Write implements http.ResponseWriter.
+func (w *heldAnswer) Write(p []byte) (int, error) {
+	const longest = 4096
+	if !w.passed && w.held.Len()+len(p) <= longest {
+		return w.held.Write(p)
+	}
+	if !w.passed {
+		w.pass(w.held.Bytes())
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *heldAnswer) pass(body []byte) {
+	w.passed = true
+	w.ResponseWriter.WriteHeader(w.status)
+	_, _ = w.ResponseWriter.Write(body) // the client may be gone
+}
+
+// finish lets the answer go, with another task if it is one.
+func (w *heldAnswer) finish(other func(task string) string) {
+	const open, end = `<returnval type="Task">`, `</returnval>`
+	if w.passed {
+		return
+	}
+	body := w.held.Bytes()
+	if before, rest, ok := bytes.Cut(body, []byte(open)); ok {
+		if task, after, ok := bytes.Cut(rest, []byte(end)); ok {
+			body = bytes.Join([][]byte{before, []byte(open), []byte(other(string(task))), []byte(end), after}, nil)
+			if w.Header().Get("Content-Length") != "" {
+				w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			}
+		}
+	}
+	w.pass(body)
+}
+
+// slowTask makes a task that ends as the other one has, by later, or when by changes.
+func (v *VCenter) slowTask(task string, by time.Duration, changed <-chan struct{}) string {
+	ctx := vc.Fresh(v.service.ctx)
+	started, ok := ctx.Map.Get(types.ManagedObjectReference{Type: "Task", Value: task}).(*simulator.Task)
+	if !ok {
+		return task
+	}
+	slow := simulator.CreateTask(started.Self, "", nil)
+	ctx.WithLock(started, func() {
+		slow.Info = started.Info
+		slow.Info.CompleteTime, slow.Info.Result, slow.Info.Error, slow.Info.Progress = nil, nil, nil, 0
+	})
+	slow.Info.State = types.TaskInfoStateRunning
+	if slow.Info.StartTime == nil {
+		slow.Info.StartTime = types.NewTime(time.Now())
+	}
+	slow.Self = types.ManagedObjectReference{}
+	ref := ctx.Map.Put(slow).Reference()
+	ctx.Map.AtomicUpdate(ctx, slow, []types.PropertyChange{vc.P("info.key", ref.Value), vc.P("info.task", ref)})
+	v.failing.Go(func() { v.endSlowTask(started, slow, by, changed) })
+	return ref.Value
+}
+
+func (v *VCenter) endSlowTask(started, slow *simulator.Task, by time.Duration, changed <-chan struct{}) {
+	const look = 50 * time.Millisecond // at a task that takes long itself, if any does
+	wait := time.NewTimer(by)
+	defer wait.Stop()
+	ctx := vc.Fresh(v.service.ctx)
+	for {
+		select {
+		case <-wait.C:
+		case <-changed:
+			changed = nil
+		case <-v.closing:
+			return
+		}
+		var info types.TaskInfo
+		ctx.WithLock(started, func() { info = started.Info })
+		if info.State != types.TaskInfoStateSuccess && info.State != types.TaskInfoStateError {
+			wait.Reset(look)
+			continue
+		}
+		ctx.WithLock(slow, func() {
+			if slow.Info.State != types.TaskInfoStateRunning {
+				return // canceled
+			}
+			changes := []types.PropertyChange{vc.P("info.completeTime", time.Now()), vc.P("info.state", info.State), vc.P("info.result", info.Result)}
+			if info.Error != nil {
+				changes = append(changes, vc.P("info.error", info.Error))
+			}
+			ctx.Update(slow, changes)
+		})
+		return
+	}
+}

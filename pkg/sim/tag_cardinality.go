@@ -1,0 +1,51 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
+)
+
+// widened are the categories that allow several tags per object for the time being.
+type widened struct {
+	mu sync.Mutex
+	by map[string]*widening
+}
+
+type widening struct {
+	was   string // its cardinality
+	times int
+}
+
+// AllowSeveralTags lets an object have several tags of the category, until it was called with several being false as many
+// times: a vCenter lets its clients do the former only. Objects that have several then keep them.
+func (v *VCenter) AllowSeveralTags(category string, several bool) error {
+	w := &v.widened
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	is := w.by[category]
+	switch {
+	case several && is != nil:
+		is.times++
+		return nil
+	case several:
+		was, err := v.service.rest.SetCardinality(category, rest.Multiple)
+		if err != nil {
+			return fmt.Errorf("vcenter %q: tag category %s: %w", v.spec.Name, category, err)
+		}
+		if w.by == nil {
+			w.by = make(map[string]*widening)
+		}
+		w.by[category] = &widening{was: was, times: 1}
+		return nil
+	case is == nil:
+		return nil
+	}
+	if is.times--; is.times > 0 {
+		return nil
+	}
+	delete(w.by, category)
+	_, _ = v.service.rest.SetCardinality(category, is.was) // it may be gone
+	return nil
+}

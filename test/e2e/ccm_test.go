@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// program puts a script where the program's user can run it.
+func (h *home) program(name, text string) string {
+	h.t.Helper()
+	path := filepath.Join(h.tmp, name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = os.Remove(path) })
+	return path
+}
+
+// given is what a cloud controller manager gives nodes, in words that can be compared.
+func (s *sandbox) given() string {
+	s.t.Helper()
+	var b strings.Builder
+	for _, n := range kubectl[corev1.NodeList](s, "get", "nodes").Items {
+		fmt.Fprintln(&b, n.Name, n.UID, n.Spec.ProviderID, n.Spec.Taints, n.Labels, n.Status.Addresses)
+	}
+	return b.String()
+}
+
+// Another cloud controller manager takes the place of the one that runs, with the rights that upstream's manifests give,
+// and nothing becomes of the nodes. One that is no good gives way to the one before it.
+func TestSwapCCM(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	another := h.program("another-ccm", "exec "+binary+` builtin-ccm "$@"`)
+	dies := h.program("dies", "echo no such luck >&2; exit 3")
+	s := h.up("swap", "zones-us-eu", "--ccm", another)
+	if c := s.component("ccm"); c.Source != another || c.Health != "healthy" || !strings.HasPrefix(c.Digest, "sha256:") {
+		t.Errorf("booted with %+v", c)
+	}
+	before, begin := s.given(), s.last()
+	for _, source := range []string{"builtin", another, "builtin"} {
+		s.run("ccm", "swap", source)
+		if c := s.component("ccm"); c.Source != source || c.Health != "healthy" || c.Restarts != 0 {
+			t.Errorf("%s: %+v", source, c)
+		}
+		// What it does first is done by now: it has asked for every node.
+		time.Sleep(3 * time.Second)
+	}
+	if after := s.given(); after != before {
+		t.Errorf("nodes before:\n%sand after:\n%s", before, after)
+	}
+	for _, kind := range []string{"node.labelled", "node.tainted", "node.provider-id", "node.deleted", "child.exited", "ccm.unhealthy"} {
+		if list := s.eventsSince(begin, kind); len(list) > 0 {
+			t.Errorf("%+v", list)
+		}
+	}
+	roles := s.run("kubectl", "get", "clusterroles,roles", "-A", "-o", "name")
+	if strings.Contains(roles, "system:cloud-controller-manager") || !strings.Contains(roles, "system:vsphere-cloud-controller-manager") {
+		t.Errorf("the rights of one that is gone are left, or ours are not there:\n%s", roles)
+	}
+
+	seq := s.last()
+	if r := h.try("--name", s.name, "ccm", "swap", dies); r.code != 1 || !strings.Contains(r.err, "exit status 3: no such luck; builtin runs again") {
+		t.Errorf("exit status %d, said %s", r.code, r.both())
+	}
+	failed := s.awaitEvent(seq, reaction, "ccm.swap-failed", about("ccm"))
+	s.checkCauses(failed, "ccm.swap-failed", "ccm.swap")
+	if c := s.component("ccm"); c.Source != "builtin" || c.Health != "healthy" {
+		t.Errorf("after it: %+v", c)
+	}
+	metrics, err := s.client.Metrics(t.Context(), "ccm")
+	if err != nil || !strings.Contains(string(metrics), "process_start_time_seconds ") {
+		t.Errorf("metrics: %.200q, %v", metrics, err)
+	}
+	if metrics, err = s.client.Metrics(t.Context(), "control-plane"); err != nil || !strings.Contains(string(metrics), "apiserver_request_total") {
+		t.Errorf("metrics of the API server: %.200q, %v", metrics, err)
+	}
+	pid := s.component("ccm").PID
+	s.run("ccm", "restart")
+	if c := s.component("ccm"); c.PID == pid || c.Health != "healthy" {
+		t.Errorf("restarted: %+v", c)
+	}
+}
+
+// Of several one leads; when it dies, another does.
+func TestCCMReplicas(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	s := h.up("replicas", "single", "--ccm-replicas", "2")
+	leader := func() string {
+		for _, c := range s.status().Components {
+			if c.Leader {
+				return c.Name
+			}
+		}
+		return ""
+	}
+	s.await("one leads", 20*time.Second, func() bool { return leader() != "" })
+	first, seq := leader(), s.last()
+	if err := syscall.Kill(s.component(first).PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.await("the other leads", 30*time.Second, func() bool { l := leader(); return l != "" && l != first })
+	e := s.awaitEvent(seq, reaction, "ccm.leader-changed", func(event.Event) bool { return true })
+	s.checkCauses(e, "ccm.leader-changed", "child.exited")
+	if want := leader() + " leads; before it was " + first; e.Message != want {
+		t.Errorf("%q, want %q", e.Message, want)
+	}
+	s.run("ccm", "swap", "builtin") // one again
+	if c := s.component("ccm-2"); c.Name != "" {
+		t.Errorf("the second is still there: %+v", c)
+	}
+}
+
+// A program that is built anew is run anew; one that is no good does not run for long.
+func TestWatchCCM(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	text := "exec " + binary + ` builtin-ccm "$@"`
+	path := h.program("watched", text)
+	s := h.up("watch", "single", "--ccm-watch", path)
+	build := func(text string) {
+		t.Helper()
+		next := h.program("next", text)
+		if err := os.Rename(next, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, seq := s.component("ccm"), s.last()
+	build(text + "\n# two")
+	s.checkCauses(s.awaitEvent(seq, 20*time.Second, "ccm.swapped", about("ccm")), "ccm.swapped", "ccm.swap", "ccm.rebuilt")
+	now := s.component("ccm")
+	if now.Digest == was.Digest || now.PID == was.PID || now.Source != path {
+		t.Errorf("before %+v, after %+v", was, now)
+	}
+	seq = s.last()
+	build("exit 3")
+	s.awaitEvent(seq, 20*time.Second, "ccm.swap-failed", about("ccm"))
+	s.await("the one before runs again", 20*time.Second, func() bool {
+		c := s.component("ccm")
+		return c.Health == "healthy" && c.Digest == now.Digest
+	})
+}
+
+// Whatever is named as a cloud controller manager and is none: clear words, the right exit status, nothing left.
+func TestBadCCMs(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	plain := h.write("plain", []byte("text"))
+	dies := h.program("dies", "echo no such luck >&2; exit 3")
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--ccm " + dies, 1, "exit status 3: no such luck"},
+		{"--ccm " + plain, 2, "is not executable"},
+		{"--ccm " + filepath.Join(h.tmp, "none"), 2, "there is no such file"},
+		{"--ccm oci:x", 2, `there is no source "oci:"`},
+		{"--ccm archive:" + plain, 2, "is no tar of an image"},
+		{"--ccm image:127.0.0.1:1/some/ccm:v1", 4, "nobody listens at 127.0.0.1:1"},
+		{"--ccm module:latest", 2, "is no version"},
+		{"--ccm-replicas 0", 2, "want a number from 1 to 9"},
+		{"--ccm-arg v=4", 2, "take flags alone"},
+		{"--ccm-env A", 2, "want NAME=VALUE"},
+		{"--ccm-watch " + filepath.Join(h.tmp, "none", "ccm"), 2, "there is no such folder"},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			if r := h.try(append([]string{"up", "single"}, strings.Fields(tc.args)...)...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
+				t.Errorf("exit status %d, want %d; said:\n%s", r.code, tc.code, r.both())
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package mutants
+
+// identity breaks how a node finds its VM.
+func identity() []Mutant {
+	const match = "pkg/provider/match.go"
+	return []Mutant{
+		{
+			Name:   "uuid-remembered-by-name",
+			Breaks: "a node gets the providerID that the first node of its name had",
+			File:   "pkg/provider/instances.go",
+			Old:    "\t\tProviderID:       providerID(vm.UUID),\n" + metadataRest,
+			New:    "\t\tProviderID:       providerID(remembered(node.Name, vm.UUID)),\n" + metadataRest + rememberedSource,
+			Caught: []Caught{{"lifecycle/recreate-at-once", `expect node worker-east-1: .*providerID`}},
+		},
+		{
+			Name:   "hostname-to-the-letter",
+			Breaks: "a node's VM is the one whose guest has its name, in the same case and without a domain",
+			File:   match,
+			Old:    "\tcase i.choices.nameDecides:\n",
+			New:    "\tcase node.Name != \"\":\n",
+			Caught: []Caught{
+				{"identity/hostname-case", `expect node worker-west-1: .*initialized`},
+				{"identity/hostname-fqdn", `expect node worker-eu-1: .*initialized`},
+			},
+		},
+		{
+			Name:   "system-uuid-ignored",
+			Breaks: "a node that registers is looked for by its name alone",
+			File:   match,
+			Old:    "\tif u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {\n",
+			New:    "\tif u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil && node.Name == \"\" {\n",
+			Caught: []Caught{{"identity/hostname-duplicate", `expect node worker-east-1: .*initialized`}},
+		},
+		{
+			Name:   "uuid-in-one-order",
+			Breaks: "a VM is found by its UUID in the order of bytes that the node has, and not in the other one",
+			File:   "pkg/provider/inventory/lookup.go",
+			Old:    "\t\t\tswapped = join(swapped, m.filter(m.index.uuid(other)))\n",
+			New:    "\t\t\t_ = other\n",
+			Caught: []Caught{{"identity/uuid-swapped", `expect node worker-east-1: addresses 198\.18\.250\.91`}},
+		},
+		{
+			Name:   "clone-as-good-as-any",
+			Breaks: "of several VMs with the UUID of a node nobody looks which of them has its name",
+			File:   "pkg/provider/match_several.go",
+			Old:    "\tvms = preferred(vms, func(vm *inventory.VM) bool { return strings.EqualFold(vm.HostName, node.Name) })\n",
+			New:    "\t_ = strings.EqualFold\n",
+			Caught: []Caught{{"identity/clone-same-uuid", `expect node worker-eu-1: .*initialized`}},
+		},
+		{
+			Name:   "template-is-no-vm",
+			Breaks: "a node that is bound to a template has no VM",
+			File:   match,
+			Old:    "\tvm, err := i.oneOfUUID(i.inv.ByUUID(u), node)\n",
+			New:    "\tvm, err := i.oneOfUUID(withoutTemplates(i.inv.ByUUID(u)), node)\n",
+			Caught: []Caught{{"lifecycle/template", `expect node worker-west-1: .*/shutdown`}},
+		},
+	}
+}
+
+// metadataRest is what stands between a node's providerID and the end of the function.
+const metadataRest = `		InstanceType:     instanceType(vm),
+		NodeAddresses:    addresses,
+		Zone:             zone.Zone,
+		Region:           zone.Region,
+		AdditionalLabels: maps.Clone(i.labels),
+	}, wrap(joined(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
+}
+`
+
+// rememberedSource is a cache as upstream's: by name, and nobody purges it.
+const rememberedSource = `
+var uuids = func() chan map[string]inventory.UUID {
+	c := make(chan map[string]inventory.UUID, 1)
+	c <- map[string]inventory.UUID{}
+	return c
+}()
+
+func remembered(name string, u inventory.UUID) inventory.UUID {
+	all := <-uuids
+	defer func() { uuids <- all }()
+	if first, ok := all[name]; ok {
+		return first
+	}
+	all[name] = u
+	return u
+}
+`
