@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
@@ -28,6 +29,10 @@ type Update struct {
 	Lease      *Lease      `json:"lease,omitempty"`
 	Volume     *Volume     `json:"volume,omitempty"`
 	Attachment *Attachment `json:"attachment,omitempty"`
+	// Calls are counts of calls that have changed; each is told once a second at most.
+	Calls *Calls `json:"calls,omitempty"`
+	// Run is the scenario that runs, when it tells so.
+	Run *Run `json:"run,omitempty"`
 	// Deleted says that the row is gone; it is what it was at last.
 	Deleted bool `json:"deleted,omitempty"`
 
@@ -42,6 +47,13 @@ type Calls struct {
 	Method  string `json:"method"`
 	Calls   uint64 `json:"calls"`
 	Errors  uint64 `json:"errors"`
+	// Hits are calls that a fault happened to.
+	Hits uint64 `json:"hits,omitempty"`
+	// Latency is the sum over all calls, long polls included.
+	Latency Duration `json:"latency,omitzero"`
+	// Last is when the newest ended, LastError what the newest that failed was answered.
+	Last      time.Time `json:"last,omitzero"`
+	LastError string    `json:"lastError,omitempty"`
 }
 
 // Calls counts what every vCenter was asked for, by method and client, vCenters in topology order.
