@@ -31,7 +31,10 @@ func callsSince(now, before []api.Calls) []api.Calls {
 	var made []api.Calls
 	for _, c := range now {
 		if b := was[key{c.VCenter, c.Client, c.Method}]; b.Calls <= c.Calls && b.Errors <= c.Errors { // else it counts anew
-			c.Calls, c.Errors = c.Calls-b.Calls, c.Errors-b.Errors
+			c.Calls, c.Errors, c.Hits, c.Latency = c.Calls-b.Calls, c.Errors-b.Errors, c.Hits-min(b.Hits, c.Hits), c.Latency-min(b.Latency, c.Latency)
+		}
+		if c.Errors == 0 {
+			c.LastError = "" // it was before
 		}
 		if c.Calls > 0 {
 			made = append(made, c)

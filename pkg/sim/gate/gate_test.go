@@ -287,22 +287,26 @@ func TestStats(t *testing.T) {
 		res.Body.Close()
 	}
 	want := []gate.Stat{
-		{Method: "CurrentTime", Client: "tester/1", Calls: 5, Errors: 2},
+		{Method: "CurrentTime", Client: "tester/1", Calls: 5, Errors: 2, LastError: "SystemError"},
 		{Method: "GET /rest/com/vmware/cis/tagging/tag/{id}", Client: "tagger", Calls: 2},
 	}
 	// A call is counted after its last byte: the newest may be a moment late.
 	var got []gate.Stat
+	uncounted := cmp.Options{cmpopts.IgnoreFields(gate.Stat{}, "Latency", "In", "Out", "Last"), cmpopts.IgnoreUnexported(gate.Stat{})}
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if got = f.Stats(); cmp.Equal(want, got, cmpopts.IgnoreFields(gate.Stat{}, "Latency", "In", "Out")) {
+		if got = f.Stats(); cmp.Equal(want, got, uncounted) {
 			break
 		}
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(gate.Stat{}, "Latency", "In", "Out")); diff != "" {
+	if diff := cmp.Diff(want, got, uncounted); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for _, s := range got {
 		if s.Latency <= 0 {
 			t.Errorf("%s: latency %s", s.Method, s.Latency)
+		}
+		if ago := time.Since(s.Last); ago < 0 || ago > time.Minute {
+			t.Errorf("%s: the last was %s ago", s.Method, ago)
 		}
 	}
 }

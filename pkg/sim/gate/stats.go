@@ -2,6 +2,8 @@ package gate
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +23,12 @@ type Stat struct {
 	// In and Out are the bytes of all bodies.
 	In  int64 `json:"in"`
 	Out int64 `json:"out"`
+	// Last is when the newest ended, LastError what the newest that failed was answered: the type of its fault or error,
+	// "HTTP 503" for one that had none, "no answer" for one that was cut.
+	Last      time.Time `json:"last,omitzero"`
+	LastError string    `json:"lastError,omitempty"`
+
+	at int64 // which call of all the newest was
 }
 
 // Counters are a gate's totals since it was made, and what is under way now.
@@ -45,9 +53,10 @@ const Other = "(other)"
 type statKey struct{ method, client string }
 
 type stats struct {
-	mu  sync.Mutex
-	by  map[statKey]*Stat
-	all Stat
+	mu    sync.Mutex
+	by    map[statKey]*Stat
+	all   Stat
+	grown chan struct{} // closed at the next call; nil while nobody waits for one
 }
 
 func newStats() stats { return stats{by: make(map[statKey]*Stat)} }
@@ -66,8 +75,13 @@ func (s *stats) add(c Call) {
 			s.by[key] = st
 		}
 	}
-	st.count(c)
 	s.all.count(c)
+	st.count(c)
+	st.at = s.all.Calls
+	if s.grown != nil {
+		close(s.grown)
+		s.grown = nil
+	}
 }
 
 func (st *Stat) count(c Call) {
@@ -77,24 +91,71 @@ func (st *Stat) count(c Call) {
 	st.Out += c.Out
 	if c.Failed() {
 		st.Errors++
+		st.LastError = c.failure()
 	}
 	if c.Hit {
 		st.Hits++
 	}
+	if end := c.Start.Add(c.Duration); end.After(st.Last) {
+		st.Last = end
+	}
+}
+
+// failure says what a call that failed was answered.
+func (c Call) failure() string {
+	switch {
+	case c.Fault != "":
+		return c.Fault
+	case c.Status == 0:
+		return "no answer"
+	}
+	return fmt.Sprintf("HTTP %d", c.Status)
 }
 
 // Stats returns the counts so far, sorted by method, then client. Calls still under way are not in it.
 func (g *Gate) Stats() []Stat {
 	g.stats.mu.Lock()
 	defer g.stats.mu.Unlock()
-	all := make([]Stat, 0, len(g.stats.by))
-	for _, st := range g.stats.by {
-		all = append(all, *st)
+	return g.stats.since(0)
+}
+
+// WaitStats waits until more calls than the first after have ended since the gate was made. It returns the counts of the
+// methods and clients of these, sorted as by [Gate.Stats], and how many calls there were by then: what to wait for next.
+// It ends with ctx's error. Nobody is kept waiting by a reader that does not come back.
+func (g *Gate) WaitStats(ctx context.Context, after int64) ([]Stat, int64, error) {
+	s := &g.stats
+	for {
+		s.mu.Lock()
+		if n := s.all.Calls; n > after {
+			changed := s.since(after)
+			s.mu.Unlock()
+			return changed, n, nil
+		}
+		if s.grown == nil {
+			s.grown = make(chan struct{})
+		}
+		grown := s.grown
+		s.mu.Unlock()
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, after, ctx.Err()
+		}
 	}
-	slices.SortFunc(all, func(a, b Stat) int {
+}
+
+// since returns the counts that one of the calls after so many has changed. The caller holds the lock.
+func (s *stats) since(after int64) []Stat {
+	list := make([]Stat, 0, len(s.by))
+	for _, st := range s.by {
+		if st.at > after {
+			list = append(list, *st)
+		}
+	}
+	slices.SortFunc(list, func(a, b Stat) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Client, b.Client))
 	})
-	return all
+	return list
 }
 
 // Counters returns the totals.

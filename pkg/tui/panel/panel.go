@@ -1,0 +1,54 @@
+package panel
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Panel is a screen or an overlay. It is used by the root model alone, from one goroutine: it does no I/O, starts
+// nothing, and reads no clock but that of the state.
+type Panel interface {
+	// SetSize gives it its place, in cells.
+	SetSize(width, height int)
+	// SetTheme gives it its looks.
+	SetTheme(t *theme.Theme)
+	// SetState tells that the state has changed, or that time has passed. It is always the same state; a panel may keep
+	// what it made of it while [fold.State.Version] of what it shows is the same.
+	SetState(s *fold.State)
+	// Handle is given a key, and tells whether it was for this panel, with what is to be done about it: nil when that is
+	// done already. Keys that it does not take are the root model's.
+	Handle(k tea.KeyPressMsg) (intent.Intent, bool)
+	// Bindings are the keys that it takes now, for the help; those without effect now are disabled.
+	Bindings() []key.Binding
+	// View is exactly as many lines as it is high, each exactly as many cells as it is wide.
+	View() string
+}
+
+// Filterer is a panel whose rows can be filtered. What a filter is matched with is the panel's to choose; it ignores case,
+// and all words have to be found.
+type Filterer interface {
+	SetFilter(text string)
+}
+
+// Selector is a panel in which something is selected: what details, why and menus are about.
+type Selector interface {
+	// Subject is what is selected; ok is false for nothing, or something that is no subject.
+	Subject() (s api.Subject, ok bool)
+}
+
+// Chooser is a panel in which a subject can be selected from outside.
+type Chooser interface {
+	// Choose selects the subject, and tells whether it is there.
+	Choose(s api.Subject) bool
+}
+
+// Clicker is a panel that takes the mouse: x and y are cells of it. A wheel is told by its lines, positive downwards.
+type Clicker interface {
+	Click(x, y int) (intent.Intent, bool)
+	Wheel(lines int)
+}

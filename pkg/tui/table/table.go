@@ -1,0 +1,223 @@
+package table
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Column is one column.
+type Column struct {
+	Title string
+	// Width is in cells, without the space that follows. Of a Flex column it is the least.
+	Width int
+	// Flex columns share what is left, by their Flex.
+	Flex int
+	// Right aligns the cells to the right.
+	Right bool
+	// Drop is when the column gives way where there is not enough room: the highest first, 0 never.
+	Drop int
+}
+
+// Cell is one cell: a text in a style. The zero value is empty.
+type Cell struct {
+	// Text is clean: see [text.Clean]. It has no style of its own.
+	Text  string
+	Style lipgloss.Style
+}
+
+// Row is where a [Table] gets a row from.
+type Row struct {
+	// Key tells the row from others, also when they have moved: the cursor stays with it.
+	Key string
+	// Cells makes the cells, one per column; columns that are dropped are asked for, too. It is called only for rows that
+	// are seen.
+	Cells func() []Cell
+	// Fixed rows are headings: the cursor passes over them.
+	Fixed bool
+}
+
+// Table is the rows, and the part of them that is seen. The zero value is empty. It is for one goroutine.
+type Table struct {
+	columns       []Column
+	rows          []Row
+	width, height int
+	cursor, top   int
+	theme         *theme.Theme
+	// Blurred tables show no cursor.
+	Blurred bool
+	// Empty is what is shown when there are no rows.
+	Empty string
+}
+
+// SetTheme, SetColumns and SetSize say how it looks; the height includes the header.
+func (t *Table) SetTheme(th *theme.Theme)    { t.theme = th }
+func (t *Table) SetColumns(columns []Column) { t.columns = columns }
+func (t *Table) SetSize(width, height int)   { t.width, t.height = width, height; t.show() }
+
+// SetRows takes the place of the rows that were. The cursor stays on its key; when that is gone, on its place.
+func (t *Table) SetRows(rows []Row) {
+	key, had := t.Key()
+	t.rows = rows
+	if had {
+		for i := range rows {
+			if rows[i].Key == key && !rows[i].Fixed {
+				t.cursor = i
+				t.show()
+				return
+			}
+		}
+	}
+	t.cursor = min(t.cursor, len(rows)-1)
+	t.settle(1)
+}
+
+// Key is that of the row with the cursor; ok is false when there is none.
+func (t *Table) Key() (key string, ok bool) {
+	if t.cursor < 0 || t.cursor >= len(t.rows) || t.rows[t.cursor].Fixed {
+		return "", false
+	}
+	return t.rows[t.cursor].Key, true
+}
+
+// Choose puts the cursor on a key, and tells whether that is there.
+func (t *Table) Choose(key string) bool {
+	for i := range t.rows {
+		if t.rows[i].Key == key && !t.rows[i].Fixed {
+			t.cursor = i
+			t.show()
+			return true
+		}
+	}
+	return false
+}
+
+// Len is how many rows there are.
+func (t *Table) Len() int { return len(t.rows) }
+
+// Move moves the cursor by so many rows; a lot means to the end.
+func (t *Table) Move(by int) {
+	t.cursor = min(max(0, t.cursor+by), len(t.rows)-1)
+	if by < 0 {
+		t.settle(-1)
+	} else {
+		t.settle(1)
+	}
+}
+
+// Page is how many rows are seen.
+func (t *Table) Page() int { return max(1, t.height-1) }
+
+// End tells whether the cursor is on the last row.
+func (t *Table) End() bool { return t.cursor >= len(t.rows)-1 }
+
+// Click puts the cursor on the row that is shown in line y, header included, and tells whether there is one.
+func (t *Table) Click(y int) bool {
+	i := t.top + y - 1
+	if y < 1 || i >= len(t.rows) || t.rows[i].Fixed {
+		return false
+	}
+	t.cursor = i
+	return true
+}
+
+// settle moves the cursor off headings, in a direction if there is something, else in the other.
+func (t *Table) settle(by int) {
+	for _, step := range []int{by, -by} {
+		for i := t.cursor; i >= 0 && i < len(t.rows); i += step {
+			if !t.rows[i].Fixed {
+				t.cursor = i
+				t.show()
+				return
+			}
+		}
+	}
+	t.cursor = max(0, t.cursor)
+	t.show()
+}
+
+// show scrolls so that the cursor is seen, with the headings right above it.
+func (t *Table) show() {
+	page := t.Page()
+	first := t.cursor
+	for first > 0 && first <= len(t.rows)-1 && t.rows[first-1].Fixed && t.cursor-first < page-2 {
+		first--
+	}
+	t.top = min(t.top, max(0, first))
+	t.top = max(t.top, t.cursor-page+1, 0)
+	t.top = min(t.top, max(0, len(t.rows)-page))
+}
+
+// View is the table, exactly as large as it was given room.
+func (t *Table) View() string {
+	if t.width <= 0 || t.height <= 0 {
+		return ""
+	}
+	columns, widths := t.fit()
+	lines := make([]string, 0, t.height)
+	var b strings.Builder
+	for i, c := range columns {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(align(t.columns[c].Title, widths[i], t.columns[c].Right))
+	}
+	lines = append(lines, t.theme.Header.Render(text.Fit(b.String(), t.width)))
+	if len(t.rows) == 0 && t.Empty != "" {
+		for _, l := range text.Wrap(t.Empty, t.width) {
+			lines = append(lines, t.theme.Dim.Render(l))
+		}
+	}
+	for i := t.top; i < len(t.rows) && len(lines) < t.height; i++ {
+		lines = append(lines, t.line(i, columns, widths))
+	}
+	return text.Block(lines, t.width, t.height)
+}
+
+func (t *Table) line(i int, columns, widths []int) string {
+	cells := t.rows[i].Cells()
+	selected := i == t.cursor && !t.Blurred && !t.rows[i].Fixed
+	var b strings.Builder
+	used := 0
+	for n, c := range columns {
+		if n > 0 {
+			b.WriteString(t.pad(" ", selected))
+			used++
+		}
+		var cell Cell
+		if c < len(cells) {
+			cell = cells[c]
+		}
+		fitted := align(cell.Text, widths[n], t.columns[c].Right)
+		used += widths[n]
+		switch {
+		case selected:
+			b.WriteString(t.theme.Selected.Inherit(cell.Style).Render(fitted))
+		case cell.Text == "":
+			b.WriteString(fitted)
+		default:
+			b.WriteString(cell.Style.Render(fitted))
+		}
+	}
+	if used < t.width {
+		b.WriteString(t.pad(strings.Repeat(" ", t.width-used), selected))
+	}
+	return b.String()
+}
+
+func (t *Table) pad(s string, selected bool) string {
+	if selected {
+		return t.theme.Selected.Render(s)
+	}
+	return s
+}
+
+func align(s string, width int, right bool) string {
+	if right {
+		return text.Right(s, width)
+	}
+	return text.Fit(s, width)
+}
