@@ -63,7 +63,7 @@ func confinements() []confinement {
 		},
 		{
 			imports: []string{"testing", "testing/...", "net/http/httptest", "github.com/google/go-cmp/..."},
-			in:      []string{"internal/cli/clitest"},
+			in:      []string{"internal/cli/clitest", "pkg/tui/tuitest"},
 			tests:   true,
 			why:     "what only tests need is not linked into the program",
 		},

@@ -33,6 +33,7 @@ func sideways() []edge {
 		{"scenarios", "pkg/topology/...", "a scenario is a topology in a file"},
 		{"cmd/...", "internal/cli/...", "the program is its commands"},
 		{"internal/ccm", "internal/upstream", "a cloud controller manager may be a program of a Go module"},
+		{"pkg/tui/...", "pkg/scenario/world", "a screen shows what a scenario judges by"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},
 	}
 }

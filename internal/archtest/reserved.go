@@ -25,6 +25,10 @@ func reservations() []reservation {
 			"internal/cli/clitest", nil,
 			"it is for tests of commands",
 		},
+		{
+			"pkg/tui/tuitest", nil,
+			"it is for tests of the terminal UI",
+		},
 	}
 }
 

@@ -38,6 +38,9 @@ func (s *Streams) SetTTY(in, out, err bool) { s.inTTY, s.outTTY, s.errTTY = in, 
 // OutTTY tells whether a person reads Out.
 func (s *Streams) OutTTY() bool { return s.outTTY }
 
+// InTTY tells whether a person types into In.
+func (s *Streams) InTTY() bool { return s.inTTY }
+
 // ErrTTY tells whether a person reads Err.
 func (s *Streams) ErrTTY() bool { return s.errTTY }
 

@@ -2,13 +2,15 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
 // openEventFile keeps a copy of the log in the instance's directory, a JSON object a line, for whoever looks after the
 // sandbox is gone: the newest of it, in two files of a bounded size (see [event.File]). It is a reader of the log like any
-// other: it may lag, and says so when it lost events.
+// other: it may lag, and says so when it lost events. Beside it, all that is told is recorded: see
+// [Sandbox.openRecording].
 func (s *Sandbox) openEventFile(context.Context) error {
 	f, err := event.CreateFile(s.opts.Dir.Path("events.jsonl"), 0)
 	if err != nil {
@@ -22,14 +24,14 @@ func (s *Sandbox) openEventFile(context.Context) error {
 			})
 		}
 	})
-	return nil
+	return s.openRecording()
 }
 
 func (s *Sandbox) closeEventFile(ctx context.Context) error {
 	if s.eventFile == nil {
 		return nil
 	}
-	err := s.background.end(ctx, "event file")
+	err := errors.Join(s.closeRecording(ctx), s.background.end(ctx, "event file"))
 	if cerr := s.eventFile.Close(); err == nil {
 		err = cerr
 	}

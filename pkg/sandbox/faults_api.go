@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -102,20 +101,4 @@ func moment(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
-}
-
-// calls counts what every vCenter was asked for, by method and client.
-func (s *Sandbox) calls(context.Context) (any, error) {
-	if err := s.built(); err != nil {
-		return nil, err
-	}
-	rows := []api.Calls{}
-	for _, vc := range s.vcenters {
-		for _, st := range vc.Gate().Stats() {
-			rows = append(rows, api.Calls{
-				VCenter: vc.Name(), Client: st.Client, Method: st.Method, Calls: uint64(st.Calls), Errors: uint64(st.Errors),
-			})
-		}
-	}
-	return slices.Clip(rows), nil
 }

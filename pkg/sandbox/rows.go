@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -41,12 +42,30 @@ type rowReader struct {
 	wake  chan struct{} // has an element when there may be something
 	lines [][]byte      // not sent yet
 	slow  bool          // too many
+	// times are when the lines were told; kept for those only that are timed.
+	timed bool
+	times []time.Time
 }
 
 // read returns all rows there are, and a reader that gets every change from then on until it is closed.
 func (r *rows) read() ([][]byte, *rowReader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.texts(), r.reader()
+}
+
+// reader adds a reader. The caller holds the lock.
+func (r *rows) reader() *rowReader {
+	reader := &rowReader{wake: make(chan struct{}, 1)}
+	if r.readers == nil {
+		r.readers = map[*rowReader]bool{}
+	}
+	r.readers[reader] = true
+	return reader
+}
+
+// texts are all rows there are, in the order in which they came to be. The caller holds the lock.
+func (r *rows) texts() [][]byte {
 	all := make([]*line, 0, len(r.table))
 	for _, l := range r.table {
 		all = append(all, l)
@@ -56,12 +75,7 @@ func (r *rows) read() ([][]byte, *rowReader) {
 	for i, l := range all {
 		texts[i] = l.text
 	}
-	reader := &rowReader{wake: make(chan struct{}, 1)}
-	if r.readers == nil {
-		r.readers = map[*rowReader]bool{}
-	}
-	r.readers[reader] = true
-	return texts, reader
+	return texts
 }
 
 // take returns what there is for a reader; false when it was too slow and has lost some.
@@ -118,10 +132,13 @@ func (r *rows) drop(key string) {
 func (r *rows) tell(text []byte) {
 	for reader := range r.readers {
 		if len(reader.lines) >= maxBehind {
-			reader.slow, reader.lines = true, nil
+			reader.slow, reader.lines, reader.times = true, nil, nil
 		}
 		if !reader.slow {
 			reader.lines = append(reader.lines, text)
+			if reader.timed {
+				reader.times = append(reader.times, time.Now())
+			}
 		}
 		select {
 		case reader.wake <- struct{}{}:

@@ -50,6 +50,7 @@ type Sandbox struct {
 
 	// What the boot steps bring up, each set by its step and read by later ones.
 	eventFile    *event.File
+	recorder     *recorder
 	server       *http.Server
 	cluster      *embedded.Cluster
 	controlPlane *child.Child

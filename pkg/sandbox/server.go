@@ -77,9 +77,13 @@ func (s *Sandbox) routes() http.Handler {
 	mux.Handle("GET /v1/leases", answer(s.leaseList))
 	mux.Handle("GET /v1/calls", answer(s.calls))
 	mux.HandleFunc("GET /v1/watch", s.streamUpdates)
+	mux.HandleFunc("GET /v1/recording", s.streamRecording)
+	mux.Handle("POST /v1/run", request(s.publish))
+	mux.Handle("GET /v1/fault-kinds", answer(s.faultKinds))
 	mux.Handle("POST /v1/gate", request(s.setGate))
 	s.routeCCM(mux)
 	s.routeStorage(mux)
+	s.routeWhy(mux)
 	mux.Handle("POST /v1/stop", request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -132,6 +132,7 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 		s.background.run("inventory watch", func(ctx context.Context) {
 			_ = vc.client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.inventory, s: s, first: synced}) // ends with ctx
 		})
+		s.background.run("inventory watch", func(ctx context.Context) { s.followCalls(ctx, vc) })
 		g.Go(func() error {
 			select {
 			case <-synced:

@@ -21,8 +21,10 @@ type run struct {
 	session  *session
 	needs    needs
 	logs     *logs
-	speed    float64
-	baseline world.Snapshot
+	// publisher is nil when the sandbox cannot be told how it goes.
+	publisher *publisher
+	speed     float64
+	baseline  world.Snapshot
 
 	result result.Scenario
 	// values are what set steps have named.
@@ -56,6 +58,8 @@ func Run(ctx context.Context, s *Scenario, sandbox Sandbox, options Options) Out
 		Name: s.Metadata.Name, Theme: s.Theme, File: s.File, Description: s.Metadata.Description, Reported: s.Reported,
 		Began: time.Now(), Seed: options.Seed, Sandbox: options.Name, CCM: options.CCM, CCMVersion: options.CCMVersion, Parameters: s.Values,
 	}
+	r.publisher = publish(ctx, sandbox)
+	defer r.publisher.close()
 	r.tell(result.Update{Change: result.ScenarioBegan})
 	out := Outcome{}
 	if err := r.open(ctx, sandbox); err != nil {
@@ -226,4 +230,5 @@ func (r *run) tell(u result.Update) {
 		u.Scenario.Steps = nil
 	}
 	r.options.Observe(u)
+	r.publish(u)
 }

@@ -166,10 +166,12 @@ func (s *Server) handler() http.Handler {
 		})
 	})
 	s.routeStorage(mux)
+	s.routeExplain(mux)
 	mux.HandleFunc("POST /v1/topology", s.apply)
 	mux.HandleFunc("POST /v1/faults", s.inject)
 	mux.HandleFunc("POST /v1/heal", s.heal)
 	mux.HandleFunc("GET /v1/watch", s.watch)
+	mux.HandleFunc("GET /v1/recording", s.recording)
 	return mux
 }
 

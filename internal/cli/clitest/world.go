@@ -27,6 +27,9 @@ type World struct {
 	Volumes     []api.Volume
 	// Changes are what a topology that is applied comes to.
 	Changes []api.Change
+	// Explanations and Inspections are what is told of one thing, by KIND/NAME.
+	Explanations map[string]api.Explanation
+	Inspections  map[string]api.Inspection
 }
 
 // ZonesUSEU returns a small world in good health: two vCenters, two datacenters, two nodes.

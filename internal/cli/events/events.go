@@ -43,8 +43,14 @@ The sandbox remembers the newest 65536 events; older ones that are missed are
 said to be lost.`,
 		Example: `  vsphere-sandbox events --since 5m
   vsphere-sandbox events -f --object worker-1
-  vsphere-sandbox events --plane vsphere --kind 'vm.*' -o json`,
-		Args:              command.NoArgs,
+  vsphere-sandbox events --plane vsphere --kind 'vm.*' -o json
+  vsphere-sandbox events export run.jsonl`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return command.UnknownCommand(cmd, args[0])
+		},
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.filter.validate(); err != nil {
@@ -63,6 +69,7 @@ said to be lost.`,
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("plane", cobra.FixedCompletions(planes(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("object", complete.Flag(complete.VMs(d)))
+	cmd.AddCommand(NewCmdExport(d, nil))
 	return cmd
 }
 

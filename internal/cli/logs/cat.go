@@ -119,3 +119,13 @@ func seekTail(f *os.File, lines int) error {
 	_, err = f.Seek(0, io.SeekStart)
 	return err
 }
+
+// Follow writes the last lines of the log of a component, one of files, and goes on with what is added until ctx ends,
+// which is an error, or the log is gone.
+func Follow(ctx context.Context, w io.Writer, files map[string]string, component string, tail int) error {
+	path, err := choose(files, component)
+	if err != nil {
+		return err
+	}
+	return cat(ctx, w, path, tail, true)
+}

@@ -21,11 +21,11 @@ func compact(name string, value any) any {
 	if !ok {
 		return nil
 	}
-	return disks(list.VirtualDevice)
+	return Disks(list.VirtualDevice)
 }
 
-// disks lists the disks among devices by their place.
-func disks(list []types.BaseVirtualDevice) []api.Disk {
+// Disks lists the disks among the devices of a VM by their place.
+func Disks(list []types.BaseVirtualDevice) []api.Disk {
 	bus := map[int32]int{}
 	for _, d := range list {
 		if c, ok := d.(types.BaseVirtualController); ok {

@@ -7,8 +7,22 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Events are all that were told, oldest first. The slice is not to be changed.
+// Events are all that were told, or as many as are kept, oldest first. The slice is not to be changed.
 func (w *World) Events() []event.Event { return w.events }
+
+// Keep has the world forget all events but the newest n; with n <= 0 it keeps all, as a new world does. Slices that were
+// handed out stay as they are.
+func (w *World) Keep(n int) {
+	w.keep = n
+	w.forget()
+}
+
+// forget forgets what is too much: the slice moves on, and what is before it goes when the slice has to grow.
+func (w *World) forget() {
+	if w.keep > 0 && len(w.events) > w.keep {
+		w.events = w.events[len(w.events)-w.keep:]
+	}
+}
 
 // LastEvent is the Seq of the newest event.
 func (w *World) LastEvent() uint64 {

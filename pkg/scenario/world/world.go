@@ -11,8 +11,10 @@ import (
 // World is what there is. Make one with [New]. It is for one goroutine at a time.
 type World struct {
 	rows   map[Kind]map[string]Row
-	sorted map[Kind][]Row // by name; nil when it has to be made again
+	sorted map[Kind][]Row    // by name; nil when it has to be made again
+	newer  map[Kind][]string // keys of rows that are not yet in sorted as they are
 	events []event.Event
+	keep   int // how many events are kept; <= 0 for all
 	lost   uint64
 	synced bool
 	stale  map[Kind]map[string]bool // rows of before the stream began anew
@@ -20,7 +22,7 @@ type World struct {
 
 // New returns an empty world.
 func New() *World {
-	w := &World{rows: map[Kind]map[string]Row{}, sorted: map[Kind][]Row{}}
+	w := &World{rows: map[Kind]map[string]Row{}, sorted: map[Kind][]Row{}, newer: map[Kind][]string{}}
 	for _, k := range Kinds() {
 		w.rows[k] = map[string]Row{}
 	}
@@ -43,15 +45,28 @@ func (w *World) Apply(u api.Update) []Kind {
 	if w.stale != nil {
 		delete(w.stale[row.Kind], row.Key)
 	}
-	if _, there := w.rows[row.Kind][row.Key]; u.Deleted && !there {
+	was, there := w.rows[row.Kind][row.Key]
+	if u.Deleted && !there {
 		return nil
 	}
-	if w.sorted[row.Kind] = nil; u.Deleted {
+	w.disorder(was, row, there && !u.Deleted)
+	if u.Deleted {
 		delete(w.rows[row.Kind], row.Key)
 	} else {
 		w.rows[row.Kind][row.Key] = row
 	}
 	return []Kind{row.Kind}
+}
+
+// disorder notes that a row is not as it was. One that stays in its place is put there when the rows are asked for, unless
+// there are so many that sorting all is less work.
+func (w *World) disorder(was, row Row, stays bool) {
+	k := row.Kind
+	if stays && was.Name == row.Name && len(w.newer[k]) < len(w.sorted[k])/4 {
+		w.newer[k] = append(w.newer[k], row.Key)
+		return
+	}
+	w.sorted[k], w.newer[k] = nil, nil
 }
 
 // Again says that the stream begins anew: what it does not tell of until it has told all there is has gone meanwhile.
@@ -71,7 +86,7 @@ func (w *World) sync() []Kind {
 	for _, kind := range Kinds() {
 		for key := range w.stale[kind] {
 			delete(w.rows[kind], key)
-			w.sorted[kind] = nil
+			w.sorted[kind], w.newer[kind] = nil, nil
 		}
 		if len(w.stale[kind]) > 0 {
 			changed = append(changed, kind)
@@ -112,6 +127,7 @@ func (w *World) event(e event.Event, lost uint64) []Kind {
 	}
 	w.lost += lost
 	w.events = append(w.events, e)
+	w.forget()
 	return []Kind{Event}
 }
 
@@ -123,16 +139,35 @@ func (w *World) Lost() uint64 { return w.lost }
 
 // Rows are those of a kind, by name. The slice is not to be changed.
 func (w *World) Rows(k Kind) []Row {
-	if rows := w.sorted[k]; rows != nil {
+	rows := w.sorted[k]
+	switch {
+	case rows == nil:
+		rows = make([]Row, 0, len(w.rows[k]))
+		for _, row := range w.rows[k] {
+			rows = append(rows, row)
+		}
+		slices.SortFunc(rows, byName)
+	case len(w.newer[k]) == 0:
 		return rows
+	default:
+		rows = slices.Clone(rows) // somebody may have it
+		for _, key := range w.newer[k] {
+			row := w.rows[k][key]
+			if i, ok := slices.BinarySearchFunc(rows, row, byName); ok {
+				rows[i] = row
+			}
+		}
 	}
-	rows := make([]Row, 0, len(w.rows[k]))
-	for _, row := range w.rows[k] {
-		rows = append(rows, row)
-	}
-	slices.SortFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key)) })
-	w.sorted[k] = rows
+	w.sorted[k], w.newer[k] = rows, w.newer[k][:0]
 	return rows
+}
+
+func byName(a, b Row) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key, b.Key)) }
+
+// Row finds one by its key.
+func (w *World) Row(k Kind, key string) (Row, bool) {
+	row, ok := w.rows[k][key]
+	return row, ok
 }
 
 // Values are the rows of a kind as package api has them: world.Values[api.Node](w, world.Node).

@@ -1,7 +1,9 @@
 package world_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -162,5 +164,79 @@ func TestSnapshot(t *testing.T) {
 	}
 	if left := before.Since(before); left != nil {
 		t.Errorf("nothing has changed: %v", left)
+	}
+}
+
+// A row that changes is in its place among the others, and a list that somebody has does not change.
+func TestRowsStayInOrder(t *testing.T) {
+	w := world.New()
+	for i := range 40 {
+		w.Apply(api.Update{Node: &api.Node{Name: fmt.Sprintf("n%02d", i)}})
+	}
+	before := w.Rows(world.Node)
+	for round := range 30 { // some go on changing, some go, some come
+		name := fmt.Sprintf("n%02d", round)
+		w.Apply(api.Update{Node: &api.Node{Name: name, Ready: "True"}})
+		w.Apply(api.Update{Node: &api.Node{Name: "n39", Version: name}})
+		switch round % 10 {
+		case 3:
+			w.Apply(api.Update{Node: &api.Node{Name: name}, Deleted: true})
+		case 4:
+			w.Apply(api.Update{Node: &api.Node{Name: name + "-too"}})
+		}
+		rows := w.Rows(world.Node)
+		if !slices.IsSortedFunc(rows, func(a, b world.Row) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Fatalf("round %d: %v", round, names(w, world.Node))
+		}
+		for _, row := range rows {
+			is, ok := w.Row(world.Node, row.Key)
+			if diff := cmp.Diff(is.Value, row.Value); !ok || diff != "" {
+				t.Fatalf("round %d: %s is listed as it was:\n%s", round, row.Key, diff)
+			}
+		}
+	}
+	if n := before[5].Value.(api.Node); n.Ready != "" || len(before) != 40 {
+		t.Errorf("a list that was given changed: %+v", n)
+	}
+	if _, ok := w.Row(world.Node, "n03"); ok {
+		t.Error("n03 is still there")
+	}
+}
+
+func TestKeep(t *testing.T) {
+	w := world.New()
+	tell := func(from, to uint64) {
+		for seq := from; seq <= to; seq++ {
+			w.Apply(api.Update{Event: &event.Event{Seq: seq, Kind: "x", Cause: seq - 1}})
+		}
+	}
+	tell(1, 10)
+	all := w.Events()
+	w.Keep(4)
+	tell(11, 1000)
+	seqs := func(events []event.Event) (all []uint64) {
+		for _, e := range events {
+			all = append(all, e.Seq)
+		}
+		return all
+	}
+	if diff := cmp.Diff([]uint64{997, 998, 999, 1000}, seqs(w.Events())); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.After(998); len(got) != 2 || w.LastEvent() != 1000 || w.Lost() != 0 {
+		t.Errorf("after 998: %v, last %d, %d lost", seqs(got), w.LastEvent(), w.Lost())
+	}
+	e, _ := w.Event(1000)
+	if got := w.Causes(e); len(got) != 3 { // the one before is not known any more
+		t.Errorf("causes: %v", seqs(got))
+	}
+	if _, ok := w.Event(996); ok {
+		t.Error("996 is still there")
+	}
+	if diff := cmp.Diff([]uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, seqs(all)); diff != "" {
+		t.Errorf("a list that was given changed: %s", diff)
+	}
+	if got := cap(w.Events()); got > 100 {
+		t.Errorf("room for %d events", got)
 	}
 }

@@ -45,13 +45,18 @@ func (m *Manager) putDisk(ctx *simulator.Context, d *disk) {
 	})
 }
 
-// editDisk changes a disk that is there: what change does to the copy takes the place of what was.
-func (m *Manager) editDisk(ctx *simulator.Context, on vc.Ref, id string, change func(d *disk)) {
+// editDisk changes a disk that is there: what change does to the copy takes the place of what was. It is looked for in all
+// datastores, for a volume's record says before the catalogue that the volume has moved.
+func (m *Manager) editDisk(ctx *simulator.Context, id string, change func(d *disk)) {
+	key := types.ID{Id: id}
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
-		if is := all[on][types.ID{Id: id}]; is != nil {
-			d := *is
-			change(&d)
-			all[on][types.ID{Id: id}] = &d
+		for _, disks := range all {
+			if is := disks[key]; is != nil {
+				d := *is
+				change(&d)
+				disks[key] = &d
+				return
+			}
 		}
 	})
 }
@@ -61,13 +66,10 @@ func (m *Manager) dropDisk(ctx *simulator.Context, on vc.Ref, id string) {
 	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) { delete(all[on], types.ID{Id: id}) })
 }
 
-// consumers writes into the catalogue which VM has a disk, as CNS knows it now. The volume may be of any state, and none at
-// all.
+// consumers writes into the catalogue which VM has a disk, as CNS knows it now. The volume may be of any state, also about to
+// be relocated, and none at all.
 func (m *Manager) consumers(ctx *simulator.Context, v *volume) {
-	m.mu.Lock()
-	on, id := v.datastore, v.id
-	m.mu.Unlock()
-	m.editDisk(ctx, on, id, func(d *disk) {
+	m.editDisk(ctx, v.id, func(d *disk) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		d.Config.ConsumerId = nil

@@ -82,7 +82,7 @@ func (m *Manager) control(specs []cnstypes.CnsVolumeControlFlagsSpec, on bool) t
 				flags.tracked = on
 			}
 		}
-		m.editDisk(ctx, v.datastore, v.id, func(d *disk) {
+		m.editDisk(ctx, v.id, func(d *disk) {
 			d.Config.KeepAfterDeleteVm = types.NewBool(keep)
 			d.Config.RelocationDisabled = types.NewBool(flags.pinned)
 			d.Config.ChangedBlockTrackingEnabled = types.NewBool(flags.tracked)

@@ -113,7 +113,7 @@ func (m *Manager) detachDisk(ctx *simulator.Context, req *types.DetachDisk_Task)
 	if fault != nil {
 		return fault
 	}
-	m.consumers(ctx, &volume{id: id, path: at.path, datastore: at.datastore})
+	m.consumers(ctx, &volume{id: id, path: at.path})
 	return nil
 }
 

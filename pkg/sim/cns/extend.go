@@ -62,7 +62,7 @@ func (m *Manager) extend(ctx *simulator.Context, id string, mb int64) types.Base
 	if fault != nil {
 		return fault
 	}
-	m.editDisk(ctx, v.datastore, v.id, func(d *disk) { d.Config.CapacityInMB = mb })
+	m.editDisk(ctx, v.id, func(d *disk) { d.Config.CapacityInMB = mb })
 	m.mu.Lock()
 	v.capacity = mb
 	m.mu.Unlock()

@@ -46,10 +46,13 @@ func (f *follower) UpdateObject(_ *simulator.Context, obj mo.Reference, changes 
 // RemoveObject implements simulator.RegisterObject.
 func (f *follower) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 	if ref.Type == "VirtualMachine" {
+		f.m.mu.Lock()
+		had := f.m.seen[ref]
+		delete(f.m.seen, ref) // before its volumes leave it: one that is registered meanwhile is not to be found there
+		f.m.mu.Unlock()
 		f.m.left(ref, gone)
 		f.m.mu.Lock()
-		others := f.m.moved(f.m.seen[ref], nil)
-		delete(f.m.seen, ref)
+		others := f.m.moved(had, nil)
 		f.m.mu.Unlock()
 		f.m.reconsume(others)
 	}
@@ -92,10 +95,8 @@ func (m *Manager) left(ref vc.Ref, why string) {
 	m.later(func() {
 		ctx := m.fresh()
 		for _, l := range all {
-			if l.keep || why != destroyed {
-				m.consumers(ctx, l.v)
-			} else {
-				_ = m.remove(ctx, l.v.id, true, " with VM "+l.vm) // what cannot be deleted stays, detached
+			if l.keep || why != destroyed || m.remove(ctx, l.v.id, true, " with VM "+l.vm) != nil {
+				m.consumers(ctx, l.v) // what cannot be deleted stays, detached
 			}
 		}
 	})
@@ -115,6 +116,7 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 		return
 	}
 	var gained, lost []*volume
+	var from []vc.Ref // datastores that the lost volumes are on now: they may be relocated before the VM is changed
 	for id, v := range m.on[vm.Self] {
 		if at, has := now[id]; has && at.path == v.path {
 			*v.on = at.attachment
@@ -123,6 +125,7 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 		}
 	}
 	for _, v := range lost {
+		from = append(from, v.datastore)
 		m.unhang(v)
 		m.sight(v)
 	}
@@ -144,8 +147,8 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 	}
 	m.later(func() {
 		ctx := m.fresh()
+		m.leave(ctx, vm.Self, from)
 		for _, v := range lost {
-			m.leave(ctx, vm.Self, v)
 			m.consumers(ctx, v)
 		}
 		for _, v := range gained {
@@ -167,14 +170,16 @@ func (m *Manager) reconsume(disks []*volume) {
 	})
 }
 
-// leave takes a volume's datastore off those that a VM uses, which has lost the volume.
-func (m *Manager) leave(ctx *simulator.Context, ref vc.Ref, v *volume) {
-	m.mu.Lock()
-	on := v.datastore
-	m.mu.Unlock()
+// leave takes datastores off those that a VM uses, which has lost volumes there.
+func (m *Manager) leave(ctx *simulator.Context, ref vc.Ref, datastores []vc.Ref) {
+	if len(datastores) == 0 {
+		return
+	}
 	_ = m.withVM(ctx, ref, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
-		if vm.Config != nil {
-			usesNot(ctx, vm, on)
+		for _, on := range datastores {
+			if vm.Config != nil {
+				usesNot(ctx, vm, on)
+			}
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vslm"
@@ -142,6 +143,23 @@ func TestVMGoesAway(t *testing.T) {
 			waitFor(t, func() bool { return s.consumer(t, kept) == "" })
 			fine(t, s.attach(t, kept, s.vms[1]))
 		})
+	}
+}
+
+// TestMortalVolumeThatCannotBeDeleted stays when its VM is destroyed, and is nobody's then.
+func TestMortalVolumeThatCannotBeDeleted(t *testing.T) {
+	s := serve(t, 1, cns.Options{})
+	id := s.create(t, spec("a", "c", 10))
+	must[any](t)(nil, s.cns.ClearVolumeControlFlags(t.Context(), []cnstypes.CnsVolumeControlFlagsSpec{{
+		VolumeId: cnstypes.CnsVolumeId{Id: id}, ControlFlags: []string{string(cnstypes.CnsVolumeControlFlagsKeepAfterDeleteVm)},
+	}}))
+	fine(t, s.snapshot(t, id, "it keeps the volume"))
+	fine(t, s.attach(t, id, s.vms[0]))
+	vm := s.ctx.Map.Get(s.vms[0]).(*simulator.VirtualMachine)
+	vc.Fresh(s.ctx).WithLock(vm, func() { s.Destroying(vm.Self) })
+	waitFor(t, func() bool { return !used(s, id) })
+	if v, there := s.Volume(id); !there || v.VM != (vc.Ref{}) {
+		t.Errorf("volume %+v, %t", v, there)
 	}
 }
 

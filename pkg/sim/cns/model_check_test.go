@@ -103,11 +103,11 @@ func checkEverything(t testing.TB, s *server, extra []string) {
 		}
 	}
 	var diff string
-	for range 1000 { // the catalogue's consumers follow VMs that end
-		if diff = cmp.Diff(wantCatalogue(volumes, extra), catalogue(s, extra)); diff == "" {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // the catalogue's consumers follow VMs that end
+		diff = cmp.Diff(wantCatalogue(volumes, extra), catalogue(s, extra))
+		if diff == "" || time.Now().After(deadline) {
 			break
 		}
-		time.Sleep(time.Millisecond)
 	}
 	if diff != "" {
 		t.Fatalf("catalogue (-records +is):\n%s", diff)

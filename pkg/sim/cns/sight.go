@@ -92,7 +92,7 @@ func (m *Manager) moved(was, is map[string]sighting) (all []*volume) {
 	for _, pair := range [][2]map[string]sighting{{was, is}, {is, was}} {
 		for id, at := range pair[0] {
 			if other, both := pair[1][id]; (!both || other.path != at.path) && m.volumes[id] == nil {
-				all = append(all, &volume{id: id, path: at.path, datastore: at.datastore})
+				all = append(all, &volume{id: id, path: at.path})
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func (m *Manager) takeSnapshot(ctx *simulator.Context, spec *cnstypes.CnsSnapsho
 		m.release(v, nil)
 		return snapshot{}, 0, because(nil, "the content of volume %s was not copied: %v", v.id, err)
 	}
-	m.editDisk(ctx, v.datastore, v.id, func(d *disk) {
+	m.editDisk(ctx, v.id, func(d *disk) {
 		d.Snapshots = append(slices.Clip(d.Snapshots), s.info())
 	})
 	s.size = contentSize(m.snapshotDir(v.id, s.id))
@@ -95,7 +95,7 @@ func (m *Manager) deleteSnapshot(ctx *simulator.Context, spec *cnstypes.CnsSnaps
 			return 0, because(nil, "the content of snapshot %s was not removed: %v", spec.SnapshotId.Id, err)
 		}
 	}
-	m.editDisk(ctx, v.datastore, v.id, func(d *disk) {
+	m.editDisk(ctx, v.id, func(d *disk) {
 		d.Snapshots = slices.DeleteFunc(slices.Clone(d.Snapshots), func(s types.VStorageObjectSnapshotInfoVStorageObjectSnapshot) bool {
 			return s.Id != nil && s.Id.Id == spec.SnapshotId.Id
 		})

@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -17,31 +19,163 @@ type Call struct {
 // Window is what rates are of.
 const Window = 10 * time.Second
 
-// Burst is some calls that were told together: an entry of the timeline.
-type Burst struct {
-	At                      time.Time
-	VCenter, Client, Method string
-	Calls, Errors           uint64
-	Mean                    time.Duration
-	Error                   string
-}
-
-type calls struct{ rows map[string]api.Calls }
-
-func newCalls() calls { return calls{rows: map[string]api.Calls{}} }
-
-func (c *calls) apply(_ time.Time, row api.Calls) {
-	c.rows[row.VCenter+"\x00"+row.Client+"\x00"+row.Method] = row
-}
-
-// Calls lists who calls what: vCenters, clients and methods by name.
+// Calls lists who calls what: vCenters, clients and methods by name. The slice is not to be changed.
 func (s *State) Calls() []Call {
-	var all []Call
-	for _, row := range s.calls.rows {
-		all = append(all, Call{Calls: row})
+	c := s.calls
+	if c.list != nil {
+		return c.list
 	}
-	return all
+	c.list = make([]Call, 0, len(c.rows))
+	for _, row := range c.rows {
+		c.list = append(c.list, row.call())
+	}
+	slices.SortFunc(c.list, compareCalls)
+	return c.list
 }
 
-// Bursts are the newest calls that were told, oldest first, as many as are kept.
-func (s *State) Bursts() []Burst { return nil }
+// Clients sums [State.Calls] up by client, over all vCenters and methods, which are empty; clients by name.
+func (s *State) Clients() []Call {
+	return s.calls.sums(func(c api.Calls) api.Calls { return api.Calls{Client: c.Client} })
+}
+
+// VCenters sums [State.Calls] up by vCenter and client; both by name.
+func (s *State) VCenters() []Call {
+	return s.calls.sums(func(c api.Calls) api.Calls { return api.Calls{VCenter: c.VCenter, Client: c.Client} })
+}
+
+func compareCalls(a, b Call) int {
+	return cmp.Or(cmp.Compare(a.VCenter, b.VCenter), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Method, b.Method))
+}
+
+// calls are the counts that were told last, and what was added to them within the window.
+type calls struct {
+	rows   map[callKey]*callRow
+	list   []Call // nil when it has to be made again
+	queue  []callKey
+	at     []time.Time // when those of the queue were told
+	bursts []Burst
+	told   uint64 // bursts in all
+}
+
+type callKey struct{ vcenter, client, method string }
+
+// callRow is one row, with what was told within the window and the sum of it.
+type callRow struct {
+	api.Calls
+	samples []sample
+	sum     sample
+}
+
+// sample is what was added at a time.
+type sample struct {
+	at            time.Time
+	calls, errors uint64
+	latency       time.Duration
+}
+
+func newCalls() *calls { return &calls{rows: map[callKey]*callRow{}} }
+
+// apply takes in a row. What is told while all there is is told (live is not set) was called some time ago.
+func (c *calls) apply(at time.Time, row api.Calls, deleted, live bool) {
+	c.list = nil
+	key := callKey{row.VCenter, row.Client, row.Method}
+	if deleted {
+		delete(c.rows, key)
+		return
+	}
+	r := c.rows[key]
+	if r == nil {
+		r = &callRow{}
+		c.rows[key] = r
+	}
+	was := r.Calls
+	if row.Calls < was.Calls || row.Latency < was.Latency { // the vCenter was started anew
+		was = api.Calls{}
+	}
+	r.Calls = row
+	d := sample{at, row.Calls - was.Calls, row.Errors - min(was.Errors, row.Errors), time.Duration(row.Latency - was.Latency)}
+	if !live || d.calls == 0 {
+		return
+	}
+	r.add(d)
+	c.queue, c.at = append(c.queue, key), append(c.at, at)
+	c.burst(row, d)
+}
+
+func (r *callRow) add(d sample) {
+	r.samples = append(r.samples, d)
+	r.sum = sample{calls: r.sum.calls + d.calls, errors: r.sum.errors + d.errors, latency: r.sum.latency + d.latency}
+}
+
+// expire forgets what has left the window, and tells whether something has.
+func (c *calls) expire(now time.Time) bool {
+	gone := false
+	for len(c.at) > 0 && now.Sub(c.at[0]) >= Window {
+		r := c.rows[c.queue[0]]
+		c.queue, c.at = c.queue[1:], c.at[1:]
+		if r == nil || len(r.samples) == 0 || now.Sub(r.samples[0].at) < Window {
+			continue
+		}
+		d := r.samples[0]
+		r.samples = r.samples[1:]
+		r.sum = sample{calls: r.sum.calls - d.calls, errors: r.sum.errors - d.errors, latency: r.sum.latency - d.latency}
+		gone = true
+	}
+	if gone {
+		c.list = nil
+	}
+	if len(c.at) == 0 {
+		c.queue, c.at = nil, nil
+	}
+	return gone
+}
+
+// next is when the next sample leaves the window; zero for never.
+func (c *calls) next() time.Time {
+	if len(c.at) == 0 {
+		return time.Time{}
+	}
+	return c.at[0].Add(Window)
+}
+
+func (r *callRow) call() Call { return r.sum.rates(r.Calls) }
+
+func (d sample) rates(row api.Calls) Call {
+	c := Call{Calls: row, Rate: float64(d.calls) / Window.Seconds(), Failing: float64(d.errors) / Window.Seconds()}
+	if d.calls > 0 {
+		c.Mean = d.latency / time.Duration(d.calls)
+	}
+	return c
+}
+
+// sums adds rows up by what of gives the same for.
+func (c *calls) sums(of func(api.Calls) api.Calls) []Call {
+	type total struct {
+		row api.Calls
+		sum sample
+	}
+	by := map[callKey]*total{}
+	for _, r := range c.rows {
+		head := of(r.Calls)
+		key := callKey{head.VCenter, head.Client, head.Method}
+		t := by[key]
+		if t == nil {
+			t = &total{row: head}
+			by[key] = t
+		}
+		t.row.Calls += r.Calls.Calls
+		t.row.Errors += r.Errors
+		t.row.Hits += r.Hits
+		t.row.Latency += r.Latency
+		if r.Last.After(t.row.Last) {
+			t.row.Last = r.Last
+		}
+		t.sum = sample{calls: t.sum.calls + r.sum.calls, errors: t.sum.errors + r.sum.errors, latency: t.sum.latency + r.sum.latency}
+	}
+	list := make([]Call, 0, len(by))
+	for _, t := range by {
+		list = append(list, t.sum.rates(t.row))
+	}
+	slices.SortFunc(list, compareCalls)
+	return list
+}

@@ -1,28 +1,196 @@
 package fold
 
-import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
 
 // Finding is where the planes disagree: a VM that is off and whose node is Ready, a tag that says another zone than the
 // label.
 type Finding struct {
+	// Subject is a node, a vm or a volume. A volume goes by its claim, as in its row, or by its name when it has none.
 	api.Subject
-	// Field is what they disagree on: ready, zone, region, providerID, addresses, volume, lease.
+	// Field is what they disagree on: ready, registered, initialized, vm, zone, region, providerID, addresses of a node;
+	// uuid of a VM; volume.
 	Field string
 	// Text says it in a few words: "VM off, node still Ready".
 	Text string
-	// Settling: it may be so for a moment, and has not been so for longer.
+	// Since is when it was found.
+	Since time.Time
+	// Settling: it may be so for a moment, and has not been so for longer. How long that is depends on the sandbox's speed:
+	// a node whose VM went off is Ready until its lease has run out.
 	Settling bool
 }
 
-// Findings are all there are, by subject.
-func (s *State) Findings() []Finding { return nil }
+// Findings are all there are: nodes, VMs, volumes, each by name. The slice is not to be changed.
+func (s *State) Findings() []Finding { return s.findings.all() }
 
-// FindingsOf are those about a subject; its VCenter matters only where it is set.
-func (s *State) FindingsOf(about api.Subject) (of []Finding) {
-	for _, f := range s.Findings() {
-		if f.Kind == about.Kind && f.Name == about.Name && (about.VCenter == "" || f.VCenter == about.VCenter) {
-			of = append(of, f)
+// FindingsOf are those about a subject; its VCenter matters only where it is set. A volume may be called by any of its
+// names. The slice is not to be changed.
+func (s *State) FindingsOf(about api.Subject) []Finding {
+	s.findings.all()
+	of := s.findings.about[subjectName{about.Kind, about.Name}]
+	if keys := s.findings.volumes[about.Name]; about.Kind == string(world.Volume) && of == nil && len(keys) > 0 {
+		row, _ := s.world.Row(world.Volume, keys[0])
+		of = s.findings.about[subjectName{about.Kind, row.Name}]
+	}
+	if about.VCenter == "" || !slices.ContainsFunc(of, func(f Finding) bool { return f.VCenter != about.VCenter }) {
+		return of
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(f Finding) bool { return f.VCenter != about.VCenter })
+}
+
+// examine looks at what has changed anew.
+func (s *State) examine() {
+	if !s.world.Synced() || s.again {
+		return // half of what there is has been told
+	}
+	for _, kind := range s.findings.examine(s.now) {
+		s.touch(kind)
+	}
+}
+
+// findings keeps what was found about each row, and which rows have to be looked at anew. What is found about a row
+// depends on few others, which the indexes find.
+type findings struct {
+	world *world.World
+	speed pace.Speed
+
+	vms         index // vCenter/name: keys of VMs
+	uuids       index // UUIDs: keys of VMs
+	nodes       index // vCenter/VM: keys of nodes
+	attached    index // nodes: keys of attachments
+	attachments index // volumes: keys of attachments
+	volumes     index // names of volumes: keys of them
+	leases      map[string][]api.LeaseTarget
+
+	dirty map[rowKey]bool
+	by    map[rowKey][]Finding
+	next  time.Time // when the next of them is settling no more; zero for never
+
+	list  []Finding // nil when it has to be made again
+	about map[subjectName][]Finding
+}
+
+type rowKey struct {
+	kind world.Kind
+	key  string
+}
+
+type subjectName struct{ kind, name string }
+
+// found is a finding before it is known since when it is so.
+type found struct {
+	field, text string
+	lag         time.Duration // for how long it is nothing special
+}
+
+func newFindings(w *world.World, speed pace.Speed) *findings {
+	return &findings{
+		world: w, speed: speed, vms: index{}, uuids: index{}, nodes: index{}, attached: index{}, attachments: index{}, volumes: index{},
+		leases: map[string][]api.LeaseTarget{}, dirty: map[rowKey]bool{}, by: map[rowKey][]Finding{},
+	}
+}
+
+// examine looks at the rows that may have changed, and returns the kinds of those about which something else is found.
+func (f *findings) examine(now time.Time) (kinds []world.Kind) {
+	for at := range f.dirty {
+		subject, list := f.look(at)
+		was := f.by[at]
+		if len(was) == 0 && len(list) == 0 {
+			continue
+		}
+		is := make([]Finding, len(list))
+		for i, one := range list {
+			is[i] = Finding{Subject: subject, Field: one.field, Text: one.text, Since: now}
+			for _, old := range was {
+				if old.Field == one.field {
+					is[i].Since = old.Since
+				}
+			}
+			is[i].Settling = now.Before(is[i].Since.Add(one.lag))
+			if until := is[i].Since.Add(one.lag); is[i].Settling && (f.next.IsZero() || until.Before(f.next)) {
+				f.next = until
+			}
+		}
+		if slices.Equal(was, is) {
+			continue
+		}
+		if f.list = nil; len(is) == 0 {
+			delete(f.by, at)
+		} else {
+			f.by[at] = is
+		}
+		if !slices.Contains(kinds, at.kind) {
+			kinds = append(kinds, at.kind)
 		}
 	}
-	return of
+	clear(f.dirty)
+	if kinds != nil {
+		kinds = append(kinds, Findings)
+	}
+	return kinds
 }
+
+// look says what there is to be found about a row now.
+func (f *findings) look(at rowKey) (api.Subject, []found) {
+	row, _ := f.world.Row(at.kind, at.key)
+	switch v := row.Value.(type) {
+	case api.Node:
+		return api.Subject{Kind: string(world.Node), VCenter: v.VCenter, Name: v.Name}, f.ofNode(v)
+	case api.VM:
+		return api.Subject{Kind: string(world.VM), VCenter: v.VCenter, Name: v.Name}, f.ofVM(at.key, v)
+	case api.Volume:
+		return api.Subject{Kind: string(world.Volume), VCenter: v.VCenter, Name: row.Name}, f.ofVolume(v)
+	}
+	return api.Subject{}, nil // it is gone
+}
+
+// settle has what was settling until now looked at anew.
+func (f *findings) settle(now time.Time) {
+	if f.next.IsZero() || now.Before(f.next) {
+		return
+	}
+	f.next = time.Time{}
+	for at, list := range f.by {
+		if slices.ContainsFunc(list, func(one Finding) bool { return one.Settling }) {
+			f.dirty[at] = true
+		}
+	}
+}
+
+// all lists the findings.
+func (f *findings) all() []Finding {
+	if f.list != nil {
+		return f.list
+	}
+	f.list = make([]Finding, 0, len(f.by))
+	for _, list := range f.by {
+		f.list = append(f.list, list...)
+	}
+	slices.SortFunc(f.list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.VCenter, b.VCenter), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Text, b.Text))
+	})
+	f.about = map[subjectName][]Finding{}
+	for i := 0; i < len(f.list); {
+		name, end := subjectName{f.list[i].Kind, f.list[i].Name}, i
+		for end < len(f.list) && f.list[end].Kind == name.kind && f.list[end].Name == name.name {
+			end++
+		}
+		f.about[name] = f.list[i:end:end]
+		i = end
+	}
+	return f.list
+}
+
+// join makes the key of a thing that has a name within a vCenter.
+func join(vcenter, name string) string { return vcenter + "/" + name }
+
+// id is a UUID as it is compared.
+func id(uuid string) string { return strings.ToLower(uuid) }

@@ -3,6 +3,7 @@ package fold
 import (
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 )
@@ -13,27 +14,48 @@ type About = api.Recording
 // State is all that the UI knows. Make it with [New]. It is for one goroutine.
 type State struct {
 	about    About
+	keep     int
 	world    *world.World
 	now      time.Time
 	total    uint64
 	versions map[world.Kind]uint64
 
-	changes changes
-	calls   calls
-	run     *api.Run
-	cut     error
+	changes  *changes
+	calls    *calls
+	findings *findings
+	running  map[string]time.Time // until when leases last that end by themselves
+	run      *api.Run
+	cut      error
+	again    bool // what there is is being told once more
 }
 
-// Kinds of what is told that is no row of the world.
+// Kinds of what changes that is no row of the world.
 const (
 	Calls world.Kind = "calls"
 	Run   world.Kind = "run"
+	// Findings is the kind of [State.Findings]. A finding also counts as a change of the kind that it is about.
+	Findings world.Kind = "findings"
 )
 
-// New returns the state of a sandbox of which nothing is known yet. keep is how many events it remembers; <= 0 is as many
-// as a sandbox does.
+// KeepEvents is how many events a state remembers for which nothing else was said.
+const KeepEvents = 65536
+
+// New returns the state of a sandbox of which nothing is known yet. keep is how many events it remembers; <= 0 is
+// [KeepEvents].
 func New(about About, keep int) *State {
-	return &State{about: about, world: newWorld(keep), versions: map[world.Kind]uint64{}, changes: newChanges(), calls: newCalls()}
+	if keep <= 0 {
+		keep = KeepEvents
+	}
+	speed := pace.Speed(about.Speed)
+	if speed.Validate() != nil {
+		speed = 1 // the longest periods: what may be normal is not called a finding too soon
+	}
+	w := world.New()
+	w.Keep(keep)
+	return &State{
+		about: about, keep: keep, world: w, versions: map[world.Kind]uint64{}, running: map[string]time.Time{},
+		changes: newChanges(), calls: newCalls(), findings: newFindings(w, speed),
+	}
 }
 
 // About is what the state is of.
@@ -48,7 +70,8 @@ func (s *State) Now() time.Time { return s.now }
 // Run is the scenario that runs or ran last; nil for none.
 func (s *State) Run() *api.Run { return s.run }
 
-// Version grows whenever something of one of the kinds changes; with none, whenever anything does.
+// Version grows whenever something of one of the kinds changes; with none, whenever anything does. That time passes is a
+// change where it makes one: a mark of a change goes, a rate falls, a countdown has a second less.
 func (s *State) Version(kinds ...world.Kind) (v uint64) {
 	if len(kinds) == 0 {
 		return s.total
@@ -59,38 +82,86 @@ func (s *State) Version(kinds ...world.Kind) (v uint64) {
 	return v
 }
 
-// Tick says that it is now so late.
-func (s *State) Tick(now time.Time) {
-	if now.After(s.now) {
-		s.now = now
-	}
-}
-
 // Apply takes in what was told at a time.
 func (s *State) Apply(at time.Time, updates ...api.Update) {
 	s.Tick(at)
-	for _, u := range updates {
-		s.apply(at, u)
+	if s.cut != nil && len(updates) > 0 {
+		s.cut = nil
+		s.total++
 	}
+	for _, u := range updates {
+		s.apply(u)
+	}
+	s.examine()
 }
 
-func (s *State) apply(at time.Time, u api.Update) {
+func (s *State) apply(u api.Update) {
 	switch {
 	case u.Calls != nil:
-		s.calls.apply(at, *u.Calls)
+		s.calls.apply(s.now, *u.Calls, u.Deleted, s.world.Synced() && !s.again)
 		s.touch(Calls)
 	case u.Run != nil:
 		s.run = u.Run
 		s.touch(Run)
+	case u.Synced:
+		s.synced(u)
 	default:
-		row, isRow := world.RowOf(u)
-		if isRow && s.world.Synced() {
-			s.changes.note(at, s.world, row, u.Deleted)
-		}
-		for _, kind := range s.world.Apply(u) {
-			s.touch(kind)
+		s.row(u)
+	}
+}
+
+// row takes in a row or an event.
+func (s *State) row(u api.Update) {
+	row, isRow := world.RowOf(u)
+	var was world.Row
+	var there bool
+	if isRow {
+		was, there = s.world.Row(row.Kind, row.Key)
+	}
+	for _, kind := range s.world.Apply(u) {
+		s.touch(kind)
+	}
+	if isRow && (there || !u.Deleted) {
+		s.changed(was, row, there, !u.Deleted)
+	}
+}
+
+// changed follows a row from what it was to what it is, as far as it was and is there.
+func (s *State) changed(was, is world.Row, before, after bool) {
+	if s.world.Synced() {
+		s.changes.note(s.now, was, is, before, after)
+	}
+	if before {
+		s.findings.changed(was)
+	}
+	if after {
+		s.findings.changed(is)
+	}
+	if is.Kind == world.Lease {
+		s.leased(is, after)
+	}
+}
+
+// synced: all is told that there was, and what was not told again has gone meanwhile.
+func (s *State) synced(u api.Update) {
+	lists := map[world.Kind][]world.Row{}
+	if s.again {
+		for _, kind := range world.Kinds() {
+			lists[kind] = s.world.Rows(kind)
 		}
 	}
+	for _, kind := range s.world.Apply(u) {
+		s.touch(kind)
+	}
+	for kind, rows := range lists {
+		for _, row := range rows {
+			if _, there := s.world.Row(kind, row.Key); !there {
+				s.changed(row, row, true, false)
+			}
+		}
+	}
+	s.again = false
+	s.total++
 }
 
 func (s *State) touch(k world.Kind) {
@@ -98,15 +169,27 @@ func (s *State) touch(k world.Kind) {
 	s.versions[k]++
 }
 
-// Cut says that the stream was cut off, and why; the next update takes it up again. While it is cut off, the state is
-// what was told last.
+// Cut says that the stream was cut off, and why. The next update takes it up again (or nil does): from then on all there is
+// is told anew, up to an update that is Synced. While it is cut off, the state is what was told last.
 func (s *State) Cut(err error) {
 	s.cut = err
 	s.total++
 	if err != nil {
+		s.again = true
 		s.world.Again()
 	}
 }
 
 // IsCut is why the state is not current, nil when it is.
 func (s *State) IsCut() error { return s.cut }
+
+// Anew returns a state of the same sandbox of which nothing is known yet, for a recording that is played from the
+// beginning again. Its versions go on from those of s: nobody takes it for what it was.
+func (s *State) Anew() *State {
+	fresh := New(s.about, s.keep)
+	fresh.total = s.total + 1
+	for kind, v := range s.versions {
+		fresh.versions[kind] = v + 1
+	}
+	return fresh
+}

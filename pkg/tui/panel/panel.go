@@ -52,3 +52,18 @@ type Clicker interface {
 	Click(x, y int) (intent.Intent, bool)
 	Wheel(lines int)
 }
+
+// Box is an overlay that says how large it wants to be, within what there is. Others get a usual size.
+type Box interface {
+	Size(width, height int) (int, int)
+}
+
+// Typist is an overlay in which text is typed: while it is, it gets every key but ctrl+c.
+type Typist interface {
+	Typing() bool
+}
+
+// Writer is a panel of whose keys some change something: those, by their names, are without effect in read-only mode.
+type Writer interface {
+	Writes() []string
+}

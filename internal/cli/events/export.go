@@ -1,0 +1,140 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+)
+
+type exportOptions struct {
+	streams *iostreams.Streams
+	now     func() time.Time
+	connect func(context.Context) (*command.Target, error)
+
+	file   string // "" is standard output
+	follow bool
+	force  bool
+}
+
+// NewCmdExport returns the command; runF, when not nil, runs in its place.
+func NewCmdExport(d *command.Deps, runF func(context.Context, *exportOptions) error) *cobra.Command {
+	o := &exportOptions{streams: d.Streams, now: d.Now, connect: d.Connect}
+	if runF == nil {
+		runF = runExport
+	}
+	cmd := &cobra.Command{
+		Use:   "export [FILE]",
+		Short: "Write the recording of a sandbox to a file, to be replayed",
+		Long: `Write the recording of a sandbox to a file: every event, and every change of its
+nodes, VMs, hosts, vCenters, components, volumes, faults and calls, with the time
+at which it was told. "tui --replay" plays it, on any machine and without a
+sandbox. It holds no passwords, keys or tokens.
+
+A sandbox records itself from its first moment on. It keeps the newest 64 MiB.
+What is exported begins with all that there was when the oldest part that is kept
+began, so that it can be played from there.
+
+Without FILE, or with -, the recording goes to standard output: a JSON object a
+line, the first of kind Recording. With -f, what happens from now on is added,
+until Ctrl-C or the end of the sandbox. The file is there when it is complete.`,
+		Example: `  vsphere-sandbox events export run.jsonl
+  vsphere-sandbox events export run.jsonl -f
+  vsphere-sandbox events export | jq -c 'select(.node.name == "worker-1") | [.time, .node.ready]'`,
+		Args:              command.AtMostOne,
+		ValidArgsFunction: recordings,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "" {
+				return report.UsageError("vsphere-sandbox events export run.jsonl", "FILE is empty")
+			}
+			if len(args) > 0 && args[0] != "-" {
+				o.file = args[0]
+			}
+			if o.force && o.file == "" {
+				return report.UsageError("vsphere-sandbox events export run.jsonl --force", "--force replaces a file, and none is given")
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens from now on, until Ctrl-C")
+	f.BoolVar(&o.force, "force", false, "replace the file")
+	return cmd
+}
+
+// recordings completes the one file.
+func recordings(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"jsonl"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+func runExport(ctx context.Context, o *exportOptions) error {
+	t, err := o.connect(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := o.open()
+	if err != nil {
+		return err
+	}
+	if o.follow && o.streams.ErrTTY() {
+		fmt.Fprintf(o.streams.Err, "recording sandbox %q; Ctrl-C ends it\n", t.Name)
+	}
+	c := &copier{w: out, flush: o.follow}
+	err = c.copy(ctx, t.Client, o.follow)
+	if err != nil {
+		err = t.Explain(ctx, err, command.AnswerTime)
+	}
+	if o.follow && ctx.Err() != nil && c.began {
+		err = nil // that is how it ends
+	}
+	if err != nil && !(o.follow && c.began) { // else what was recorded is worth keeping
+		return errors.Join(err, out.discard())
+	}
+	if kerr := out.keep(); kerr != nil {
+		return errors.Join(err, kerr)
+	}
+	c.tell(o.streams.Err, o.now().Location(), o.file)
+	return err
+}
+
+// open returns where the recording goes.
+func (o *exportOptions) open() (sink, error) {
+	if o.file == "" {
+		return stdout{o.streams.Out}, nil
+	}
+	return create(o.file, o.force)
+}
+
+// sink takes a recording: until one of keep and discard is called.
+type sink interface {
+	io.Writer
+	keep() error
+	discard() error
+}
+
+type stdout struct{ io.Writer }
+
+func (stdout) keep() error    { return nil }
+func (stdout) discard() error { return nil }
+
+// errThere says that a file is there that nobody has said may be replaced.
+func errThere(path string) error {
+	return report.UsageError("--force, to replace it", "file %s is there already", path)
+}
+
+// there tells whether there is something at a path.
+func there(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,179 @@
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// recordingFile is a recording on disk. As an [event.File] it has two segments of half its size each: recording.jsonl is
+// written to until it is full and then becomes recording.1.jsonl, in the place of the one that was. Other than there,
+// each segment can be read by itself: it begins with all there is. So the lines of the older one, and those of the newer
+// one after its beginning, are one recording.
+//
+// One goroutine writes, any number read. Make one with [createRecordingFile].
+type recordingFile struct {
+	path  string
+	limit int64 // of a segment
+
+	// Of whoever writes.
+	f    *os.File
+	w    *bufio.Writer
+	size int64 // of the segment
+
+	mu       sync.Mutex
+	segments []segment     // those that there are, oldest first: one or two
+	grown    chan struct{} // closed and replaced whenever there is more to be read
+	ended    bool
+}
+
+// segment is a part of a recording that can be read by itself.
+type segment struct {
+	number int // from 1
+	path   string
+	// began is where its first lines end, which say what there is; size is what of it can be read.
+	began, size int64
+	// alone: something is missing between the one before and this one.
+	alone bool
+}
+
+// createRecordingFile makes one without a segment, in the place of one that is there.
+func createRecordingFile(path string, size int64) (*recordingFile, error) {
+	f := &recordingFile{path: path, limit: max(1, size/2), grown: make(chan struct{})}
+	for _, p := range []string{f.older(), f.unfinished()} {
+		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *recordingFile) older() string {
+	ext := filepath.Ext(f.path)
+	return strings.TrimSuffix(f.path, ext) + ".1" + ext
+}
+
+// unfinished is where a segment is until its first lines are there.
+func (f *recordingFile) unfinished() string { return f.path + ".new" }
+
+// begin begins a segment with the lines that first writes. Alone says that something is missing before it: the segments
+// that there are go.
+func (f *recordingFile) begin(alone bool, first func() error) error {
+	if err := f.closeSegment(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(f.unfinished(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	f.f, f.w, f.size = file, bufio.NewWriterSize(file, 64<<10), 0
+	if err = first(); err == nil {
+		err = f.w.Flush()
+	}
+	if err == nil {
+		err = f.replace(segment{path: f.path, began: f.size, size: f.size, alone: alone})
+	}
+	if err != nil {
+		f.f = nil // it is no segment
+		return errors.Join(err, file.Close())
+	}
+	return nil
+}
+
+// replace makes next the newest segment: at once, so that whoever opens one finds it at its path.
+func (f *recordingFile) replace(next segment) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next.number = 1
+	if n := len(f.segments); n > 0 {
+		last := f.segments[n-1]
+		next.number = last.number + 1
+		if last.path = f.older(); next.alone {
+			if err := os.Remove(f.older()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			f.segments = nil
+		} else if err := os.Rename(f.path, f.older()); err != nil {
+			return err
+		} else {
+			f.segments = []segment{last}
+		}
+	}
+	if err := os.Rename(f.unfinished(), f.path); err != nil {
+		return err
+	}
+	f.segments = append(f.segments, next)
+	f.tell()
+	return nil
+}
+
+// write appends a line.
+func (f *recordingFile) write(line []byte) error {
+	n, err := f.w.Write(line)
+	f.size += int64(n)
+	return err
+}
+
+// flush lets readers have what was written.
+func (f *recordingFile) flush() error {
+	if err := f.w.Flush(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last := &f.segments[len(f.segments)-1]; last.size != f.size {
+		last.size = f.size
+		f.tell()
+	}
+	return nil
+}
+
+// tell wakes readers. The caller holds the lock.
+func (f *recordingFile) tell() {
+	close(f.grown)
+	f.grown = make(chan struct{})
+}
+
+// full tells whether the newest segment has become too large. One that was large when it began has room nevertheless.
+func (f *recordingFile) full() bool {
+	return f.size >= f.limit && f.size-f.newest().began >= f.limit/8
+}
+
+func (f *recordingFile) newest() segment {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.segments[len(f.segments)-1]
+}
+
+// whole tells since how many segments nothing is missing, the newest included.
+func (f *recordingFile) whole() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.segments)
+}
+
+// close ends it. What was written stays.
+func (f *recordingFile) close() error {
+	err := f.closeSegment()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	f.tell()
+	return err
+}
+
+func (f *recordingFile) closeSegment() error {
+	if f.f == nil {
+		return nil
+	}
+	err := f.flush()
+	if cerr := f.f.Close(); err == nil {
+		err = cerr
+	}
+	f.f = nil
+	return err
+}

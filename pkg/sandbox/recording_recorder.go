@@ -1,0 +1,255 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// recorder writes all rows and events of a sandbox to a file as they are told. It is a reader of both like any other: it
+// keeps nobody waiting, and when it falls behind too far the recording begins anew. Make it with [newRecorder], which
+// begins the recording, and give it its life with [recorder.run].
+type recorder struct {
+	file   *recordingFile
+	head   api.Recording
+	rows   *rows
+	log    *event.Log
+	events int // that a segment begins with
+
+	settling chan chan struct{}
+	done     chan struct{} // closed when nothing is recorded any more
+
+	// Of the goroutine that records.
+	reader *rowReader
+	seq    uint64    // of the event that was written last
+	last   time.Time // of the line that was
+	line   []byte    // room for one
+}
+
+func newRecorder(path string, size int64, events int, head api.Recording, rows *rows, log *event.Log) (*recorder, error) {
+	file, err := createRecordingFile(path, size)
+	if err != nil {
+		return nil, err
+	}
+	r := &recorder{
+		file: file, head: head, rows: rows, log: log, events: events,
+		settling: make(chan chan struct{}), done: make(chan struct{}),
+	}
+	all, reader := rows.readTimed()
+	r.reader, r.seq = reader, log.Last()
+	if err := r.begin(false, all); err != nil {
+		rows.close(reader)
+		return nil, errors.Join(err, file.close())
+	}
+	return r, nil
+}
+
+// run records until ctx ends, and then what is left. It returns early only when it cannot write.
+func (r *recorder) run(ctx context.Context) (err error) {
+	defer func() {
+		r.rows.close(r.reader)
+		close(r.done)
+		if cerr := r.file.close(); err == nil {
+			err = cerr
+		}
+	}()
+	listening, stop := context.WithCancel(ctx)
+	seq, happened, heard := r.seq, make(chan struct{}, 1), make(chan struct{})
+	go func() { defer close(heard); r.listen(listening, seq, happened) }()
+	defer func() { stop(); <-heard }()
+	var due <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return r.record()
+		case <-r.reader.wake:
+		case <-happened:
+		case <-due:
+			if err := r.record(); err != nil {
+				return err
+			}
+			due = nil
+			continue
+		case settled := <-r.settling:
+			if err := r.record(); err != nil {
+				return err
+			}
+			close(settled)
+			continue
+		}
+		if due == nil {
+			due = time.After(recordingPause)
+		}
+	}
+}
+
+// listen says when there are events after a Seq, until ctx ends.
+func (r *recorder) listen(ctx context.Context, seq uint64, happened chan<- struct{}) {
+	for {
+		if _, _, err := r.log.Wait(ctx, seq, 1); err != nil {
+			return
+		}
+		seq = r.log.Last()
+		select {
+		case happened <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// settle returns when all that has been told is in the file, or nothing is recorded any more, or ctx ends.
+func (r *recorder) settle(ctx context.Context) {
+	settled := make(chan struct{})
+	select {
+	case r.settling <- settled:
+	case <-r.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-settled:
+	case <-r.done:
+	case <-ctx.Done():
+	}
+}
+
+// record writes what has been told since it was called last.
+func (r *recorder) record() error {
+	c, fast := r.rows.takeTimed(r.reader)
+	if !fast {
+		return r.beginAnew()
+	}
+	if err := r.write(c); err != nil {
+		return err
+	}
+	if !r.file.full() {
+		return r.file.flush()
+	}
+	return r.rotate()
+}
+
+// write writes rows, and the events that there are by now, in the order of their times.
+func (r *recorder) write(c changes) error {
+	events, lost := r.log.Read(r.seq, 0)
+	for i, line := range c.lines {
+		for len(events) > 0 && events[0].Time.Before(c.times[i]) {
+			if err := r.event(events[0], lost); err != nil {
+				return err
+			}
+			events, lost = events[1:], 0
+		}
+		if err := r.put(c.times[i], line); err != nil {
+			return err
+		}
+	}
+	for _, e := range events {
+		if err := r.event(e, lost); err != nil {
+			return err
+		}
+		lost = 0
+	}
+	return nil
+}
+
+func (r *recorder) event(e event.Event, lost uint64) error {
+	r.seq = e.Seq
+	return r.update(e.Time, api.Update{Event: &e, Lost: lost})
+}
+
+func (r *recorder) update(at time.Time, u api.Update) error {
+	text, err := json.Marshal(u)
+	if err != nil {
+		return err
+	}
+	return r.put(at, append(text, '\n'))
+}
+
+// put writes an update, as it travels, with its time. Times never go back: what comes late, as an event that carries the
+// time at which somebody else saw it, was told when it came.
+func (r *recorder) put(at time.Time, update []byte) error {
+	if at.Before(r.last) {
+		at = r.last
+	}
+	r.last = at
+	r.line = append(r.line[:0], `{"time":"`...)
+	r.line = at.AppendFormat(r.line, time.RFC3339Nano)
+	r.line = append(r.line, `",`...)
+	r.line = append(r.line, update[1:]...)
+	return r.file.write(r.line)
+}
+
+// rotate begins the next segment.
+func (r *recorder) rotate() error {
+	c, all, fast := r.rows.takeAll(r.reader)
+	if !fast {
+		return r.beginAnew()
+	}
+	if err := r.write(c); err != nil {
+		return err
+	}
+	gone := r.file.whole() > 1
+	if err := r.begin(false, all); err != nil {
+		return err
+	}
+	if gone {
+		r.note("recording.rotated", event.Info, "is full")
+	}
+	return nil
+}
+
+// beginAnew begins a segment that does not go on where the one before has ended.
+func (r *recorder) beginAnew() error {
+	r.rows.close(r.reader)
+	all, reader := r.rows.readTimed()
+	r.reader, r.seq = reader, r.log.Last()
+	if err := r.begin(true, all); err != nil {
+		return err
+	}
+	r.note("recording.restarted", event.Warning, "could not be written as fast as the sandbox has changed")
+	return nil
+}
+
+// note tells that something is no longer recorded.
+func (r *recorder) note(kind string, level event.Level, why string) {
+	r.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: level, Kind: kind,
+		Message: fmt.Sprintf("what is older is no longer in %s, which %s", filepath.Base(r.file.path), why),
+	})
+}
+
+// begin begins a segment: with what is recorded, all rows there are, and the newest of the events that were written.
+func (r *recorder) begin(alone bool, all [][]byte) error {
+	return r.file.begin(alone, func() error {
+		r.head.Began = time.Now()
+		text, err := json.Marshal(r.head)
+		if err != nil {
+			return err
+		}
+		if err := r.file.write(append(text, '\n')); err != nil {
+			return err
+		}
+		for _, line := range all {
+			if err := r.put(r.head.Began, line); err != nil {
+				return err
+			}
+		}
+		after := r.seq - min(r.seq, uint64(r.events))
+		events, _ := r.log.Read(after, int(r.seq-after))
+		for _, e := range events {
+			if e.Seq > r.seq {
+				break // the log has forgotten some of those
+			}
+			if err := r.update(r.head.Began, api.Update{Event: &e}); err != nil {
+				return err
+			}
+		}
+		return r.update(r.head.Began, api.Update{Synced: true})
+	})
+}

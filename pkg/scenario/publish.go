@@ -1,0 +1,179 @@
+package scenario
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+)
+
+// Publisher is a [Sandbox] that tells all who watch it how the scenario goes that runs on it. One that is none runs
+// scenarios just the same.
+type Publisher interface {
+	Publish(ctx context.Context, r api.Run) error
+}
+
+const (
+	// publishEvery is how often it is told at most what is being waited for.
+	publishEvery = 250 * time.Millisecond
+	// publishTime bounds one telling, lastTime the last one, for which a scenario's end waits.
+	publishTime = 5 * time.Second
+	lastTime    = time.Second
+)
+
+// publisher tells a sandbox how a scenario goes, from a goroutine of its own and only what is newest: nothing waits for
+// it but the end, and that not for long; whether it succeeds changes nothing. A nil one tells nothing. Make it with
+// [publish], end it with [publisher.close].
+type publisher struct {
+	sandbox Publisher
+	cancel  context.CancelFunc
+	ended   chan struct{}
+	wake    chan struct{} // has an element when there may be something to be told
+
+	mu     sync.Mutex
+	next   *api.Run // what is to be told
+	urgent bool     // at once: it is not only what is being waited for
+	last   bool     // nothing comes after it
+}
+
+// publish begins; nil when the sandbox cannot be told.
+func publish(ctx context.Context, sandbox Sandbox) *publisher {
+	if started, ok := sandbox.(*Running); ok {
+		sandbox = started.Sandbox
+	}
+	to, ok := sandbox.(Publisher)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	p := &publisher{sandbox: to, cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	go func() { defer close(p.ended); p.run(ctx) }()
+	return p
+}
+
+// put has something told, in the place of what is not told yet.
+func (p *publisher) put(r api.Run, urgent bool) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.next, p.urgent = &r, p.urgent || urgent
+	p.mu.Unlock()
+	p.poke()
+}
+
+func (p *publisher) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close tells what is left, if that does not take long, and ends it.
+func (p *publisher) close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.last = true
+	p.mu.Unlock()
+	p.poke()
+	enough := time.AfterFunc(lastTime, p.cancel)
+	<-p.ended
+	enough.Stop()
+	p.cancel()
+}
+
+func (p *publisher) run(ctx context.Context) {
+	var soon <-chan time.Time // when what is not urgent may be told
+	var told time.Time
+	for {
+		p.mu.Lock()
+		next, wait, last := p.next, publishEvery-time.Since(told), p.last
+		if next != nil && (p.urgent || last || wait <= 0) {
+			p.next, p.urgent, wait = nil, false, 0
+		}
+		p.mu.Unlock()
+		switch {
+		case next == nil && last:
+			return
+		case next == nil:
+			soon = nil
+		case wait > 0:
+			soon = time.After(wait)
+		default:
+			p.tell(ctx, *next)
+			told = time.Now()
+			if ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		select {
+		case <-p.wake:
+		case <-soon:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tell tells it once. What cannot be told is told with the next.
+func (p *publisher) tell(ctx context.Context, r api.Run) {
+	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	defer cancel()
+	_ = p.sandbox.Publish(ctx, r)
+}
+
+// publish tells the sandbox how the run goes.
+func (r *run) publish(u result.Update) {
+	if r.publisher == nil {
+		return
+	}
+	now := api.Run{
+		Name: r.result.Name, File: r.result.File, Description: r.result.Description, State: runState(r.result.Verdict),
+		Message: r.result.Message, Began: r.result.Began, Number: r.options.Number, Of: r.options.Of,
+		Steps: make([]api.RunStep, len(r.scenario.Steps)),
+	}
+	if u.Change == result.ScenarioEnded {
+		ended := r.result.Began.Add(r.result.Took)
+		now.Ended = &ended
+	}
+	for i, s := range r.scenario.Steps {
+		if i >= len(r.result.Steps) {
+			now.Steps[i] = api.RunStep{Text: string(s.Action) + " " + report.Line(s.Text()), State: "pending"}
+			continue
+		}
+		now.Steps[i] = runStep(r.result.Steps[i])
+	}
+	if u.Change == result.Waiting {
+		now.Steps[u.Step.Index-1].Text = string(u.Step.Action) + " " + report.Line(u.Step.Text)
+		now.Steps[u.Step.Index-1].Message = report.Line(u.Text)
+	}
+	r.publisher.put(now, u.Change != result.Waiting)
+}
+
+func runStep(s result.Step) api.RunStep {
+	step := api.RunStep{
+		Text: s.Action + " " + report.Line(s.Text), State: runState(s.Verdict), Message: report.Line(s.Message),
+		Took: api.Duration(s.Took), Event: s.Event,
+	}
+	if s.Verdict != result.Skipped || s.Took > 0 { // else it never began
+		step.Began = &s.Began
+	}
+	return step
+}
+
+// runState is a verdict as package api has it.
+func runState(v result.Verdict) string {
+	switch v {
+	case result.Running:
+		return "running"
+	case result.Errored:
+		return "error"
+	}
+	return string(v)
+}

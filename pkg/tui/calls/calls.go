@@ -1,0 +1,160 @@
+package calls
+
+import (
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Screen is the screen of the calls, a [panel.Panel]. Make it with [New]. It is for one goroutine.
+type Screen struct {
+	width, height int
+	theme         *theme.Theme
+	state         *fold.State
+	table         table.Table
+
+	by     grouping
+	order  order
+	filter string
+
+	rows  map[string]*row    // by key, as the table has them
+	rates map[string]float64 // calls per second, by vCenter, those that the filter hides included
+	made  stamp
+}
+
+// stamp is what rows were made of.
+type stamp struct {
+	state  *fold.State
+	calls  uint64
+	second int64 // rates fade while nothing is told
+	by     grouping
+	order  order
+	filter string
+}
+
+// New returns the screen, sorted by rate.
+func New() *Screen {
+	s := &Screen{theme: theme.Mono()}
+	s.table.SetTheme(s.theme)
+	s.table.SetColumns(s.columns())
+	return s
+}
+
+// SetSize gives it its place, in cells.
+func (s *Screen) SetSize(width, height int) {
+	s.width, s.height = max(0, width), max(0, height)
+	_, rows, _ := s.heights()
+	s.table.SetSize(s.width, rows)
+}
+
+// SetTheme gives it its looks.
+func (s *Screen) SetTheme(t *theme.Theme) {
+	s.theme = t
+	s.table.SetTheme(t)
+}
+
+// SetState takes in what is new.
+func (s *Screen) SetState(state *fold.State) {
+	s.state = state
+	s.make()
+}
+
+// SetFilter shows only the calls that have all words in their vCenter, client, method or last error.
+func (s *Screen) SetFilter(text string) {
+	s.filter = text
+	s.make()
+}
+
+// make makes the rows, unless they are as they were.
+func (s *Screen) make() {
+	if s.state == nil {
+		return
+	}
+	now := s.state.Now()
+	made := stamp{s.state, s.state.Version(fold.Calls), now.Unix(), s.by, s.order, s.filter}
+	if made == s.made {
+		return
+	}
+	s.made = made
+	all := s.state.Calls()
+	s.rates = map[string]float64{}
+	for i := range all {
+		s.rates[all[i].VCenter] += all[i].Rate
+	}
+	list := s.order.sorted(sum(all, s.state.Bursts(), s.by, matcher(s.filter), now))
+	s.rows = make(map[string]*row, len(list))
+	rows := make([]table.Row, len(list))
+	for i, r := range list {
+		s.rows[r.key] = r
+		rows[i] = table.Row{Key: r.key, Cells: func() []table.Cell { return s.cells(r) }}
+	}
+	s.table.Empty = "no vCenter has been called yet"
+	if s.filter != "" {
+		s.table.Empty = "no call matches " + s.filter
+	}
+	s.table.SetColumns(s.columns())
+	s.table.SetRows(rows)
+}
+
+// selected is the row with the cursor.
+func (s *Screen) selected() (*row, bool) {
+	key, ok := s.table.Key()
+	if !ok {
+		return nil, false
+	}
+	r, ok := s.rows[key]
+	return r, ok
+}
+
+// vcenter is the vCenter of the selected row, when it is of one only.
+func (s *Screen) vcenter() (api.VCenter, bool) {
+	r, ok := s.selected()
+	if !ok || r.vcenter == "" || s.state == nil {
+		return api.VCenter{}, false
+	}
+	for _, vc := range world.Values[api.VCenter](s.state.World(), world.VCenter) {
+		if vc.Name == r.vcenter {
+			return vc, true
+		}
+	}
+	return api.VCenter{}, false
+}
+
+// Subject is the vCenter of the selected row.
+func (s *Screen) Subject() (api.Subject, bool) {
+	r, ok := s.selected()
+	if !ok || r.vcenter == "" {
+		return api.Subject{}, false
+	}
+	return api.Subject{Kind: "vcenter", Name: r.vcenter}, true
+}
+
+// Choose selects the first row of a vCenter.
+func (s *Screen) Choose(subject api.Subject) bool {
+	if subject.Kind != "vcenter" {
+		return false
+	}
+	var first *row
+	for _, r := range s.order.sorted(values(s.rows)) {
+		if r.vcenter == subject.Name {
+			first = r
+			break
+		}
+	}
+	return first != nil && s.table.Choose(first.key)
+}
+
+func values(rows map[string]*row) []*row {
+	all := make([]*row, 0, len(rows))
+	for _, r := range rows {
+		all = append(all, r)
+	}
+	return all
+}
+
+// ago is how long before now something was.
+func (s *Screen) ago(at time.Time) time.Duration { return s.state.Now().Sub(at) }

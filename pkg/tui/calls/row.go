@@ -1,0 +1,191 @@
+package calls
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+)
+
+// grouping is what rows are summed up by.
+type grouping int
+
+const (
+	byCall grouping = iota // every client's calls of every method of every vCenter
+	byClient
+	byMethod
+	byVCenter
+	groupings
+)
+
+// String says it in the title; "" for rows as they are.
+func (g grouping) String() string {
+	return [...]string{"", "by client", "by method", "by vCenter"}[g]
+}
+
+// order is what rows are sorted by.
+type order int
+
+const (
+	byRate order = iota
+	byCalls
+	byErrors
+	byLatency
+	byName
+	orders
+)
+
+func (o order) String() string {
+	return [...]string{"rate", "calls", "errors", "latency", "name"}[o]
+}
+
+// row is a line of the screen: calls of one kind, or the sum of some.
+type row struct {
+	key                     string // tells it from all others of its grouping
+	vcenter, client, method string // "" where they differ
+	vcenters, clients       int    // how many there are of each
+	methods                 int
+	calls, errors, hits     uint64
+	total                   time.Duration // of all calls
+	rate, failing           float64       // in the window
+	mean                    time.Duration // in the window; of all calls, when there were none in it
+	recent                  bool          // mean is of the window
+	last                    time.Time
+	failed                  string // what the newest that failed was answered
+	failedLast              time.Time
+	history                 history
+}
+
+// key is that of the row that some calls are counted in.
+func (g grouping) key(vcenter, client, method string) string {
+	switch g {
+	case byClient:
+		return client
+	case byMethod:
+		return method
+	case byVCenter:
+		return vcenter
+	}
+	return vcenter + "\x00" + client + "\x00" + method
+}
+
+// sum makes the rows of a grouping of those calls that match, with their history up to now.
+func sum(all []fold.Call, bursts []fold.Burst, by grouping, match func(*fold.Call) bool, now time.Time) []*row {
+	rows := map[string]*row{}
+	parts := map[string]*names{}
+	for i := range all {
+		c := &all[i]
+		if !match(c) {
+			continue
+		}
+		key := by.key(c.VCenter, c.Client, c.Method)
+		if rows[key] == nil {
+			rows[key], parts[key] = &row{key: key}, newNames()
+		}
+		rows[key].add(c)
+		parts[key].add(c)
+	}
+	for key, r := range rows {
+		parts[key].tell(r)
+		if r.recent {
+			r.mean = time.Duration(float64(r.mean) / r.rate)
+		} else if r.calls > 0 {
+			r.mean = r.total / time.Duration(r.calls)
+		}
+	}
+	remember(rows, bursts, by, now)
+	list := make([]*row, 0, len(rows))
+	for _, r := range rows {
+		list = append(list, r)
+	}
+	return list
+}
+
+// add counts some calls. Until all are, mean is weighed by the rate.
+func (r *row) add(c *fold.Call) {
+	r.calls += c.Calls.Calls
+	r.errors += c.Errors
+	r.hits += c.Hits
+	r.total += time.Duration(c.Latency)
+	if c.Rate > 0 {
+		r.rate += c.Rate
+		r.mean += time.Duration(float64(c.Mean) * c.Rate)
+		r.recent = true
+	}
+	r.failing += c.Failing
+	if c.Last.After(r.last) {
+		r.last = c.Last
+	}
+	if c.LastError != "" && !c.Last.Before(r.failedLast) {
+		r.failed, r.failedLast = c.LastError, c.Last
+	}
+}
+
+// names are those of the calls that a row sums up.
+type names struct{ vcenters, clients, methods map[string]bool }
+
+func newNames() *names { return &names{map[string]bool{}, map[string]bool{}, map[string]bool{}} }
+
+func (n *names) add(c *fold.Call) {
+	n.vcenters[c.VCenter], n.clients[c.Client], n.methods[c.Method] = true, true, true
+}
+
+// tell names what all the calls of a row have in common.
+func (n *names) tell(r *row) {
+	one := func(all map[string]bool, s *string) int {
+		if len(all) == 1 {
+			for name := range all {
+				*s = name
+			}
+		}
+		return len(all)
+	}
+	r.vcenters, r.clients, r.methods = one(n.vcenters, &r.vcenter), one(n.clients, &r.client), one(n.methods, &r.method)
+}
+
+// sorted sorts rows; those that are equal, by name.
+func (o order) sorted(rows []*row) []*row {
+	slices.SortFunc(rows, func(a, b *row) int {
+		c := 0
+		switch o {
+		case byRate:
+			c = cmp.Compare(b.rate, a.rate)
+		case byCalls:
+			c = cmp.Compare(b.calls, a.calls)
+		case byErrors:
+			c = cmp.Or(cmp.Compare(b.failing, a.failing), cmp.Compare(b.errors, a.errors))
+		case byLatency:
+			c = cmp.Compare(b.mean, a.mean)
+		}
+		return cmp.Or(c, cmp.Compare(a.vcenter, b.vcenter), cmp.Compare(a.client, b.client), cmp.Compare(a.method, b.method))
+	})
+	return rows
+}
+
+// matcher tells which calls have all words of a filter in their vCenter, client, method or last error, in any case.
+func matcher(filter string) func(*fold.Call) bool {
+	words := strings.Fields(strings.ToLower(filter))
+	return func(c *fold.Call) bool {
+		if len(words) == 0 {
+			return true
+		}
+		all := strings.ToLower(strings.Join([]string{c.VCenter, c.Client, c.Method, c.LastError}, "\n"))
+		for _, w := range words {
+			if !strings.Contains(all, w) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// several names what is one, or says how many there are: "3 methods".
+func several(name string, n int, what string) string {
+	if n == 1 {
+		return name
+	}
+	return text.Count(uint64(n)) + " " + what + "s"
+}

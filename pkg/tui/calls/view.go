@@ -1,0 +1,225 @@
+package calls
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// footHeight is from which height on the selected row is told in full.
+const footHeight = 16
+
+// heights are the lines of the title, of the table with its header, and of the foot.
+func (s *Screen) heights() (title, rows, foot int) {
+	if s.height > 2 {
+		title = 1
+	}
+	if s.height >= footHeight {
+		foot = 4
+	}
+	return title, max(0, s.height-title-foot), foot
+}
+
+// columns are those of the table; the one that rows are sorted by is marked.
+func (s *Screen) columns() []table.Column {
+	title := func(name string, by ...order) string {
+		for _, o := range by {
+			if o == s.order {
+				return name + theme.GlyphOpen
+			}
+		}
+		return name
+	}
+	return []table.Column{
+		{Title: title("VCENTER", byName), Width: 8},
+		{Title: "CLIENT", Width: 14, Flex: 2},
+		{Title: "METHOD", Width: 16, Flex: 3},
+		{Title: title("CALLS", byCalls), Width: 7, Right: true},
+		{Title: title("RATE/s", byRate), Width: 7, Right: true},
+		{Title: title("MEAN", byLatency), Width: 6, Right: true},
+		{Title: title("ERRORS", byErrors), Width: 7, Right: true},
+		{Title: "ERR/s", Width: 5, Right: true, Drop: 4},
+		{Title: "HITS", Width: 5, Right: true, Drop: 3},
+		{Title: "LAST", Width: 5, Right: true, Drop: 1},
+		{Title: "LAST MINUTE", Width: slots, Drop: 2},
+	}
+}
+
+// cells makes the cells of a row.
+func (s *Screen) cells(r *row) []table.Cell {
+	t := s.theme
+	mean, errors, hits := t.Text, t.Dim, t.Dim
+	if !r.recent {
+		mean = t.Dim
+	}
+	failed := number(r.errors)
+	switch {
+	case r.failing > 0:
+		errors, failed = t.Bad, theme.GlyphBad+failed
+	case r.errors > 0:
+		errors = t.Warn
+	}
+	if r.hits > 0 {
+		hits = t.Warn
+	}
+	vcenter, last := text.Clean(r.vcenter), "-"
+	if r.vcenters > 1 {
+		vcenter = fmt.Sprintf("(%d)", r.vcenters)
+	}
+	if !r.last.IsZero() {
+		last = text.Ago(s.ago(r.last))
+	}
+	return []table.Cell{
+		{Text: vcenter, Style: t.VSphere},
+		{Text: several(text.Agent(r.client), r.clients, "client"), Style: t.Text},
+		{Text: several(text.Method(r.method), r.methods, "method"), Style: t.Text},
+		{Text: number(r.calls), Style: t.Text},
+		{Text: rate(r.rate), Style: alive(t, r.rate)},
+		{Text: text.Took(r.mean), Style: mean},
+		{Text: failed, Style: errors},
+		{Text: rate(r.failing), Style: errors},
+		{Text: number(r.hits), Style: hits},
+		{Text: last, Style: t.Dim},
+		{Text: r.history.spark(), Style: t.Drivers},
+	}
+}
+
+// alive is the style of a rate.
+func alive(t *theme.Theme, rate float64) lipgloss.Style {
+	if rate > 0 {
+		return t.Text
+	}
+	return t.Dim
+}
+
+// rate writes calls per second.
+func rate(r float64) string {
+	switch {
+	case r == 0:
+		return "-"
+	case r < 0.1:
+		return strconv.FormatFloat(r, 'f', 2, 64)
+	case r < 100:
+		return strconv.FormatFloat(r, 'f', 1, 64)
+	}
+	return number(uint64(r + 0.5))
+}
+
+// number writes a count in at most seven cells.
+func number(n uint64) string {
+	switch {
+	case n < 100_000:
+		return text.Count(n)
+	case n < 10_000_000:
+		return text.Count(n/1000) + "k"
+	}
+	return text.Count(n/1_000_000) + "M"
+}
+
+// View is the screen.
+func (s *Screen) View() string {
+	if s.state == nil {
+		return text.Block(nil, s.width, s.height)
+	}
+	title, _, foot := s.heights()
+	var lines []string
+	if title > 0 {
+		lines = append(lines, s.title())
+	}
+	lines = append(lines, strings.Split(s.table.View(), "\n")...)
+	if foot > 0 {
+		lines = append(lines, s.foot(foot)...)
+	}
+	return text.Block(lines, s.width, s.height)
+}
+
+// title says what the gate of each vCenter does, and how often it is called.
+func (s *Screen) title() string {
+	t := s.theme
+	var parts []string
+	for _, vc := range world.Values[api.VCenter](s.state.World(), world.VCenter) {
+		m := glance.Gate(vc)
+		said := text.Clean(m.String())
+		if vc.Gate == "slow" && vc.Delay > 0 {
+			said += " +" + text.Took(time.Duration(vc.Delay))
+		}
+		calls := ""
+		if r := s.rates[vc.Name]; r > 0 {
+			calls = " " + rate(r) + "/s"
+		}
+		parts = append(parts, t.VSphere.Render(text.Clean(vc.Name))+" "+m.Style(t).Render(said)+t.Text.Render(calls))
+	}
+	left := strings.Join(parts, "   ")
+	right := "sorted by " + s.order.String()
+	if s.by != byCall {
+		right = s.by.String() + ", " + right
+	}
+	if s.filter != "" {
+		right += ", matching " + text.Clean(s.filter)
+	}
+	room := s.width - text.Width(left) - 2
+	if text.Width(right) > room {
+		return text.Fit(left, s.width)
+	}
+	return left + t.Dim.Render(text.Right(right, s.width-text.Width(left)))
+}
+
+// foot is the selected row in full, and its last error.
+func (s *Screen) foot(height int) []string {
+	t := s.theme
+	lines := []string{t.Border.Render(strings.Repeat("─", s.width))}
+	if r, ok := s.selected(); ok {
+		who := text.Clean(r.client)
+		if r.clients != 1 || who == "" {
+			who = several(text.Agent(r.client), r.clients, "client")
+		}
+		said := fmt.Sprintf("%s → %s  %s", who, text.Clean(several(r.vcenter, r.vcenters, "vCenter")), text.Clean(several(r.method, r.methods, "method")))
+		lines = append(lines, t.Text.Render(text.Cut(said, s.width)))
+		lines = append(lines, s.told(r, height-len(lines))...)
+	}
+	lines = append(lines, make([]string, max(0, height-len(lines)))...)
+	return lines[:height]
+}
+
+// told is what is to be said of a row in so many lines: how its calls went, and how the last that failed did.
+func (s *Screen) told(r *row, most int) []string {
+	t := s.theme
+	said := text.Count(r.calls) + " calls, " + text.Took(mean(r)) + " each"
+	if r.hits > 0 {
+		said += ", " + text.Count(r.hits) + " hit by faults"
+	}
+	if r.errors == 0 {
+		return []string{t.Dim.Render(text.Cut(said+", none failed", s.width))}
+	}
+	said += ", " + text.Count(r.errors) + " failed"
+	lines := []string{t.Warn.Render(text.Cut(said, s.width))}
+	if r.failed == "" {
+		return lines
+	}
+	answer := text.Wrap("the last: "+text.Clean(r.failed), s.width)
+	if room := most - len(lines); len(answer) > room {
+		answer = append(answer[:room-1:room-1], text.Cut(strings.Join(answer[room-1:], " "), s.width))
+	}
+	for _, l := range answer {
+		lines = append(lines, t.Text.Render(l))
+	}
+	return lines
+}
+
+// mean is how long a call took, of all.
+func mean(r *row) time.Duration {
+	if r.calls == 0 {
+		return 0
+	}
+	return r.total / time.Duration(r.calls)
+}

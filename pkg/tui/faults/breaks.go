@@ -1,0 +1,68 @@
+package faults
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+)
+
+// NewMenu returns the menu of the faults that can happen to a subject, and to what belongs to it: to the VM of a node, to
+// the node of a VM. The zero value stands for anything: all faults, by theme. What is chosen is an [intent.Fill].
+func NewMenu(kinds []api.FaultKind, subject api.Subject, state *fold.State) *Menu {
+	title, entries := "Break", []entry(nil)
+	if subject.Name == "" {
+		for _, k := range kinds {
+			entries = append(entries, offer(k, k.Theme, api.Subject{}, state))
+		}
+		return newMenu(title, true, entries)
+	}
+	there := known{state: state}
+	for _, s := range related(subject, state) {
+		group := strings.TrimSpace(s.Kind + " " + there.called(s))
+		for _, k := range kinds {
+			if object(k) == s.Kind {
+				entries = append(entries, offer(k, group, s, state))
+			}
+		}
+	}
+	m := newMenu(title+" "+text.Clean(subject.Kind+" "+subject.Name), true, entries)
+	if len(entries) == 0 {
+		m.table.Empty = "No fault happens to a " + text.Clean(subject.Kind) + "."
+	}
+	return m
+}
+
+func offer(k api.FaultKind, group string, s api.Subject, state *fold.State) entry {
+	if s.Name == "" {
+		s = api.Subject{}
+	}
+	e := entry{
+		group: text.Clean(group), name: text.Clean(k.Name), what: text.Clean(k.Short),
+		intent: intent.Fill{Kind: k.Name, Subject: s},
+		search: strings.Join([]string{k.Name, k.Theme, k.Object, k.Short, group}, " "),
+	}
+	if id := hit(k.Name, s, state); id != "" {
+		e.note = text.Clean("in force already: " + id)
+	}
+	return e
+}
+
+// hit is the lease by which a fault has happened to a subject and is not healed; "" for none.
+func hit(kind string, s api.Subject, state *fold.State) string {
+	for _, l := range world.Values[api.Lease](state.World(), world.Lease) {
+		if l.Fault != kind || l.State == healed {
+			continue
+		}
+		if slices.ContainsFunc(l.Targets, func(t api.LeaseTarget) bool {
+			return t.Name == s.Name && (t.VCenter == "" || s.VCenter == "" || t.VCenter == s.VCenter)
+		}) {
+			return l.ID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,189 @@
+package faults
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// The states of leases.
+const (
+	applying = "applying"
+	active   = "active"
+	healing  = "healing"
+	healed   = "healed"
+	failed   = "failed"
+)
+
+// glyphActive is for what is broken on purpose, which is neither good nor bad.
+const glyphActive = "◆"
+
+// handful is how many healed leases are shown.
+const handful = 5
+
+// leases are those of a state: first what is not healed, oldest first; then the handful that was healed last, newest
+// first.
+type leases struct {
+	all    []api.Lease
+	broken int // how many are not healed
+	failed int // and of these could not be
+	healed int // how many were healed, shown or not
+}
+
+// leasesOf picks those that a filter finds out of a state.
+func leasesOf(s *fold.State, filter string) (ls leases) {
+	var over []api.Lease
+	for _, l := range world.Values[api.Lease](s.World(), world.Lease) {
+		if l.State == healed {
+			ls.healed++
+		} else {
+			ls.broken++
+		}
+		if l.State == failed {
+			ls.failed++
+		}
+		switch {
+		case filter != "" && !found(filter, leaseWords(l)...):
+		case l.State == healed:
+			over = append(over, l)
+		default:
+			ls.all = append(ls.all, l)
+		}
+	}
+	slices.SortStableFunc(ls.all, func(a, b api.Lease) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortStableFunc(over, func(a, b api.Lease) int { return cmp.Or(ended(b).Compare(ended(a)), cmp.Compare(b.Seq, a.Seq)) })
+	ls.all = append(ls.all, over[:min(handful, len(over))]...)
+	return ls
+}
+
+func leaseWords(l api.Lease) []string {
+	words := []string{l.ID, l.Fault, l.State}
+	for _, t := range l.Targets {
+		words = append(words, t.Kind, target(t), t.Does, t.Error)
+	}
+	return words
+}
+
+// ended is when a lease was healed; the zero time for one that is not.
+func ended(l api.Lease) time.Time {
+	if l.Ended == nil {
+		return time.Time{}
+	}
+	return *l.Ended
+}
+
+// leaseState is a state of a lease in a glyph and a word.
+func leaseState(state string) string {
+	glyph := theme.GlyphUnknown
+	switch state {
+	case applying, healing:
+		glyph = theme.GlyphWarn
+	case active:
+		glyph = glyphActive
+	case healed:
+		glyph = theme.GlyphOff
+	case failed:
+		glyph = theme.GlyphBad
+	}
+	return glyph + " " + text.Clean(state)
+}
+
+func leaseStyle(th *theme.Theme, state string) lipgloss.Style {
+	switch state {
+	case healed:
+		return th.Dim
+	case failed:
+		return th.Bad
+	}
+	return th.Warn
+}
+
+// remains is how long a lease lasts yet, or how long ago it ended.
+func remains(l api.Lease, now time.Time) string {
+	switch {
+	case l.State == healed && l.Ended != nil:
+		return text.Ago(now.Sub(*l.Ended)) + " ago"
+	case l.State == healed:
+		return "over"
+	case l.State == healing:
+		return "now"
+	case l.State == failed:
+		return "tried again"
+	case l.Until == nil:
+		return "∞ until healed"
+	case !l.Until.After(now):
+		return "now"
+	}
+	return "in " + left(l.Until.Sub(now))
+}
+
+// left is a time that is counted down, in full seconds: it is 0 when it is over, not before.
+func left(d time.Duration) string {
+	full := d.Truncate(time.Second)
+	if full < d {
+		full += time.Second
+	}
+	return text.Took(full)
+}
+
+// targets names what a lease happened to, with kinds where these differ.
+func targets(l api.Lease) string {
+	names := make([]string, len(l.Targets))
+	for i, t := range l.Targets {
+		names[i] = target(t)
+	}
+	return text.Clean(strings.Join(names, ", "))
+}
+
+// troubles are the errors of the targets, each once.
+func troubles(l api.Lease) string {
+	var all []string
+	for _, t := range l.Targets {
+		if t.Error != "" && !slices.Contains(all, t.Error) {
+			all = append(all, t.Error)
+		}
+	}
+	return text.Clean(strings.Join(all, "; "))
+}
+
+func leaseColumns() []table.Column {
+	return []table.Column{
+		{Title: "STATE", Width: 10},
+		{Title: "LEASE", Width: 5},
+		{Title: "FAULT", Width: 16, Flex: 2},
+		{Title: "TARGETS", Width: 18, Flex: 3, Drop: 2},
+		{Title: "SINCE", Width: 6, Right: true, Drop: 3},
+		{Title: "ENDS", Width: 14, Drop: 1},
+		{Title: "ERROR", Width: 40, Flex: 4, Drop: 4},
+	}
+}
+
+// leaseRow is how a lease is shown.
+func (s *Screen) leaseRow(l *api.Lease) table.Row {
+	return table.Row{Key: l.ID, Cells: func() []table.Cell {
+		th, now := s.theme, s.state.Now()
+		plain := th.Text
+		if l.State == healed {
+			plain = th.Dim
+		}
+		return []table.Cell{
+			{Text: leaseState(l.State), Style: leaseStyle(th, l.State)},
+			{Text: text.Clean(l.ID), Style: plain},
+			{Text: text.Clean(l.Fault), Style: plain},
+			{Text: targets(*l), Style: plain},
+			{Text: text.Ago(now.Sub(l.Since)), Style: th.Dim},
+			{Text: remains(*l, now), Style: plain},
+			{Text: troubles(*l), Style: th.Bad},
+		}
+	}}
+}

@@ -1,0 +1,327 @@
+package faults
+
+import (
+	"cmp"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Menu is a list of things that can be done, of which one is chosen. Make it with [NewMenu] or [NewPower].
+type Menu struct {
+	// Sandbox is the name that command lines give the sandbox; "" for the one that needs none.
+	Sandbox string
+
+	title   string
+	entries []entry
+	// typed menus are searched by typing; others have a letter for each entry.
+	typed bool
+
+	theme         *theme.Theme
+	table         table.Table
+	width, height int
+	search        []rune
+	shown         []int // entries that were found
+}
+
+// entry is a line of a menu.
+type entry struct {
+	group string // the heading it is under
+	key   string // of a menu with letters
+	name  string
+	what  string
+	// why says why it has no effect now; "" for one that has.
+	why string
+	// note is what else there is to say of it.
+	note   string
+	intent intent.Intent
+	// search is what it is found by.
+	search string
+}
+
+func newMenu(title string, typed bool, entries []entry) *Menu {
+	m := &Menu{title: title, typed: typed, entries: entries, theme: theme.Mono()}
+	m.table.SetTheme(m.theme)
+	m.table.Empty = "nothing is called so"
+	m.find()
+	return m
+}
+
+// SetSize implements [panel.Panel].
+func (m *Menu) SetSize(width, height int) {
+	m.width, m.height = width, height
+	m.table.SetSize(width, max(0, height-m.above()-m.below()))
+	m.columns()
+}
+
+// above and below are lines around the list.
+func (m *Menu) above() int {
+	if m.height < 8 {
+		return 1
+	}
+	return 2
+}
+
+func (m *Menu) below() int {
+	if m.height < 6 {
+		return 0
+	}
+	return 1
+}
+
+// Size implements [panel.Box].
+func (m *Menu) Size(width, height int) (int, int) {
+	if m.typed {
+		return min(96, width), min(20, height)
+	}
+	return min(76, width), min(len(m.entries)+4, height)
+}
+
+// SetTheme implements [panel.Panel].
+func (m *Menu) SetTheme(t *theme.Theme) {
+	m.theme = t
+	m.table.SetTheme(t)
+}
+
+// SetState implements [panel.Panel]. What is offered stays as it was when the menu was opened: nothing moves under the
+// hands.
+func (m *Menu) SetState(*fold.State) {}
+
+// Typing implements [panel.Typist].
+func (m *Menu) Typing() bool { return m.typed }
+
+// Paste writes what was pasted into the search.
+func (m *Menu) Paste(s string) {
+	if m.typed {
+		m.searched(append(m.search, []rune(text.Clean(s))...))
+	}
+}
+
+func (m *Menu) columns() {
+	name := 0
+	for i := range m.entries {
+		name = max(name, text.Width(m.entries[i].name))
+	}
+	c := []table.Column{{Title: "", Width: 1}, {Title: "NAME", Width: min(name, max(12, m.width/2))}, {Title: "WHAT", Width: 10, Flex: 1, Drop: 1}}
+	m.table.SetColumns(c)
+}
+
+// find makes the rows of what is searched for.
+func (m *Menu) find() {
+	m.shown = m.shown[:0]
+	var rows []table.Row
+	group := ""
+	for i := range m.entries {
+		e := &m.entries[i]
+		if !found(string(m.search), e.search) {
+			continue
+		}
+		if e.group != group {
+			group = e.group
+			rows = append(rows, table.Row{Key: "group " + group, Fixed: true, Cells: m.heading(group)})
+		}
+		m.shown = append(m.shown, i)
+		rows = append(rows, table.Row{Key: e.group + "\x00" + e.name, Cells: func() []table.Cell { return m.cells(e) }})
+	}
+	m.table.SetRows(rows)
+}
+
+func (m *Menu) heading(group string) func() []table.Cell {
+	return func() []table.Cell { return []table.Cell{{}, {Text: group, Style: m.theme.Group}} }
+}
+
+func (m *Menu) cells(e *entry) []table.Cell {
+	letter := table.Cell{Text: e.key, Style: m.theme.Key}
+	if e.why != "" {
+		return []table.Cell{letter, {Text: e.name, Style: m.theme.Dim}, {Text: theme.GlyphOff + " " + e.why, Style: m.theme.Dim}}
+	}
+	what := table.Cell{Text: e.what, Style: m.theme.Dim}
+	if e.note != "" {
+		what = table.Cell{Text: e.note, Style: m.theme.Warn}
+	}
+	return []table.Cell{letter, {Text: e.name, Style: m.theme.Text}, what}
+}
+
+// chosen is the entry with the cursor.
+func (m *Menu) chosen() *entry {
+	k, ok := m.table.Key()
+	if !ok {
+		return nil
+	}
+	for _, i := range m.shown {
+		if e := &m.entries[i]; e.group+"\x00"+e.name == k {
+			return e
+		}
+	}
+	return nil
+}
+
+// Handle implements [panel.Panel].
+func (m *Menu) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
+	name := k.String()
+	switch name {
+	case "esc":
+		if m.typed && len(m.search) > 0 {
+			m.searched(nil)
+			return nil, true
+		}
+		return intent.Back{}, true
+	case "enter":
+		return m.do(m.chosen()), true
+	case "up", "ctrl+p":
+		m.table.Move(-1)
+	case "down", "ctrl+n":
+		m.table.Move(1)
+	case "pgup":
+		m.table.Move(-m.table.Page())
+	case "pgdown":
+		m.table.Move(m.table.Page())
+	case "home":
+		m.table.Move(-len(m.entries) * 2)
+	case "end":
+		m.table.Move(len(m.entries) * 2)
+	default:
+		if m.typed {
+			return nil, m.edit(k)
+		}
+		return m.letter(name)
+	}
+	return nil, true
+}
+
+// letter is for menus with letters.
+func (m *Menu) letter(name string) (intent.Intent, bool) {
+	for i := range m.entries {
+		if e := &m.entries[i]; e.key == name {
+			m.table.Choose(e.group + "\x00" + e.name)
+			return m.do(e), true
+		}
+	}
+	switch name {
+	case "j":
+		m.table.Move(1)
+	case "k":
+		m.table.Move(-1)
+	default:
+		return nil, false
+	}
+	return nil, true
+}
+
+// edit is for menus that are searched.
+func (m *Menu) edit(k tea.KeyPressMsg) bool {
+	switch k.String() {
+	case "backspace", "ctrl+h":
+		m.searched(m.search[:max(0, len(m.search)-1)])
+	case "ctrl+w", "alt+backspace":
+		s := strings.TrimRight(string(m.search), " ")
+		m.searched([]rune(s[:strings.LastIndexByte(s, ' ')+1]))
+	case "ctrl+u":
+		m.searched(nil)
+	default:
+		if k.Text == "" {
+			return false
+		}
+		m.searched(append(m.search, []rune(text.Clean(k.Text))...))
+	}
+	return true
+}
+
+// searched goes to the first that was found, and sooner to one that is called so than to one of which it is said.
+func (m *Menu) searched(s []rune) {
+	m.search = s
+	m.find()
+	m.table.Move(-len(m.entries) * 2)
+	for _, i := range m.shown {
+		if e := &m.entries[i]; found(string(s), e.name) {
+			m.table.Choose(e.group + "\x00" + e.name)
+			return
+		}
+	}
+}
+
+func (m *Menu) do(e *entry) intent.Intent {
+	switch {
+	case e == nil:
+		return nil
+	case e.why != "":
+		return intent.Say{Text: e.name + ": " + e.why, Bad: true}
+	}
+	return e.intent
+}
+
+// Click implements [panel.Clicker]: what is clicked on is chosen, and done when it was chosen already.
+func (m *Menu) Click(_, y int) (intent.Intent, bool) {
+	before, _ := m.table.Key()
+	if !m.table.Click(y - m.above()) {
+		return nil, true
+	}
+	if k, _ := m.table.Key(); k == before {
+		return m.do(m.chosen()), true
+	}
+	return nil, true
+}
+
+// Wheel implements [panel.Clicker].
+func (m *Menu) Wheel(lines int) { m.table.Move(lines) }
+
+// Bindings implements [panel.Panel].
+func (m *Menu) Bindings() []key.Binding {
+	b := []key.Binding{
+		key.NewBinding(key.WithKeys("up", "down"), key.WithHelp("↑↓", "choose")),
+		key.NewBinding(key.WithKeys("enter"), key.WithHelp("enter", "do it")),
+		key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "close")),
+	}
+	if m.typed {
+		return append(b, key.NewBinding(key.WithKeys("a-z"), key.WithHelp("a-z", "search by typing")))
+	}
+	for i := range m.entries {
+		e := &m.entries[i]
+		one := key.NewBinding(key.WithKeys(e.key), key.WithHelp(e.key, e.name))
+		one.SetEnabled(e.why == "")
+		b = append(b, one)
+	}
+	return b
+}
+
+// View implements [panel.Panel].
+func (m *Menu) View() string {
+	if m.width <= 0 || m.height <= 0 {
+		return ""
+	}
+	lines := []string{m.theme.Title.Render(m.title)}
+	if m.typed {
+		lines[0] += "  " + m.theme.Prompt.Render(string(m.search)) + cursor(m.theme, " ")
+		if len(m.search) == 0 {
+			lines[0] += m.theme.Dim.Render(" type to search")
+		}
+	}
+	for len(lines) < m.above() {
+		lines = append(lines, "")
+	}
+	lines = append(lines, strings.Split(m.table.View(), "\n")...)
+	if m.below() > 0 {
+		foot := hints(m.theme, m.width, "enter", cmp.Or(m.command(), "choose"), "esc", "close")
+		lines = append(lines[:min(len(lines), m.height-1)], foot)
+	}
+	return text.Block(lines, m.width, m.height)
+}
+
+// command is the command line of what is chosen, when it is an action.
+func (m *Menu) command() string {
+	e := m.chosen()
+	if e == nil || e.why != "" {
+		return ""
+	}
+	if a, ok := e.intent.(intent.Action); ok {
+		return "$ " + text.Cut(intent.Line(a, program, m.Sandbox), m.width-20)
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+package faults
+
+import (
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+)
+
+// object is the word for what a fault happens to, as subjects have it: "vm" for VM.
+func object(k api.FaultKind) string { return strings.ToLower(k.Object) }
+
+// nothing is what faults of the sandbox as a whole happen to: there is nothing to choose.
+const nothing = "sandbox"
+
+// related are the subjects whose faults a person may mean by one: itself, the VM of a node, the node of a VM; for a
+// component the sandbox as a whole, of which there is only one cloud controller manager and one control plane.
+func related(s api.Subject, state *fold.State) []api.Subject {
+	all := []api.Subject{s}
+	if s.Kind == "component" {
+		return append(all, api.Subject{Kind: nothing})
+	}
+	for _, n := range world.Values[api.Node](state.World(), world.Node) {
+		switch {
+		case n.VM == "":
+		case s.Kind == "node" && n.Name == s.Name:
+			all = append(all, api.Subject{Kind: "vm", VCenter: n.VCenter, Name: n.VM})
+		case s.Kind == "vm" && n.VM == s.Name && (s.VCenter == "" || n.VCenter == s.VCenter):
+			all = append(all, api.Subject{Kind: "node", VCenter: n.VCenter, Name: n.Name})
+		}
+	}
+	return all
+}
+
+// found tells whether all words of a filter are in the texts, in any case.
+func found(filter string, texts ...string) bool {
+	all := strings.ToLower(strings.Join(texts, " "))
+	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
+		if !strings.Contains(all, word) {
+			return false
+		}
+	}
+	return true
+}

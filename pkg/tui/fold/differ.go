@@ -1,0 +1,72 @@
+package fold
+
+import (
+	"reflect"
+	"strings"
+	"time"
+)
+
+// differ compares rows field by field. It remembers what fields there are, by the type of a row.
+type differ map[reflect.Type][]rowField
+
+type rowField struct {
+	name  string // in JSON
+	index int
+}
+
+// fields are the names in JSON of those that a and b, of one type, have not in common. How often a vCenter was called is
+// none of them: that changes all the time.
+func (d differ) fields(a, b any) (names []string) {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	for _, f := range d.of(x.Type()) {
+		if !same(x.Field(f.index), y.Field(f.index)) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+func (d differ) of(t reflect.Type) []rowField {
+	if fields, known := d[t]; known {
+		return fields
+	}
+	fields := []rowField{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name == "" || name == "-" || name == "calls" {
+			continue
+		}
+		fields = append(fields, rowField{name, i})
+	}
+	d[t] = fields
+	return fields
+}
+
+// same compares two values of one type. Lists and maps without elements are the same as none, and times are when they are
+// the same moment.
+func same(x, y reflect.Value) bool {
+	switch x.Kind() {
+	case reflect.String:
+		return x.String() == y.String()
+	case reflect.Bool:
+		return x.Bool() == y.Bool()
+	case reflect.Int, reflect.Int64:
+		return x.Int() == y.Int()
+	case reflect.Uint64:
+		return x.Uint() == y.Uint()
+	case reflect.Slice, reflect.Map:
+		if x.Len() != y.Len() {
+			return false
+		}
+		return x.Len() == 0 || x.Pointer() == y.Pointer() || reflect.DeepEqual(x.Interface(), y.Interface())
+	case reflect.Pointer:
+		if x.IsNil() || y.IsNil() {
+			return x.IsNil() == y.IsNil()
+		}
+		return same(x.Elem(), y.Elem())
+	}
+	if at, ok := x.Interface().(time.Time); ok {
+		return at.Equal(y.Interface().(time.Time))
+	}
+	return reflect.DeepEqual(x.Interface(), y.Interface())
+}

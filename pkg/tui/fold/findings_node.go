@@ -1,0 +1,192 @@
+package fold
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// small is what everything may take: work is not scaled by speed.
+const small = 2 * time.Second
+
+// providerPrefix begins the providerID of a node that is a VM.
+const providerPrefix = "vsphere://"
+
+// ofNode compares a node with its VM.
+func (f *findings) ofNode(n api.Node) (list []found) {
+	vm, there := f.vmOf(n)
+	switch {
+	case !there && n.Registered && strings.HasPrefix(n.ProviderID, providerPrefix):
+		// The CCM looks for it when the node is not ready any more, and not before.
+		return []found{{"vm", "VM gone, node still there", f.grace()}}
+	case !there:
+		return nil
+	case !n.Registered:
+		if vm.Power == "on" && vm.Role != "" {
+			list = append(list, found{"registered", "VM on, no node", small + f.speed.Of(pace.GuestBoot) + f.speed.Of(pace.NodeStartupGracePeriod)})
+		}
+		return list
+	}
+	list = append(list, f.readiness(n, vm)...)
+	if uuid := strings.TrimPrefix(n.ProviderID, providerPrefix); uuid != "" && vm.UUID != "" && id(uuid) != id(vm.UUID) {
+		list = append(list, found{"providerID", "providerID is not the VM's UUID", small})
+	}
+	if !n.Initialized { // what follows is told by the CCM, which has not come to it yet
+		return list
+	}
+	tags := small + f.speed.Of(pace.TagRefresh)
+	for _, l := range []struct{ field, tag, label string }{{"region", vm.Region, n.Region}, {"zone", vm.Zone, n.Zone}} {
+		switch {
+		case l.tag == l.label:
+		case l.label == "":
+			list = append(list, found{l.field, fmt.Sprintf("tag says %s, no %s label", l.tag, l.field), tags})
+		case l.tag == "":
+			list = append(list, found{l.field, fmt.Sprintf("no %s tag, label says %s", l.field, l.label), tags})
+		default:
+			list = append(list, found{l.field, fmt.Sprintf("tag says %s, label says %s", l.tag, l.label), tags})
+		}
+	}
+	if text := addresses(n, vm); text != "" {
+		list = append(list, found{"addresses", text, small + f.speed.Of(pace.CCMNodeStatusUpdate)})
+	}
+	return list
+}
+
+// readiness compares what the node says of itself with whether its VM can run.
+func (f *findings) readiness(n api.Node, vm api.VM) []found {
+	host, _ := f.world.Row(world.Host, join(vm.VCenter, vm.Host))
+	h, _ := host.Value.(api.Host)
+	dead := ""
+	switch {
+	case vm.Power == "off" || vm.Power == "suspended":
+		dead = "VM " + vm.Power
+	case vm.Connection != "" && vm.Connection != "connected":
+		dead = "VM " + vm.Connection
+	case h.Connection != "" && h.Connection != "connected":
+		dead = "host " + h.Connection
+	}
+	switch {
+	case dead != "" && n.Ready == "True":
+		return []found{{"ready", dead + ", node still Ready", f.grace()}}
+	case dead == "" && n.Ready != "True" && vm.Power == "on" && vm.Tools && (vm.Process == "" || vm.Process == "running") && !f.broken(n, vm):
+		return []found{{"ready", "VM and guest up, node NotReady", small + f.speed.Of(pace.NodeStartupGracePeriod)}}
+	case dead == "" && n.Ready == "True" && !n.Initialized:
+		return []found{{"initialized", "node Ready, not initialized", small + f.speed.Of(pace.NodeStartupGracePeriod)}}
+	}
+	return nil
+}
+
+// grace is how long a node may be Ready that is not.
+func (f *findings) grace() time.Duration {
+	return small + f.speed.Of(pace.NodeMonitorGracePeriod) + f.speed.Of(pace.NodeMonitorPeriod)
+}
+
+// vmOf finds the VM of a node: of several that have its name, the one with its UUID, or else one that is to be a node.
+func (f *findings) vmOf(n api.Node) (of api.VM, ok bool) {
+	if n.VM == "" {
+		return api.VM{}, false
+	}
+	best := -1
+	for _, key := range f.vms[join(n.VCenter, n.VM)] {
+		row, _ := f.world.Row(world.VM, key)
+		vm, _ := row.Value.(api.VM)
+		rank := 0
+		if vm.Role != "" {
+			rank++
+		}
+		if vm.UUID != "" && id(strings.TrimPrefix(n.ProviderID, providerPrefix)) == id(vm.UUID) {
+			rank += 2
+		}
+		if rank > best {
+			of, best, ok = vm, rank, true
+		}
+	}
+	return of, ok
+}
+
+// broken tells whether a fault lasts by which the node may be not ready.
+func (f *findings) broken(n api.Node, vm api.VM) bool {
+	for _, targets := range f.leases {
+		for _, t := range targets {
+			if t.VCenter != "" && t.VCenter != vm.VCenter {
+				continue
+			}
+			switch t.Kind {
+			case "VM":
+				if t.Name == vm.Name {
+					return true
+				}
+			case "Node":
+				if t.Name == n.Name {
+					return true
+				}
+			case "Host":
+				if t.Name == vm.Host {
+					return true
+				}
+			case "Cluster":
+				if t.Name == vm.Cluster {
+					return true
+				}
+			case "Datacenter":
+				if t.Name == vm.Datacenter {
+					return true
+				}
+			case "Zone":
+				if t.Name == vm.Zone || t.Name == vm.Region+"/"+vm.Zone {
+					return true
+				}
+			case "Component":
+				if t.Name == "node/"+n.Name || t.Name == "control-plane" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// addresses says which address of a node its VM has not; "" when it has all, or cannot tell.
+func addresses(n api.Node, vm api.VM) string {
+	if vm.Power != "on" || !vm.Tools {
+		return ""
+	}
+	has := make([]string, len(vm.Addresses))
+	for i, text := range vm.Addresses {
+		has[i] = normal(text)
+	}
+	for _, text := range n.Addresses {
+		if slices.Contains(has, normal(text)) {
+			continue
+		}
+		if len(vm.Addresses) == 0 {
+			return "node has " + text + ", VM no address"
+		}
+		return "node has " + text + ", VM has not"
+	}
+	return ""
+}
+
+// normal is an address as it is compared.
+func normal(text string) string {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Unmap().WithZone("").String()
+	}
+	return text
+}
+
+// ofVM looks for others with its UUID.
+func (f *findings) ofVM(key string, vm api.VM) []found {
+	for _, other := range f.uuids[id(vm.UUID)] {
+		if row, _ := f.world.Row(world.VM, other); other != key && vm.UUID != "" {
+			return []found{{"uuid", "UUID also of " + row.Name, small}}
+		}
+	}
+	return nil
+}

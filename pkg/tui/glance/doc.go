@@ -1,0 +1,8 @@
+// Package glance says how a VM, a node, a host or a volume is in a glyph and a word, the same on every screen of the
+// terminal UI: "● on", "✗ NotReady", "◐ detaching". It knows rows of package api and nothing of screens.
+//
+//	m := glance.Node(n)
+//	cell := table.Cell{Text: m.String(), Style: m.Style(theme)}
+//
+// Floor 4, in the tree of pkg/tui.
+package glance

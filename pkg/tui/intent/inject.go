@@ -1,0 +1,148 @@
+package intent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Args implements [Action].
+func (a Inject) Args() []string {
+	on := a.On
+	c := command{words: []string{"fault", "inject", a.Fault}, names: on.Names}
+	for _, f := range []struct{ name, value string }{
+		{"vcenter", on.VCenter},
+		{"datacenter", on.Datacenter},
+		{"cluster", on.Cluster},
+		{"host", on.Host},
+		{"region", on.Region},
+		{"zone", on.Zone},
+		{"role", on.Role},
+		{"selector", on.Labels},
+		{"mode", a.Mode},
+		{"for", span(time.Duration(a.For))},
+	} {
+		c.flags = append(c.flags, flag(f.name, f.value)...)
+	}
+	if a.Seed != 0 {
+		c.flags = append(c.flags, "--seed", strconv.FormatUint(a.Seed, 10))
+	}
+	var settings []string
+	for name, value := range a.Params {
+		settings = append(settings, name+"="+value)
+	}
+	slices.Sort(settings)
+	for _, s := range settings {
+		c.flags = append(c.flags, "--set", s)
+	}
+	if a.DryRun {
+		c.flags = append(c.flags, "--dry-run")
+	}
+	return c.args()
+}
+
+// Danger implements [Action].
+func (a Inject) Danger() string {
+	_, what, _ := strings.Cut(a.Fault, ".")
+	last := what[strings.LastIndexByte(what, '-')+1:]
+	switch {
+	case a.DryRun:
+		return ""
+	case slices.Contains([]string{"destroy", "unregister", "recreate", "deleted", "detached", "forgotten", "outage"}, last), a.many():
+		return "Inject " + a.Fault + a.where() + "? " + a.ends()
+	}
+	return ""
+}
+
+// many tells whether it may hit more than one thing.
+func (a Inject) many() bool {
+	wild := func(n string) bool { return strings.ContainsAny(n, "*?") }
+	switch a.Mode {
+	case "":
+		return len(a.On.Names) > 1 || slices.ContainsFunc(a.On.Names, wild)
+	case "one", "1":
+		return false
+	}
+	return true
+}
+
+// where says what it hits.
+func (a Inject) where() string {
+	on := a.On
+	words := []string{}
+	if len(on.Names) > 0 {
+		words = append(words, list(on.Names))
+	}
+	for _, f := range []struct{ name, value string }{
+		{"vCenter", on.VCenter},
+		{"datacenter", on.Datacenter},
+		{"cluster", on.Cluster},
+		{"host", on.Host},
+		{"region", on.Region},
+		{"zone", on.Zone},
+		{"role", on.Role},
+		{"labels", on.Labels},
+	} {
+		if f.value != "" {
+			words = append(words, f.name+" "+f.value)
+		}
+	}
+	s := strings.Join(words, ", ")
+	switch {
+	case a.Mode == "" && s == "":
+		return ""
+	case a.Mode == "":
+		return " into " + s
+	case s == "" && a.Mode == "all":
+		return " into all there are"
+	case s == "":
+		s = "all there are"
+	}
+	return " into " + a.Mode + " of " + s
+}
+
+// ends says when it is over.
+func (a Inject) ends() string {
+	if a.For == 0 {
+		return "It lasts until it is healed."
+	}
+	return "It is healed after " + span(time.Duration(a.For)) + "."
+}
+
+// Do implements [Action].
+func (a Inject) Do(ctx context.Context, s Sandbox) (string, error) {
+	l, err := s.Inject(ctx, a.InjectRequest)
+	if err != nil {
+		return "", err
+	}
+	on := targets(l)
+	switch {
+	case a.DryRun:
+		return fmt.Sprintf("%s would be injected%s, with seed %d; nothing was done", l.Fault, on, l.Seed), nil
+	case l.State == "healed":
+		return fmt.Sprintf("%s: %s happened%s", l.ID, l.Fault, on), nil
+	case l.Until != nil:
+		return fmt.Sprintf("%s: %s injected%s for %s", l.ID, l.Fault, on, span(l.Until.Sub(l.Since).Round(time.Millisecond))), nil
+	}
+	return fmt.Sprintf("%s: %s injected%s", l.ID, l.Fault, on), nil
+}
+
+// targets says what a lease happened to.
+func targets(l api.Lease) string {
+	var names []string
+	for _, t := range l.Targets {
+		if t.VCenter != "" && t.VCenter != t.Name {
+			t.Name = t.VCenter + "/" + t.Name
+		}
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " into " + list(names)
+}

@@ -1,0 +1,39 @@
+package intent
+
+import (
+	"context"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Args implements [Action].
+func (a VM) Args() []string { return a.command().args() }
+
+func (a VM) command() command {
+	c := command{words: []string{"vm", string(a.Action)}, names: []string{a.VM}, flags: flag("vcenter", a.VCenter)}
+	switch a.Action {
+	case api.Move:
+		c.flags = append(c.flags, flag("to", a.Host)...)
+	case api.Destroy:
+		c.flags = append(c.flags, "--yes") // the UI has asked
+	}
+	return c
+}
+
+// Danger implements [Action].
+func (a VM) Danger() string {
+	if a.Action == api.Destroy {
+		return "Destroy VM " + a.VM + "? Its disks go with it, and its node is removed. This cannot be undone."
+	}
+	return ""
+}
+
+// Do implements [Action].
+func (a VM) Do(ctx context.Context, s Sandbox) (string, error) {
+	r := a.VMRequest
+	if r.Action != api.Move {
+		r.Host = ""
+	}
+	done, err := s.VM(ctx, r)
+	return done.Message, err
+}

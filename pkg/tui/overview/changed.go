@@ -1,0 +1,67 @@
+package overview
+
+import (
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+type volume = *api.Volume
+
+// change is what changed of a row a moment ago.
+type change struct {
+	fields []string
+	fresh  bool // the row is new
+}
+
+func (c change) is(fields ...string) bool {
+	return slices.ContainsFunc(c.fields, func(f string) bool { return slices.Contains(fields, f) })
+}
+
+func (s *Screen) changed(k world.Kind, key string) change {
+	if key == "" {
+		return change{}
+	}
+	c, ok := s.state.Changed(k, key)
+	if !ok || c.Gone {
+		return change{}
+	}
+	return change{c.Fields, c.Fields == nil}
+}
+
+// groupChanged tells whether something that a heading stands for changed a moment ago: what is folded away, and the host
+// or the vCenter.
+func (s *Screen) groupChanged(g *group, folded bool) bool {
+	if c := s.changed(world.Host, g.hostKey); c.is("connection", "power") {
+		return true
+	}
+	if g.vcenter != nil {
+		if c := s.changed(world.VCenter, g.vcenter.Name); c.is("gate", "watched") {
+			return true
+		}
+	}
+	return folded && s.anyChanged(g)
+}
+
+func (s *Screen) anyChanged(g *group) bool {
+	for _, l := range g.lines {
+		if vm, node := s.changed(world.VM, l.vmKey), s.changed(world.Node, l.nodeKey); vm.fresh || node.fresh || len(vm.fields)+len(node.fields) > 0 || l.gone {
+			return true
+		}
+	}
+	return slices.ContainsFunc(g.groups, s.anyChanged)
+}
+
+// mark gives a cell the place for its mark, and the mark when it changed.
+func (s *Screen) mark(c table.Cell, changed bool) table.Cell {
+	if !changed {
+		c.Text = " " + c.Text
+		return c
+	}
+	c.Text = theme.GlyphChanged + c.Text
+	c.Style = c.Style.Inherit(s.theme.Changed)
+	return c
+}

@@ -1,0 +1,78 @@
+package overview
+
+import (
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+)
+
+// Subject is what the row with the cursor is about: the node, or the VM that is none; the host; of a datacenter, its
+// vCenter. Regions and zones are no subjects.
+func (s *Screen) Subject() (api.Subject, bool) {
+	it, ok := s.current()
+	if !ok {
+		return api.Subject{}, false
+	}
+	return it.subject()
+}
+
+func (i item) subject() (api.Subject, bool) {
+	switch l, g := i.line, i.group; {
+	case l != nil && l.node != nil && (l.vm == nil || l.node.Registered && !l.gone):
+		return api.Subject{Kind: "node", Name: l.node.Name}, true
+	case l != nil:
+		return api.Subject{Kind: "vm", VCenter: l.vm.VCenter, Name: l.vm.Name}, true
+	case g.depth == host && g.host != nil:
+		return api.Subject{Kind: "host", VCenter: g.host.VCenter, Name: g.host.Name}, true
+	case g.depth == datacenter && g.place.vcenter != "":
+		return api.Subject{Kind: "vcenter", Name: g.place.vcenter}, true
+	}
+	return api.Subject{}, false
+}
+
+// is tells whether somebody who names a subject means this.
+func (i item) is(subject api.Subject) bool {
+	same := func(vcenter string) bool { return subject.VCenter == "" || subject.VCenter == vcenter }
+	switch l, g := i.line, i.group; subject.Kind {
+	case "node":
+		return l != nil && l.node != nil && l.node.Name == subject.Name
+	case "vm":
+		return l != nil && l.vm != nil && l.vm.Name == subject.Name && same(l.vm.VCenter)
+	case "host":
+		return g != nil && g.depth == host && g.onHost == subject.Name && same(g.place.vcenter)
+	case "vcenter":
+		return g != nil && g.depth == datacenter && g.place.vcenter == subject.Name
+	}
+	return false
+}
+
+// Choose puts the cursor on a node, a VM, a host or the first datacenter of a vCenter, and opens the groups around it.
+func (s *Screen) Choose(subject api.Subject) bool {
+	var found *item
+	look := func(it item) {
+		if found == nil && it.is(subject) {
+			found = &it
+		}
+	}
+	if s.filter != "" {
+		for _, it := range s.shown {
+			look(it)
+		}
+	} else {
+		s.every(look)
+	}
+	return found != nil && s.reveal(*found)
+}
+
+// Click puts the cursor on a row; a click on the arrow of a group folds or opens that.
+func (s *Screen) Click(x, y int) (intent.Intent, bool) {
+	if y < 1 || y >= s.height-s.strip() || !s.table.Click(y-1) {
+		return nil, false
+	}
+	if it, ok := s.current(); ok && it.group != nil && s.filter == "" && x <= it.group.indent+2 {
+		s.toggle()
+	}
+	return nil, true
+}
+
+// Wheel moves the cursor.
+func (s *Screen) Wheel(lines int) { s.table.Move(lines) }

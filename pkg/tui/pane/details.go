@@ -1,0 +1,245 @@
+package pane
+
+import (
+	"errors"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Details is a thing on both planes: the Kubernetes object beside what is behind it where there is room, else one after
+// the other. Make it with [NewDetails].
+type Details struct {
+	subject       api.Subject
+	title         string
+	theme         *theme.Theme
+	width, height int
+	keys          keys
+	last, next    key.Binding
+
+	parts  []*part
+	focus  int // the part that keys are for
+	filter string
+}
+
+// part is one object.
+type part struct {
+	viewer
+	title string
+}
+
+var (
+	_ panel.Panel    = (*Details)(nil)
+	_ panel.Filterer = (*Details)(nil)
+	_ panel.Selector = (*Details)(nil)
+	_ panel.Clicker  = (*Details)(nil)
+)
+
+// NewDetails shows a thing that is being read; [Details.SetInspection] tells what was.
+func NewDetails(s api.Subject) *Details {
+	d := &Details{
+		subject: s, title: text.Clean("Details of " + called(s)), theme: theme.Mono(), keys: newKeys(),
+		last: bind("[", "object before", "["), next: bind("]", "next object", "]"),
+	}
+	d.put([]*part{{viewer: newViewer()}})
+	d.parts[0].set(loading())
+	return d
+}
+
+// SetInspection tells what was read, or why it could not be. What is seen stays in its place when it is told again.
+func (d *Details) SetInspection(i api.Inspection, err error) {
+	if err == nil && len(i.Parts) == 0 {
+		err = errors.New("there is nothing to be seen of it")
+	}
+	if err != nil {
+		p := &part{viewer: newViewer()}
+		d.put([]*part{p})
+		p.set(failure(err, max(20, d.width)))
+		return
+	}
+	parts := make([]*part, len(i.Parts))
+	for n, one := range i.Parts {
+		if n < len(d.parts) && d.parts[n].title == text.Clean(one.Title) {
+			parts[n] = d.parts[n]
+		} else {
+			parts[n] = &part{viewer: newViewer(), title: text.Clean(one.Title)}
+		}
+	}
+	d.put(parts)
+	for n, one := range i.Parts {
+		if one.Error != "" {
+			parts[n].set(failure(errors.New(one.Error), max(20, parts[n].width)))
+		} else {
+			parts[n].set(yamlLines(one.YAML))
+		}
+		if d.filter != "" {
+			parts[n].find(d.filter)
+		}
+	}
+}
+
+// put takes the place of the parts.
+func (d *Details) put(parts []*part) {
+	d.parts, d.focus = parts, min(d.focus, len(parts)-1)
+	d.SetTheme(d.theme)
+	d.SetSize(d.width, d.height)
+}
+
+// Subject implements [panel.Selector].
+func (d *Details) Subject() (api.Subject, bool) { return d.subject, true }
+
+// SetState implements [panel.Panel]: what was read is shown until it is read again.
+func (d *Details) SetState(*fold.State) {}
+
+// SetTheme implements [panel.Panel].
+func (d *Details) SetTheme(t *theme.Theme) {
+	d.theme = t
+	for _, p := range d.parts {
+		p.theme = t
+	}
+}
+
+// wideEnough is from how many cells on two objects are seen side by side.
+const wideEnough = 140
+
+// seen are the parts that are seen: two where there is room.
+func (d *Details) seen() (from, to int) {
+	if d.width < wideEnough || len(d.parts) < 2 {
+		return d.focus, d.focus + 1
+	}
+	from = min(d.focus, len(d.parts)-2)
+	return from, from + 2
+}
+
+// column is how wide a part is; between two there are three cells.
+func (d *Details) column() int {
+	if from, to := d.seen(); to-from == 2 {
+		return (d.width - between) / 2
+	}
+	return d.width
+}
+
+// heads is how many lines are above the objects.
+func (d *Details) heads() int {
+	if len(d.parts) == 1 && d.parts[0].title == "" {
+		return 1
+	}
+	return 2
+}
+
+// SetSize implements [panel.Panel].
+func (d *Details) SetSize(width, height int) {
+	d.width, d.height = width, height
+	for _, p := range d.parts {
+		p.size(d.column(), height-d.heads())
+	}
+}
+
+// SetFilter implements [panel.Filterer]: what is found is marked, and gone to.
+func (d *Details) SetFilter(filter string) {
+	d.filter = filter
+	for _, p := range d.parts {
+		p.find(filter)
+	}
+}
+
+// Bindings implements [panel.Panel].
+func (d *Details) Bindings() []key.Binding {
+	last, next := d.last, d.next
+	last.SetEnabled(len(d.parts) > 1)
+	next.SetEnabled(len(d.parts) > 1)
+	return append([]key.Binding{last, next}, d.keys.live(&d.parts[d.focus].viewer)...)
+}
+
+// Handle implements [panel.Panel].
+func (d *Details) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
+	n := len(d.parts)
+	switch {
+	case key.Matches(k, d.last):
+		d.focus = (d.focus + n - 1) % n
+	case key.Matches(k, d.next):
+		d.focus = (d.focus + 1) % n
+	default:
+		return nil, d.keys.handle(&d.parts[d.focus].viewer, k)
+	}
+	return nil, true
+}
+
+// Click implements [panel.Clicker]: the object that is clicked on gets the keys.
+func (d *Details) Click(x, _ int) (intent.Intent, bool) {
+	if from, to := d.seen(); to-from == 2 {
+		d.focus = from
+		if x > d.column() {
+			d.focus++
+		}
+	}
+	return nil, true
+}
+
+// Wheel implements [panel.Clicker].
+func (d *Details) Wheel(lines int) { d.parts[d.focus].move(lines) }
+
+// View implements [panel.Panel].
+func (d *Details) View() string {
+	if d.width <= 0 || d.height <= 0 {
+		return ""
+	}
+	at := d.parts[d.focus]
+	head := pane{viewer: at.viewer, title: d.title, width: d.width}
+	lines := []string{head.head(at.where())}
+	from, to := d.seen()
+	column := d.column()
+	line := d.theme.Border.Render(" │ ")
+	join := func(cells []string) string {
+		for i := range cells {
+			cells[i] = text.Fit(cells[i], column)
+		}
+		return strings.Join(cells, line)
+	}
+	if d.heads() == 2 {
+		var heads []string
+		for i := from; i < to; i++ {
+			heads = append(heads, d.heading(i, column))
+		}
+		lines = append(lines, join(heads))
+	}
+	var bodies [][]string
+	for _, p := range d.parts[from:to] {
+		bodies = append(bodies, p.view())
+	}
+	for row := range max(0, d.height-d.heads()) {
+		cells := make([]string, len(bodies))
+		for i, b := range bodies {
+			if row < len(b) {
+				cells[i] = b[row]
+			}
+		}
+		lines = append(lines, join(cells))
+	}
+	return text.Block(lines, d.width, d.height)
+}
+
+// heading is what stands above an object: the one with the keys has a mark, and says that there are others.
+func (d *Details) heading(i, width int) string {
+	n := len(d.parts)
+	from, to := d.seen()
+	said := d.parts[i].title
+	if n > to-from {
+		said += " (" + itoa(i+1) + " of " + itoa(n) + ")"
+	}
+	if i != d.focus {
+		return d.theme.Tab.Render(text.Fit("  "+said, width))
+	}
+	if n > 1 {
+		said = theme.GlyphClosed + " " + said
+	}
+	return d.theme.TabOn.Render(text.Fit(said, width))
+}

@@ -1,0 +1,288 @@
+package pane
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Most is how many lines a pane keeps: the newest.
+const Most = 10000
+
+// viewer is lines of which a part is seen. A row is a line, or with wrap a part of one.
+type viewer struct {
+	theme         *theme.Theme
+	width, height int
+	lines         []line
+	widest        int
+
+	wrap bool
+	rows []row // with wrap only
+	top  int   // the first row that is seen
+	left int   // the first cell that is seen
+	// follow keeps to the end. One that grows follows again whenever it is scrolled there.
+	follow, grows bool
+	// cursor is a line, -1 for a viewer without one.
+	cursor int
+	search search
+}
+
+// row is a part of a line.
+type row struct{ line, from, to int }
+
+func newViewer() viewer { return viewer{theme: theme.Mono(), cursor: -1} }
+
+// set takes the place of all lines; what is seen stays where it was, as far as that is there.
+func (v *viewer) set(lines []line) {
+	v.lines, v.widest, v.rows = lines, 0, nil
+	v.search.lines = nil
+	v.measure(0)
+	if v.cursor >= 0 {
+		v.cursor = min(v.cursor, max(0, len(lines)-1))
+	}
+	v.clamp()
+}
+
+// add appends lines, and gives up the oldest where there are too many.
+func (v *viewer) add(lines []line) {
+	from := len(v.lines)
+	v.lines = append(v.lines, lines...)
+	v.measure(from)
+	if n := len(v.lines); n > Most {
+		v.drop(n - Most*9/10)
+	}
+	v.clamp()
+}
+
+// measure takes in the lines from one on, which are new.
+func (v *viewer) measure(from int) {
+	for i := from; i < len(v.lines); i++ {
+		v.widest = max(v.widest, v.lines[i].width)
+		if v.wrap {
+			v.fold(i)
+		}
+	}
+	v.search.more(v.lines, from)
+}
+
+// fold makes the rows of a line.
+func (v *viewer) fold(i int) {
+	l := v.lines[i]
+	for from := 0; ; {
+		to := len(l.text)
+		if l.width > v.width {
+			to = fits(l.text, from, v.width)
+		}
+		v.rows = append(v.rows, row{i, from, to})
+		if from = to; from >= len(l.text) {
+			return
+		}
+		for from < len(l.text) && l.text[from] == ' ' {
+			from++
+		}
+	}
+}
+
+func (v *viewer) drop(n int) {
+	top := v.lineAt(v.top)
+	v.lines = slices.Clone(v.lines[n:])
+	v.search.drop(n)
+	if v.cursor >= 0 {
+		v.cursor = max(0, v.cursor-n)
+	}
+	v.refold(max(0, top-n))
+}
+
+// refold makes all rows anew, with a line at the top.
+func (v *viewer) refold(top int) {
+	v.rows = v.rows[:0]
+	if v.wrap {
+		for i := range v.lines {
+			v.fold(i)
+		}
+	}
+	v.top = v.rowOf(top)
+	v.clamp()
+}
+
+func (v *viewer) size(width, height int) {
+	top := v.lineAt(v.top)
+	folded := v.wrap && width != v.width
+	v.width, v.height = max(0, width), max(0, height)
+	if folded {
+		v.refold(top)
+	}
+	v.clamp()
+	v.show()
+}
+
+// count is how many rows there are.
+func (v *viewer) count() int {
+	if v.wrap {
+		return len(v.rows)
+	}
+	return len(v.lines)
+}
+
+// at is a row.
+func (v *viewer) at(i int) row {
+	if v.wrap {
+		return v.rows[i]
+	}
+	l := v.lines[i]
+	from := skip(l.text, 0, v.left)
+	return row{i, from, skip(l.text, from, v.width)}
+}
+
+func (v *viewer) lineAt(row int) int {
+	if v.wrap && row < len(v.rows) {
+		return v.rows[row].line
+	}
+	return row
+}
+
+func (v *viewer) rowOf(line int) int {
+	if !v.wrap {
+		return line
+	}
+	i, _ := slices.BinarySearchFunc(v.rows, line, func(r row, line int) int { return r.line - line })
+	return i
+}
+
+func (v *viewer) clamp() {
+	last := max(0, v.count()-v.height)
+	if v.follow {
+		v.top = last
+	}
+	v.top = min(max(0, v.top), last)
+	v.left = min(max(0, v.left), max(0, v.widest-v.width))
+}
+
+// show scrolls so that the cursor is seen.
+func (v *viewer) show() {
+	if v.cursor < 0 {
+		return
+	}
+	first := v.rowOf(v.cursor)
+	last := first
+	for last+1 < v.count() && v.lineAt(last+1) == v.cursor {
+		last++
+	}
+	v.top = min(max(v.top, last-v.height+1), first)
+	v.clamp()
+}
+
+// move scrolls, or moves the cursor where there is one.
+func (v *viewer) move(by int) {
+	if v.cursor >= 0 {
+		v.cursor = min(max(0, v.cursor+by), max(0, len(v.lines)-1))
+		v.show()
+		return
+	}
+	v.follow = false
+	v.top += by
+	v.clamp()
+	v.follow = v.grows && by > 0 && v.top+v.height >= v.count()
+}
+
+// sideways scrolls by cells.
+func (v *viewer) sideways(by int) {
+	v.left += by
+	v.clamp()
+}
+
+// toggle wraps long lines, or cuts them off.
+func (v *viewer) toggle() {
+	top := v.lineAt(v.top)
+	v.wrap, v.left = !v.wrap, 0
+	v.refold(top)
+	v.show()
+}
+
+// find looks for words; none ends it.
+func (v *viewer) find(filter string) {
+	from := v.lineAt(v.top)
+	if v.cursor >= 0 {
+		from = v.cursor
+	}
+	to, ok := v.search.set(filter, v.lines, from)
+	if ok || v.search.words != nil {
+		v.jump(to)
+	}
+}
+
+// jump goes to a line; the follow mode ends where that is elsewhere.
+func (v *viewer) jump(line int) {
+	if v.cursor >= 0 {
+		v.cursor = line
+		v.show()
+		return
+	}
+	at := v.rowOf(line)
+	if at < v.top || at >= v.top+v.height {
+		v.follow = false
+		v.top = at - v.height/3
+	}
+	v.clamp()
+	if found := v.search.pieces(v.lineText(line)); !v.wrap && len(found) > 0 {
+		if at := text.Width(v.lines[line].text[:found[0][0]]); at < v.left || at >= v.left+v.width-2 {
+			v.left = at - v.width/3
+			v.clamp()
+		}
+	}
+}
+
+func (v *viewer) lineText(i int) string {
+	if i < 0 || i >= len(v.lines) {
+		return ""
+	}
+	return v.lines[i].text
+}
+
+// fits tells whether all rows are seen at once.
+func (v *viewer) fits() bool { return v.count() <= v.height }
+
+// where says which part is seen: "1-20 of 85  23%".
+func (v *viewer) where() string {
+	var parts []string
+	if n := len(v.search.lines); len(v.search.words) > 0 {
+		parts = append(parts, fmt.Sprintf("match %d of %d", min(n, v.search.at+1), n))
+	}
+	if n := v.count(); !v.fits() {
+		last := min(n, v.top+v.height)
+		parts = append(parts, fmt.Sprintf("%d-%d of %d  %d%%", v.top+1, last, n, last*100/n))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// view is the rows that are seen.
+func (v *viewer) view() []string {
+	lines := make([]string, 0, v.height)
+	for i := v.top; i < v.count() && len(lines) < v.height; i++ {
+		r := v.at(i)
+		l := v.lines[r.line]
+		var over *lipgloss.Style
+		if r.line == v.cursor {
+			over = &v.theme.Selected
+		}
+		var found [][2]int
+		mark := v.theme.Match
+		if n, ok := slices.BinarySearch(v.search.lines, r.line); ok {
+			found = v.search.pieces(l.text)
+			if n == v.search.at {
+				mark = v.theme.Selected.Inherit(v.theme.Match)
+			}
+		}
+		s := l.render(v.theme, r.from, r.to, found, mark, over)
+		if n := v.width - text.Width(s); over != nil && n > 0 {
+			s += over.Render(strings.Repeat(" ", n))
+		}
+		lines = append(lines, s)
+	}
+	return lines
+}

@@ -1,0 +1,126 @@
+package pane
+
+import (
+	"strconv"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
+)
+
+// Why tells how a thing has come to be as it is: questions, answers, what they rest on, and the chain of events. Make it
+// with [NewWhy]. The cursor goes over its lines; on one that is about an event, enter shows the chain of that.
+type Why struct {
+	pane
+	subject api.Subject
+	chain   key.Binding
+
+	explanation *api.Explanation
+	err         error
+	built       int // the width that the lines are made for
+}
+
+var (
+	_ panel.Panel    = (*Why)(nil)
+	_ panel.Filterer = (*Why)(nil)
+	_ panel.Selector = (*Why)(nil)
+	_ panel.Clicker  = (*Why)(nil)
+)
+
+// NewWhy explains a thing that is being asked about; [Why.SetExplanation] tells the answer.
+func NewWhy(s api.Subject) *Why {
+	w := &Why{pane: newPane("Why " + called(s)), subject: s, chain: bind("enter", "chain of the event", "enter")}
+	w.cursor = 0
+	w.viewer.set(loading())
+	return w
+}
+
+// SetExplanation tells the answer, or why there is none.
+func (w *Why) SetExplanation(e api.Explanation, err error) {
+	w.explanation, w.err, w.built = &e, err, -1
+	if err != nil {
+		w.explanation = nil
+	}
+	w.build()
+}
+
+// Subject implements [panel.Selector].
+func (w *Why) Subject() (api.Subject, bool) { return w.subject, true }
+
+// SetSize implements [panel.Panel].
+func (w *Why) SetSize(width, height int) {
+	w.pane.SetSize(width, height)
+	w.build()
+}
+
+// build makes the lines for the width. The filter is looked for in them anew.
+func (w *Why) build() {
+	width := max(20, w.width)
+	if w.built == width || w.explanation == nil && w.err == nil {
+		return
+	}
+	w.built = width
+	if w.err != nil {
+		w.viewer.set(failure(w.err, width))
+		return
+	}
+	w.viewer.set(explained(w.explanation, width))
+	w.show()
+}
+
+// Bindings implements [panel.Panel].
+func (w *Why) Bindings() []key.Binding {
+	chain := w.chain
+	chain.SetEnabled(w.seq() != 0)
+	return append([]key.Binding{chain}, w.keys.live(&w.viewer)...)
+}
+
+// seq is the event that the line with the cursor is about.
+func (w *Why) seq() uint64 {
+	if w.cursor < len(w.lines) {
+		return w.lines[w.cursor].seq
+	}
+	return 0
+}
+
+// Handle implements [panel.Panel].
+func (w *Why) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
+	if key.Matches(k, w.chain) {
+		if seq := w.seq(); seq != 0 {
+			return intent.Chain{Seq: seq}, true
+		}
+		return nil, true
+	}
+	return nil, w.keys.handle(&w.viewer, k)
+}
+
+// Click implements [panel.Clicker]: it moves the cursor; on the line that has it, it is enter.
+func (w *Why) Click(_, y int) (intent.Intent, bool) {
+	i := w.top + y - 1
+	if y < 1 || i >= w.count() {
+		return nil, true
+	}
+	if line := w.lineAt(i); line != w.cursor {
+		w.cursor = line
+	} else if seq := w.seq(); seq != 0 {
+		return intent.Chain{Seq: seq}, true
+	}
+	return nil, true
+}
+
+// View implements [panel.Panel].
+func (w *Why) View() string {
+	where := w.where()
+	if seq := w.seq(); seq != 0 {
+		if where != "" {
+			where = "  " + where
+		}
+		where = "enter: event " + strconv.FormatUint(seq, 10) + where
+	}
+	return w.frame(where, w.viewer.view())
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

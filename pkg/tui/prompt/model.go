@@ -1,0 +1,241 @@
+package prompt
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Model is the line. Make one with [New], and keep it for its history; [Model.Command] and [Model.Filter] open it. It is
+// for one goroutine.
+type Model struct {
+	theme    *theme.Theme
+	source   source
+	filters  bool // it is the line of a filter, not of commands
+	edit     editor
+	commands history
+	searched history
+	cycle    *cycle
+	err      string
+	known    known
+}
+
+// known is the last completion: a line is asked about several times while nothing changes.
+type known struct {
+	line    string
+	version uint64
+	completion
+}
+
+// cycle is a walk through candidates.
+type cycle struct {
+	completion
+	before string // the line up to the word
+	at     int
+}
+
+// New returns a line that knows no names yet.
+func New() *Model { return &Model{theme: theme.Mono()} }
+
+// SetTheme gives it its looks.
+func (m *Model) SetTheme(t *theme.Theme) { m.theme = t }
+
+// SetState tells it what names there are.
+func (m *Model) SetState(s *fold.State) { m.source.state = s }
+
+// SetKinds tells it what can be broken.
+func (m *Model) SetKinds(kinds []api.FaultKind) { m.source.kinds = kinds }
+
+// Command opens it for a command that begins with a text.
+func (m *Model) Command(text string) { m.open(false, text) }
+
+// Filter opens it for a filter, which is what it was before.
+func (m *Model) Filter(text string) { m.open(true, text) }
+
+func (m *Model) open(filters bool, text string) {
+	m.filters, m.cycle, m.err = filters, nil, ""
+	m.edit.set(text)
+	m.history().begin()
+}
+
+func (m *Model) history() *history {
+	if m.filters {
+		return &m.searched
+	}
+	return &m.commands
+}
+
+// Text is what is typed.
+func (m *Model) Text() string { return m.edit.String() }
+
+// Handle takes any key. It returns what is wanted, if anything, and whether the line is done and to be closed. A filter is
+// wanted as it is typed; esc takes it away. A command that cannot be read leaves the line open, with the reason beside it.
+func (m *Model) Handle(k tea.KeyPressMsg) (i intent.Intent, done bool) {
+	m.err = ""
+	was := m.Text()
+	name, typed := k.Keystroke(), k.Text
+	if k.Mod.Contains(tea.ModCtrl) || k.Mod.Contains(tea.ModAlt) {
+		typed = ""
+	}
+	switch {
+	case name == "tab", name == "shift+tab":
+		m.tab(name == "tab")
+		return nil, false
+	case name == "esc", name == "ctrl+c", name == "ctrl+g", name == "backspace" && was == "":
+		return m.leave(), true
+	case name == "enter":
+		return m.enter()
+	case name == "up", name == "ctrl+p":
+		m.recall(-1)
+	case name == "down", name == "ctrl+n":
+		m.recall(1)
+	case m.edit.end() && m.ghost() != "" && (name == "right" || name == "end" || name == "ctrl+f" || name == "ctrl+e"):
+		m.edit.insert(m.ghost())
+	case typed != "":
+		m.edit.insert(typed)
+	default:
+		m.edit.key(name)
+	}
+	m.cycle = nil
+	return m.changed(was), false
+}
+
+// Paste takes pasted text: its first line, without what would move the cursor.
+func (m *Model) Paste(pasted string) intent.Intent {
+	was := m.Text()
+	pasted, _, _ = strings.Cut(strings.TrimSpace(pasted), "\n")
+	m.edit.insert(text.Clean(pasted))
+	m.cycle, m.err = nil, ""
+	return m.changed(was)
+}
+
+// changed is the filter, when it is not what it was.
+func (m *Model) changed(was string) intent.Intent {
+	if now := m.Text(); m.filters && now != was {
+		return intent.Filter{Text: now}
+	}
+	return nil
+}
+
+func (m *Model) leave() intent.Intent {
+	m.edit.set("")
+	m.cycle = nil
+	if m.filters {
+		return intent.Filter{}
+	}
+	return nil
+}
+
+func (m *Model) enter() (intent.Intent, bool) {
+	line := m.Text()
+	m.history().add(strings.TrimSpace(line))
+	m.cycle = nil
+	if m.filters {
+		return intent.Filter{Text: line}, true
+	}
+	i, err := Parse(line)
+	if err == nil && i != nil {
+		i, err = m.source.check(i)
+	}
+	if err != nil {
+		m.err = text.Clean(err.Error())
+		return nil, false
+	}
+	return i, true
+}
+
+func (m *Model) recall(by int) {
+	if line, ok := m.history().move(by, m.Text()); ok {
+		m.edit.set(line)
+	}
+}
+
+// tab completes the word at the cursor: the only candidate with a space after it, else one after the other.
+func (m *Model) tab(forward bool) {
+	if m.filters {
+		return
+	}
+	if m.cycle == nil {
+		before := string(m.edit.runes[:m.edit.at])
+		c := m.source.complete(before)
+		n := len(c.candidates)
+		if n == 0 {
+			return
+		}
+		m.cycle = &cycle{completion: c, before: before[:c.start], at: -1}
+		if !forward {
+			m.cycle.at = n
+		}
+		if n == 1 {
+			m.cycle.at = 0
+			m.choose()
+			if !strings.HasSuffix(c.candidates[0].word, "=") {
+				m.edit.insert(" ")
+			}
+			m.cycle = nil
+			return
+		}
+	}
+	c := m.cycle
+	step := 1
+	if !forward {
+		step = -1
+	}
+	n := len(c.candidates)
+	at := c.at
+	c.at = (c.at + step + n) % n
+	if (at < 0 || at == n) && c.candidates[c.at].word == c.typed { // which is on the line already
+		c.at = (c.at + step + n) % n
+	}
+	m.choose()
+}
+
+// choose puts the candidate on the line, in the place of the word.
+func (m *Model) choose() {
+	after := string(m.edit.runes[m.edit.at:])
+	m.edit.set(m.cycle.before + intent.Quote(m.cycle.candidates[m.cycle.at].word))
+	at := m.edit.at
+	m.edit.insert(after)
+	m.edit.at = at
+}
+
+// complete is [source.complete], which is not asked twice.
+func (m *Model) complete(line string) completion {
+	version := uint64(len(m.source.kinds)) + 1
+	if s := m.source.state; s != nil {
+		version += s.Version(world.Kinds()...)
+	}
+	if m.known.line != line || m.known.version != version {
+		m.known = known{line, version, m.source.complete(line)}
+	}
+	return m.known.completion
+}
+
+// ghost is how the word at the end would go on, as the first candidate has it.
+func (m *Model) ghost() string {
+	line := m.Text()
+	if m.filters || m.cycle != nil || !m.edit.end() || strings.TrimSpace(line) == "" {
+		return ""
+	}
+	c := m.complete(line)
+	if len(c.candidates) == 0 {
+		return ""
+	}
+	word := c.candidates[0].word
+	if len(c.typed) > len(word) || !strings.EqualFold(word[:len(c.typed)], c.typed) || intent.Quote(word) != word || line[c.start:] != c.typed {
+		return ""
+	}
+	if c.typed == "" {
+		if _, err := Parse(line); err == nil {
+			return "" // it may end here
+		}
+	}
+	return word[len(c.typed):]
+}

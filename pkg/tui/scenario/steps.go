@@ -1,0 +1,130 @@
+package scenario
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+)
+
+// block is a step as it is shown: what it does and what is to be said of it, each broken into lines.
+type block struct {
+	step    int
+	text    []string
+	message []string
+}
+
+func (b *block) height() int { return len(b.text) + len(b.message) }
+
+// columns are the widths of what stands beside the text of a step.
+type columns struct{ number, state, text, took, event int }
+
+// stateWidth is that of "○ skipped".
+const stateWidth = 9
+
+// fit chooses the columns that there is room for.
+func fit(width, steps int) (c columns) {
+	c.number, c.state, c.took = len(strconv.Itoa(steps)), stateWidth, 7
+	if width >= 56 {
+		c.event = 7
+	}
+	if width < 40 {
+		c.took = 0
+	}
+	if width < 28 {
+		c.state = 1
+	}
+	c.text = max(1, width-c.number-c.state-c.took-c.event-2)
+	return c
+}
+
+// blocks are the steps of a run that a filter finds.
+func blocks(r *api.Run, c columns, filter string) []block {
+	if r == nil {
+		return nil
+	}
+	var all []block
+	for i := range r.Steps {
+		st := &r.Steps[i]
+		if !found(filter, st.Text, st.State, st.Message) {
+			continue
+		}
+		b := block{step: i, text: text.Words(text.Clean(st.Text), c.text)}
+		if st.Message != "" {
+			b.message = text.Words(text.Clean(said(st)), max(1, c.text-2))
+			if most := 2; !bad(st.State) && len(b.message) > most { // why it failed is told whole
+				b.message[most-1] = text.Cut(b.message[most-1]+"…", max(1, c.text-2))
+				b.message = b.message[:most]
+			}
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// said is what is to be said of a step.
+func said(st *api.RunStep) string {
+	if st.State == running {
+		return "waits: " + st.Message
+	}
+	return st.Message
+}
+
+// took is how long a step took, or takes so far.
+func took(st *api.RunStep, now time.Time) string {
+	switch {
+	case st.State == running && st.Began != nil:
+		return text.Took(now.Sub(*st.Began).Truncate(time.Second))
+	case over(st.State) && st.State != skipped:
+		return text.Took(time.Duration(st.Took))
+	}
+	return ""
+}
+
+// ended counts the steps that were done, whatever came of them; those that are skipped were not.
+func ended(r *api.Run) (n int) {
+	for i := range r.Steps {
+		if st := r.Steps[i].State; over(st) && st != skipped {
+			n++
+		}
+	}
+	return n
+}
+
+// current is the step that a person wants to see: the one that runs, the last if there are several, as some are watched
+// all along; of a run that is over the one that did not go as it had to, else the last.
+func current(r *api.Run) int {
+	last, at := 0, -1
+	for i := range r.Steps {
+		switch st := r.Steps[i].State; {
+		case st == running:
+			at = i
+		case over(st):
+			last = i
+		}
+	}
+	if over(r.State) {
+		if i := slices.IndexFunc(r.Steps, func(s api.RunStep) bool { return bad(s.State) }); i >= 0 {
+			return i
+		}
+		return last
+	}
+	if at < 0 {
+		return last
+	}
+	return at
+}
+
+// found tells whether all words of a filter are in the texts, in any case.
+func found(filter string, texts ...string) bool {
+	all := strings.ToLower(strings.Join(texts, " "))
+	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
+		if !strings.Contains(all, word) {
+			return false
+		}
+	}
+	return true
+}

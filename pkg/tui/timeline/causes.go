@@ -1,0 +1,98 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// maxGap is how many events may be missing before what was linked so far is given up: nothing of it is near any more.
+const maxGap = 1 << 20
+
+// causes is which event made which: the links of the log, the other way round than the log has them. It is told of
+// events in their order.
+type causes struct {
+	first, last uint64   // the Seq of the oldest event that is linked, and of the newest
+	links       []effect // by Seq, from first on; of events that are missing, empty
+	faults      []uint64 // the injected ones
+}
+
+// effect is what is known of an event.
+type effect struct {
+	root    uint64   // its first cause, itself if it has none; it may be forgotten
+	effects []uint64 // what it made happen at once
+}
+
+// note links an event to its cause.
+func (c *causes) note(e event.Event) {
+	if c.links == nil || e.Seq > c.last+maxGap {
+		*c = causes{first: e.Seq, last: e.Seq - 1}
+	}
+	for c.last++; c.last < e.Seq; c.last++ {
+		c.links = append(c.links, effect{})
+	}
+	own := effect{root: e.Seq}
+	if cause := c.at(e.Cause); e.Cause < e.Seq && cause.root != 0 {
+		own.root = cause.root
+		c.links[e.Cause-c.first].effects = append(cause.effects, e.Seq)
+	}
+	c.links = append(c.links, own)
+	if e.Kind == "fault.injected" {
+		c.faults = append(c.faults, e.Seq)
+	}
+}
+
+// at is what is known of an event; the zero value for none.
+func (c *causes) at(seq uint64) effect {
+	if seq < c.first || seq-c.first >= uint64(len(c.links)) {
+		return effect{}
+	}
+	return c.links[seq-c.first]
+}
+
+// effects are what an event made happen at once.
+func (c *causes) effects(seq uint64) []uint64 { return c.at(seq).effects }
+
+// forget forgets what happened before an event, which the log has no more.
+func (c *causes) forget(oldest uint64) {
+	if oldest <= c.first {
+		return
+	}
+	n := min(oldest-c.first, uint64(len(c.links)))
+	c.links, c.first = c.links[n:], c.first+n
+	gone, _ := slices.BinarySearch(c.faults, oldest)
+	c.faults = c.faults[gone:]
+}
+
+// fault is the injected one before or after an event.
+func (c *causes) fault(seq uint64, after bool) (uint64, bool) {
+	i, there := slices.BinarySearch(c.faults, seq)
+	switch {
+	case !after:
+		i--
+	case there:
+		i++
+	}
+	if i < 0 || i >= len(c.faults) {
+		return 0, false
+	}
+	return c.faults[i], true
+}
+
+// related tells whether two events have the same first cause.
+func (c *causes) related(a, b uint64) bool { return c.at(a).root == c.at(b).root }
+
+// root is the first cause of an event, as far as the log has it.
+func (c *causes) root(w *world.World, seq uint64) uint64 {
+	if r := c.at(seq).root; r != 0 && r >= c.first {
+		return r
+	}
+	for {
+		e, ok := w.Event(seq)
+		if !ok || e.Cause >= seq || c.at(e.Cause).root == 0 {
+			return seq
+		}
+		seq = e.Cause
+	}
+}

@@ -1,0 +1,121 @@
+package timeline
+
+import (
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+)
+
+// chain is a first cause and all that came of it, as a tree: each effect below its cause, in the order of the log.
+type chain struct {
+	window
+	root  uint64
+	links []link
+	last  event.Event // the effect that happened last, the root when there is none
+}
+
+// link is an event of a chain.
+type link struct {
+	seq    uint64
+	parent int  // its cause among the links; -1 for the root
+	end    bool // it is the last effect of its cause
+}
+
+// newChain makes the chain of an event, and selects it.
+func newChain(w *world.World, of *causes, seq uint64) *chain {
+	c := &chain{root: of.root(w, seq)}
+	c.build(of)
+	for _, l := range c.links {
+		if e, ok := w.Event(l.seq); ok {
+			c.note(e)
+		}
+	}
+	c.choose(seq)
+	return c
+}
+
+// note takes in that an event belongs to the chain.
+func (c *chain) note(e event.Event) {
+	if c.last.Seq == 0 || !e.Time.Before(c.last.Time) {
+		c.last = e
+	}
+}
+
+// build makes the links, anew when there are more.
+func (c *chain) build(of *causes) {
+	was, had := c.selected()
+	c.links = c.links[:0]
+	for stack := []link{{seq: c.root, parent: -1, end: true}}; len(stack) > 0; {
+		next := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		c.links = append(c.links, next)
+		at, all := len(c.links)-1, of.effects(next.seq)
+		for i := len(all) - 1; i >= 0; i-- { // the first is on top of the stack
+			stack = append(stack, link{seq: all[i], parent: at, end: i == len(all)-1})
+		}
+	}
+	if had {
+		c.choose(was.seq)
+	}
+}
+
+// grow takes in what is new, as far as it belongs to the chain.
+func (c *chain) grow(of *causes, events []event.Event) {
+	grown := false
+	for _, e := range events {
+		if e.Cause != 0 && of.related(e.Seq, c.root) {
+			c.note(e)
+			grown = true
+		}
+	}
+	if grown {
+		c.build(of)
+	}
+}
+
+// choose selects an event of the chain.
+func (c *chain) choose(seq uint64) {
+	for i, l := range c.links {
+		if l.seq == seq {
+			c.set(i, len(c.links))
+			return
+		}
+	}
+}
+
+func (c *chain) selected() (link, bool) {
+	if c.cursor < 0 || c.cursor >= len(c.links) {
+		return link{}, false
+	}
+	return c.links[c.cursor], true
+}
+
+// branches draws the lines from the cause of a link to it, in at most so many cells: where a tree is deeper than that,
+// its left is cut off.
+func (c *chain) branches(i, width int) string {
+	l := c.links[i]
+	if l.parent < 0 {
+		return ""
+	}
+	parts := []string{"├ "}
+	if l.end {
+		parts[0] = "└ "
+	}
+	for p := l.parent; c.links[p].parent >= 0; p = c.links[p].parent {
+		if 2*(len(parts)+1) > width {
+			parts = append(parts, "… ")
+			break
+		}
+		if c.links[p].end {
+			parts = append(parts, "  ")
+		} else {
+			parts = append(parts, "│ ")
+		}
+	}
+	var b strings.Builder
+	for n := len(parts) - 1; n >= 0; n-- {
+		b.WriteString(parts[n])
+	}
+	return b.String()
+}

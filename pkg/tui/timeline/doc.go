@@ -1,0 +1,16 @@
+// Package timeline is the screen of the event log: what happened, in which lane, what made it happen and how long that
+// took.
+//
+// Its rows are the events of the log and the bursts of calls to vCenters between them, in the lanes of the sandbox, of
+// vSphere, of the CCM and the CSI driver, and of Kubernetes. It follows what comes unless somebody looks at what was. Of
+// an event, the chain can be shown: from its first cause to the last effect, with the latency of each hop.
+//
+// It reads a [fold.State] and changes nothing. What is new is taken in by itself, and only rows that are seen are made,
+// so that a log of 65,536 events costs what a screenful does.
+//
+//	s := timeline.New()
+//	s.SetFilter("object:worker-1 level:warning")
+//	s.ShowChain(120)
+//
+// Floor 4, in the tree of pkg/tui.
+package timeline

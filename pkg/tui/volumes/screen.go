@@ -1,0 +1,161 @@
+package volumes
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Screen is the volumes. Make it with [New].
+type Screen struct {
+	width, height int
+	theme         *theme.Theme
+	state         *fold.State
+	table         table.Table
+	keys          keys
+
+	version uint64 // that the rows are of, and one more
+	all     []api.Volume
+	shown   []api.Volume
+	at      map[string]int // places in shown, by key
+	filter  string
+	byState bool
+
+	// hops are those of the volume with the cursor, as the state was when they were made.
+	hops   []hop
+	hopsOf hopsOf
+}
+
+// hopsOf is what a chain was made of.
+type hopsOf struct {
+	volume  string
+	version uint64
+}
+
+// New returns a screen without volumes: it needs a size, a theme and a state.
+func New() *Screen {
+	return &Screen{theme: theme.Mono(), keys: newKeys(), at: map[string]int{}}
+}
+
+// SetTheme gives it its looks.
+func (s *Screen) SetTheme(t *theme.Theme) {
+	s.theme = t
+	s.table.SetTheme(t)
+}
+
+// SetState takes in what has changed.
+func (s *Screen) SetState(state *fold.State) {
+	s.state = state
+	if v := state.Version(world.Volume) + 1; v != s.version {
+		s.version = v
+		s.all = world.Values[api.Volume](state.World(), world.Volume)
+		s.list()
+	}
+}
+
+// SetFilter leaves the volumes in which all words are found: in names, states and what they wait for.
+func (s *Screen) SetFilter(filter string) {
+	if filter != s.filter {
+		s.filter = filter
+		s.list()
+	}
+}
+
+// list makes the rows of the table.
+func (s *Screen) list() {
+	s.shown = s.shown[:0]
+	filter := strings.Fields(strings.ToLower(s.filter))
+	for _, v := range s.all {
+		if found(v, filter) {
+			s.shown = append(s.shown, v)
+		}
+	}
+	slices.SortStableFunc(s.shown, func(a, b api.Volume) int {
+		if s.byState {
+			if by := cmp.Or(int(urgency(b)-urgency(a)), cmp.Compare(a.State, b.State)); by != 0 {
+				return by
+			}
+		}
+		return cmp.Compare(title(a), title(b))
+	})
+	rows := make([]table.Row, len(s.shown))
+	s.at = make(map[string]int, len(rows))
+	for i, v := range s.shown {
+		rows[i] = table.Row{Key: rowKey(v), Cells: func() []table.Cell { return s.cells(v) }}
+		s.at[rows[i].Key] = i
+	}
+	s.table.Empty = "There are no volumes. A PersistentVolumeClaim makes one."
+	if len(s.all) > 0 {
+		s.table.Empty = "No volume matches “" + text.Clean(s.filter) + "”."
+	}
+	s.table.SetRows(rows)
+	s.SetSize(s.width, s.height) // the chain takes what they leave
+}
+
+// rowKey keeps the cursor on a claim also when that gets its PersistentVolume, by which its row goes then.
+func rowKey(v api.Volume) string { return cmp.Or(v.Claim, v.Name) + "\x00" + byClaim(v) }
+
+// byClaim tells released volumes of one claim apart.
+func byClaim(v api.Volume) string {
+	if v.State == api.VolumeReleased || v.State == api.VolumeOrphaned {
+		return v.Name
+	}
+	return ""
+}
+
+// title is what people call a volume.
+func title(v api.Volume) string { return cmp.Or(v.Claim, v.Name) }
+
+// urgency is how much a volume is to be looked at.
+func urgency(v api.Volume) glance.Level {
+	level := glance.Volume(v.State).Level
+	if v.Waits != "" {
+		level = max(level, glance.Warn)
+	}
+	return level
+}
+
+func found(v api.Volume, filter []string) bool {
+	if len(filter) == 0 {
+		return true
+	}
+	words := strings.ToLower(strings.Join(append([]string{
+		v.Claim, v.Name, v.Handle, string(v.State), v.Phase, v.Datastore, v.VCenter, v.VM, v.Node, v.StorageClass, v.Waits,
+	}, v.Pods...), " "))
+	for _, w := range filter {
+		if !strings.Contains(words, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// current is the volume with the cursor.
+func (s *Screen) current() (api.Volume, bool) {
+	k, ok := s.table.Key()
+	if !ok {
+		return api.Volume{}, false
+	}
+	i, ok := s.at[k]
+	if !ok {
+		return api.Volume{}, false
+	}
+	return s.shown[i], true
+}
+
+// chain is the way of the volume with the cursor.
+func (s *Screen) chain(v api.Volume) []hop {
+	of := hopsOf{v.Name, s.state.Version(world.Volume, world.Attachment, world.VM, world.Node, world.Event)}
+	if of != s.hopsOf || s.hops == nil {
+		s.hopsOf, s.hops = of, chain(s.state, v)
+	}
+	return s.hops
+}
