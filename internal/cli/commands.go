@@ -24,6 +24,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/status"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/taint"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tui"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/version"
@@ -56,6 +57,7 @@ func commands(d *command.Deps) root.Commands {
 			ccm.NewCmdCCM(d),
 		},
 		Watch: []*cobra.Command{
+			tui.NewCmdTUI(d, nil),
 			events.NewCmdEvents(d, nil),
 			explain.NewCmdExplain(d),
 			logs.NewCmdLogs(d, nil),

@@ -9,6 +9,7 @@
 //	control.sock        where it listens, unless the path is too long for a socket
 //	socket-dir          then: the short directory that has the socket instead
 //	children.journal    the processes it has started
+//	recording.jsonl  recording.1.jsonl
 //	events.jsonl  events.1.jsonl  logs/<component>.log  pki/  etcd/  sim/  nodes/<vm>/
 //
 // The kernel gives the lock back however its holder ends, so a directory whose

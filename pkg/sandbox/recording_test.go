@@ -363,7 +363,7 @@ func TestRecordingReaders(t *testing.T) {
 
 // Many write and many follow at once.
 func TestRecordingFollowed(t *testing.T) {
-	s := newRecordings(t, 64<<10, 50)
+	s := newRecordings(t, 256<<10, 50)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.run(ctx) }()
@@ -403,6 +403,9 @@ func TestRecordingFollowed(t *testing.T) {
 		if d := cmp.Diff(s.rows.now(t), readAll(t, &texts[i]).table); d != "" {
 			t.Errorf("reader %d (-told +replayed):\n%s", i, d)
 		}
+	}
+	if n := s.file.newest().number; n != 2 { // with more, a reader may be cut off
+		t.Errorf("%d segments", n)
 	}
 	s.settle(t.Context()) // nobody waits for one that has ended
 	if len(s.rows.readers) != 0 {
@@ -475,6 +478,36 @@ func TestRecordingOfASandbox(t *testing.T) {
 	}
 	if u := <-told; u.Event == nil || u.Event.Kind != "sandbox.stopping" {
 		t.Errorf("told %+v", u)
+	}
+}
+
+// A recording is there to be handed on: nobody can log in with it.
+func TestRecordingHoldsNoPasswords(t *testing.T) {
+	s, c := withFaults(t)
+	if err := s.openRecording(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Zone: "us-east"}, Mode: "all"}); err != nil {
+		t.Fatal(err)
+	}
+	access, err := c.Access(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.closeRecording(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(s.recorder.file.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := readAll(t, bytes.NewReader(b)); len(got.table) == 0 || !bytes.Contains(b, []byte(access[0].URL)) {
+		t.Errorf("%d rows", len(got.table))
+	}
+	for _, a := range access {
+		if a.Password == "" || bytes.Contains(b, []byte(a.Password)) {
+			t.Errorf("the password of vCenter %s is in it", a.VCenter)
+		}
 	}
 }
 

@@ -1,10 +1,12 @@
 package explain
 
 import (
+	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -14,39 +16,83 @@ import (
 
 func world() clitest.World {
 	w := clitest.ZonesUSEU()
-	add := func(kind, object, name string) {
-		w.Events = append(w.Events, api.EventLine{Event: event.Event{
-			Seq: w.Events[len(w.Events)-1].Seq + 1, Time: clitest.Now, Kind: kind, Object: event.Object{Kind: object, Name: name}, Message: kind,
-		}})
+	events := []event.Event{
+		{Seq: 41, Time: clitest.Now, Kind: "command.power-off", Object: event.Object{Kind: "VM", VCenter: "eu", Name: "worker-1"}, Message: "vm power-off worker-1"},
+		{Seq: 42, Time: clitest.Now.Add(3 * time.Millisecond), Kind: "vm.powered-off", Object: event.Object{Kind: "VM", VCenter: "eu", Name: "worker-1"}, Message: "powered off", Cause: 41},
+		{Seq: 45, Time: clitest.Now.Add(5203 * time.Millisecond), Kind: "node.unknown", Object: event.Object{Kind: "Node", Name: "worker-1.example"}, Message: "Ready=Unknown: no heartbeat within the grace period", Cause: 42},
 	}
-	add("volume.created", "Volume", "pvc-1")
-	add("volume.created", "Volume", "pvc-2")
-	add("attachment.attached", "VolumeAttachment", "pvc-1 at worker-1.example")
-	add("attachment.attached", "VolumeAttachment", "pvc-12 at worker-1.example")
-	add("pod.running", "Pod", "default/db-0")
-	add("claim.bound", "PersistentVolumeClaim", "default/data")
+	w.Explanations = map[string]api.Explanation{
+		"node/worker-1.example": {
+			Subject: api.Subject{Kind: "node", VCenter: "eu", Name: "worker-1.example"},
+			Summary: `node worker-1.example: its VM eu/worker-1 is powered off, because of the command "vm power-off worker-1" (#41)`,
+			Questions: []api.Question{
+				{
+					Ask: "Why is it not ready?", Answer: `its VM eu/worker-1 is powered off, because of the command "vm power-off worker-1" (#41)`, Level: event.Error,
+					Try: "vsphere-sandbox vm power-on worker-1", Evidence: []api.Evidence{
+						{What: "condition Ready", Found: "Unknown since 12:00:05: Kubelet stopped posting node status.", Verdict: "wrong", Source: "API server"},
+						{What: "Lease kube-node-lease/worker-1.example", Found: "none: the kubelet has not renewed one", Verdict: "missing", Source: "API server"},
+						{What: "its inventory", Found: "connection refused", Verdict: "unknown", Source: "vCenter us"},
+						{What: "#45 node.unknown at 12:00:05", Found: "command.power-off (vm power-off worker-1) → vm.powered-off +3ms → node.unknown +5.2s", Source: "event log", Event: 45},
+					},
+				},
+				{Ask: "Why does it have the taint node.kubernetes.io/unreachable?", Answer: "somebody put it there", Level: event.Warning},
+				{Ask: "Which VM is it?", Answer: "VM eu/worker-1", Level: event.Info, Evidence: []api.Evidence{{What: "VM eu/worker-1", Found: "powered on", Verdict: "ok", Source: "vCenter eu"}}},
+			},
+			Events: events,
+		},
+		"vm/worker-1": {Subject: api.Subject{Kind: "vm", VCenter: "eu", Name: "worker-1"}, Summary: "VM eu/worker-1 is powered on", Events: []event.Event{}},
+	}
+	for _, v := range w.Volumes {
+		e := api.Explanation{Subject: api.Subject{Kind: "volume", Name: v.Name}, Summary: "volume " + v.Claim + " is " + string(v.State), Volume: &v, Events: events[:1], Questions: []api.Question{}}
+		w.Explanations["volume/"+strings.TrimPrefix(v.Claim, "default/")], w.Explanations["volume/"+v.Claim] = e, e
+	}
 	return w
 }
 
-func TestVolume(t *testing.T) {
-	e := clitest.NewEnv(clitest.Serve(t, world()))
-	if r := e.Run(t.Context(), NewCmdExplain(e.Deps), "volume", "data"); r.Exit != 0 {
-		t.Fatalf("ended with %+v", r)
-	}
-	clitest.Golden(t, "volume", e.Out.String())
-
-	e = clitest.NewEnv(clitest.Serve(t, world()))
-	if r := e.Run(t.Context(), NewCmdExplain(e.Deps), "volume", "default/data", "-o", "json"); r.Exit != 0 {
-		t.Fatalf("ended with %+v", r)
-	}
-	var got Explanation
-	if err := json.Unmarshal([]byte(e.Out.String()), &got); err != nil || got.Volume.Name != "pvc-1" || len(got.Events) != 4 {
-		t.Errorf("%v, %+v", err, got)
+func TestPlain(t *testing.T) {
+	for _, args := range []string{"node worker-1.example", "vm worker-1", "volume data"} {
+		kind, _, _ := strings.Cut(args, " ")
+		t.Run(kind, func(t *testing.T) {
+			e := clitest.NewEnv(clitest.Serve(t, world()))
+			if r := e.Run(t.Context(), NewCmdExplain(e.Deps), strings.Fields(args)...); r.Exit != 0 {
+				t.Fatalf("ended with %+v", r)
+			}
+			clitest.Golden(t, kind, e.Out.String())
+			for line := range strings.Lines(e.Out.String()) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+		})
 	}
 }
 
-func TestUnknown(t *testing.T) {
-	for args, want := range map[string]int{"volume dta": report.Failure, "volume": report.Usage, "volum data": report.Usage} {
+func TestJSON(t *testing.T) {
+	for _, tc := range []struct{ args, kind string }{
+		{"node worker-1.example", "NodeExplanation"}, {"vm worker-1", "VMExplanation"}, {"volume default/data", "VolumeExplanation"},
+	} {
+		e := clitest.NewEnv(clitest.Serve(t, world()))
+		if r := e.Run(t.Context(), NewCmdExplain(e.Deps), append(strings.Fields(tc.args), "-o", "json")...); r.Exit != 0 {
+			t.Fatalf("ended with %+v", r)
+		}
+		var got struct {
+			Kind string
+			Explanation
+		}
+		if err := json.Unmarshal([]byte(e.Out.String()), &got); err != nil || got.Kind != tc.kind || got.Summary == "" || got.Events == nil {
+			t.Errorf("%s: %v, %+v", tc.args, err, got)
+		}
+		if volume := tc.kind == "VolumeExplanation"; volume != (got.Volume != nil) || volume && got.Volume.Name != "pvc-1" {
+			t.Errorf("%s: %+v", tc.args, got.Volume)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for args, want := range map[string]int{
+		"volume dta": report.Failure, "node worker": report.Failure, "vm worker": report.Failure,
+		"volume": report.Usage, "node": report.Usage, "node a b": report.Usage, "volum data": report.Usage, "node a -o xml": report.Usage,
+	} {
 		e := clitest.NewEnv(clitest.Serve(t, world()))
 		if r := e.Run(t.Context(), NewCmdExplain(e.Deps), strings.Fields(args)...); r.Exit != want {
 			t.Errorf("%s: %+v", args, r)
@@ -54,21 +100,29 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// What an event of the volume comes from is told with it, whatever it is about.
+func TestArguments(t *testing.T) {
+	e := clitest.NewEnv(clitest.Serve(t, world()))
+	var got options
+	cmd := NewCmdVM(e.Deps, func(_ context.Context, o *options) error { got = *o; return nil })
+	if r := e.Run(t.Context(), cmd, "worker-1", "--vcenter", "eu", "-o", "yaml"); r.Exit != 0 {
+		t.Fatalf("ended with %+v", r)
+	}
+	if want := (api.Subject{Kind: "vm", VCenter: "eu", Name: "worker-1"}); got.subject != want || got.format != "yaml" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Of a long history the newest is shown, with what came before it counted.
 func TestHistory(t *testing.T) {
-	all := []event.Event{
-		{Seq: 1, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", Name: "worker-1"}},
-		{Seq: 2, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "worker-1"}, Cause: 1},
-		{Seq: 3, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "worker-2"}},
-		{Seq: 4, Kind: "pod.terminating", Object: event.Object{Kind: "Pod", Name: "default/gone"}, Cause: 2},
-		{Seq: 5, Kind: "attachment.detaching", Object: event.Object{Kind: "VolumeAttachment", Name: "pvc-1 at worker-1"}, Cause: 4},
-		{Seq: 6, Kind: "volume.failed-delete", Object: event.Object{Kind: "PersistentVolume", Name: "pvc-1"}},
+	var events []event.Event
+	for i := range uint64(shown + 3) {
+		events = append(events, event.Event{Seq: i + 1, Time: clitest.Now.Add(time.Duration(i) * time.Second), Kind: "k", Cause: i})
 	}
-	var got []uint64
-	for _, e := range history(api.Volume{Name: "pvc-1"}, all) {
-		got = append(got, e.Seq)
+	var b strings.Builder
+	if err := tell(&b, api.Explanation{Summary: "s", Events: events}); err != nil {
+		t.Fatal(err)
 	}
-	if want := []uint64{1, 2, 4, 5, 6}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+	if out := b.String(); !strings.Contains(out, "(3 earlier events") || strings.Contains(out, "#3 k") || !strings.Contains(out, "#4 k : (+1s after #3)") {
+		t.Error(out)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
@@ -39,7 +40,17 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)\n", o.name, len(left.Killed))
 	}
 
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var ui *screen
+	if o.tui {
+		ui = openScreen(ctx, o, dir, cancel)
+		defer func() { err = errors.Join(err, ui.end()) }()
+	}
 	progress := newProgress(o.Streams.Err, o.Streams.ErrTTY())
+	if o.tui { // which shows it
+		progress = newProgress(io.Discard, false)
+	}
 	defer progress.close()
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.holds(), o.speed)
 	if o.alone == nil && len(o.topology.Nodes()) == 0 {
@@ -53,8 +64,6 @@ func boot(ctx context.Context, o *options) (err error) {
 		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
 	}
 	s := sandbox.New(opts)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	told := make(chan struct{})
 	unheard := context.AfterFunc(ctx, func() {
 		defer close(told)
@@ -69,6 +78,9 @@ func boot(ctx context.Context, o *options) (err error) {
 		progress.close()
 		house.Ready()
 		fmt.Fprintf(o.Streams.Err, "ready in %.1fs\n\n", time.Since(begin).Seconds())
+		if o.tui {
+			return
+		}
 		if err := announce(ctx, o, s); errors.As(err, &failed) {
 			cancel()
 		} else if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tui"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -40,6 +41,8 @@ type options struct {
 	format   string
 	ccm      ccm.Flags
 	csi      csi.Flags
+	tui      bool
+	look     tui.Look
 	alone    *VCenters // nil for a whole sandbox
 }
 
@@ -59,6 +62,7 @@ Exit status: 0 after an orderly end, 1 when it could not boot, 2 for a bad
 topology or flag, 4 when the machine lacks something (a port, disk space),
 130 when it was interrupted while booting.`,
 		Example: `  vsphere-sandbox up
+  vsphere-sandbox up --tui
   vsphere-sandbox up zones-per-cluster --detach
   vsphere-sandbox up my-topology.yaml --name mine --speed 1
   vsphere-sandbox up my-topology.yaml --set workers=5
@@ -89,6 +93,8 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 	f.BoolVar(&o.audit, "audit", false, "keep the API server's audit log, which \"logs audit\" shows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
 	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that failed, until the next command cleans up")
+	f.BoolVar(&o.tui, "tui", false, "open the terminal UI on it, which asks whether it is to end when you leave")
+	o.look.Bind(cmd)
 	f.BoolVar(&o.detached, "detached", false, "")
 	_ = f.MarkHidden("detached") // its only error is an unknown flag
 	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
@@ -109,6 +115,9 @@ func (o *options) complete() error {
 	if o.detach && o.dryRun {
 		return report.UsageError("", "--detach and --dry-run exclude each other")
 	}
+	if err := o.completeUI(); err != nil {
+		return err
+	}
 	if err := o.ccm.Check(); err != nil {
 		return err
 	}
@@ -126,6 +135,17 @@ func (o *options) completeName() error {
 		return report.UsageError("--name lab", "%v", err)
 	}
 	return nil
+}
+
+// completeUI checks that the UI can be opened, before anything boots for it.
+func (o *options) completeUI() error {
+	if err := o.look.Complete(o.Getenv); err != nil || !o.tui {
+		return err
+	}
+	if o.detach || o.detached || o.dryRun {
+		return report.UsageError("vsphere-sandbox up --detach\nvsphere-sandbox tui", "--tui is for a sandbox in the foreground")
+	}
+	return tui.Terminal(o.Deps)
 }
 
 func run(ctx context.Context, o *options) error {

@@ -78,6 +78,20 @@ func (a Around) who(e event.Event) string {
 	return fmt.Sprintf(", after %s (#%d: %s)", first.Kind, first.Seq, first.Message)
 }
 
+// undo is what heals the fault that an event comes from, if it comes from one that lasts; otherwise something else.
+func (a Around) undo(e event.Event, otherwise string) string {
+	if e.Seq == 0 {
+		return otherwise
+	}
+	first := a.chain(e)[0]
+	for _, l := range a.Leases {
+		if first.Kind == "fault.injected" && strings.HasPrefix(first.Message, l.ID+": ") && l.State == "active" {
+			return "vsphere-sandbox fault heal " + l.ID
+		}
+	}
+	return otherwise
+}
+
 // History picks the events that are about something, and those that they come from, oldest first.
 func History(all []event.Event, about func(event.Event) bool) []event.Event {
 	picked := []event.Event{}

@@ -27,6 +27,10 @@ func (c Node) initialized() (q question) {
 	q.saw(apiServer, missing, "taint uninitialized", "still there: the CCM has not taken it away")
 	c.sawCCM(&q)
 	c.sawConfig(&q)
+	if id := c.providerID(); id != "" && !strings.HasPrefix(id, "vsphere://") {
+		q.saw(apiServer, wrong, "providerID", "%s", id)
+		q.answer(event.Error, "kubectl delete node "+c.Name+", then restart its kubelet", "its providerID is another provider's, and the CCM leaves the node alone: %s", id)
+	}
 	list, by := c.matches()
 	c.sawVCenters(&q, len(list) == 0)
 	c.sawMatches(&q, list, by)
@@ -34,6 +38,9 @@ func (c Node) initialized() (q question) {
 		c.suits(&q, list[0])
 	}
 	said := c.saidByCCM(&q)
+	if said.Kind == "ccm.vm-not-found" && len(list) == 1 {
+		q.answer(event.Error, "vsphere-sandbox logs ccm", "the CCM does not find VM %s, which vCenter %s shows to an administrator: the CCM's account may not see it", list[0].id(), list[0].VCenter)
+	}
 	if said.Level == event.Warning {
 		q.answer(event.Error, "vsphere-sandbox logs ccm", "the CCM says: %s", said.Message)
 	}
@@ -116,7 +123,7 @@ func (a Around) sawVCenters(q *question, searched bool) {
 			q.saw(sandbox, wrong, "vCenter "+vc.Name, "%s", why)
 			q.because(a, e)
 			if searched {
-				q.answer(event.Error, "vsphere-sandbox vcenter up "+vc.Name, "vCenter %s may have its VM, and the CCM cannot ask it: %s%s", vc.Name, why, a.who(e))
+				q.answer(event.Error, mend(vc), "vCenter %s may have its VM, and the CCM cannot ask it: %s%s", vc.Name, why, a.who(e))
 			}
 		default:
 			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", "answers the CCM"+gateText(vc))
@@ -125,6 +132,14 @@ func (a Around) sawVCenters(q *question, searched bool) {
 			q.saw("vCenter "+vc.Name, unknown, "its inventory", "%v", vc.Err)
 		}
 	}
+}
+
+// mend is what may help a vCenter that the CCM cannot ask.
+func mend(vc VCenter) string {
+	if vc.Gate == "down" || vc.Gate == "hung" {
+		return "vsphere-sandbox vcenter up " + vc.Name
+	}
+	return "vsphere-sandbox logs ccm"
 }
 
 func gateText(vc VCenter) string {
@@ -161,7 +176,7 @@ func (c Node) suits(q *question, m Machine) {
 		case c.Config.Is != nil && !configured:
 			q.answer(event.Error, "", "its VM %s is in vCenter %s, which the cloud-config does not name", m.id(), vc.Name)
 		case why != "":
-			q.answer(event.Error, "vsphere-sandbox vcenter up "+vc.Name, "the CCM cannot ask vCenter %s, which has its VM: %s%s", vc.Name, why, c.who(e))
+			q.answer(event.Error, mend(vc), "the CCM cannot ask vCenter %s, which has its VM: %s%s", vc.Name, why, c.who(e))
 		case !m.within(of.Datacenters):
 			q.saw(cloudConfig, missing, "datacenter "+m.Datacenter, "not among %s", strings.Join(of.Datacenters, ", "))
 			q.answer(event.Error, "", "its VM %s lies in datacenter %s, and the cloud-config names only %s", m.id(), m.Datacenter, strings.Join(of.Datacenters, ", "))

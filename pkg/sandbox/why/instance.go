@@ -25,15 +25,19 @@ func (c Node) instance() (q question) {
 		same, _ := sameUUID(system, m.UUID)
 		return same && !slices.Contains(ids(list), m.id())
 	})
+	too := ""
+	if len(list) > 0 {
+		too = ", too"
+	}
 	for _, m := range others {
-		q.saw(m.source(), wrong, "VM "+m.id(), "has the system UUID, too")
+		q.saw(m.source(), wrong, "VM "+m.id(), "has the system UUID%s", too)
 	}
 	named := only(c.Machines, func(m Machine) bool {
 		exactly, _ := m.named(c.Name)
 		return exactly && !slices.Contains(ids(list), m.id())
 	})
 	for _, m := range named {
-		q.saw(m.source(), wrong, "VM "+m.id(), "its guest says that it is %s, too", c.Name)
+		q.saw(m.source(), wrong, "VM "+m.id(), "its guest says that it is %s%s; its UUID is %s", c.Name, too, cmp.Or(m.UUID, "none"))
 	}
 	rest, ours := strings.CutPrefix(n.Spec.ProviderID, "vsphere://")
 	switch {
@@ -45,6 +49,9 @@ func (c Node) instance() (q question) {
 		q.answer(event.Error, "", "%s VMs are of %s, and the CCM takes none: %s", count(len(list)), by, and(ids(list), "and"))
 	case len(list) == 0 && c.anyUnasked() != "":
 		q.answer(event.Warning, "", "not known: no VM of %s is found, and vCenter %s cannot be asked", by, c.anyUnasked())
+	case len(list) == 0 && c.behind() != nil:
+		m := c.behind()
+		q.answer(event.Error, "", "no vCenter has a VM of %s: VM %s, which its kubelet runs in, has UUID %s", by, m.id(), cmp.Or(m.UUID, "none"))
 	case len(list) == 0:
 		q.answer(event.Error, "", "none: no vCenter has a VM of %s", by)
 	case len(named) > 0:

@@ -183,6 +183,14 @@ func (c Node) behind() *Machine {
 	return nil
 }
 
+// under is the VM that its kubelet runs in, whatever the provider takes for the node's; nil when it is gone.
+func (c Node) under() *Machine {
+	if m := c.behind(); m != nil || c.Bound != "" {
+		return m
+	}
+	return c.vm()
+}
+
 // condition is the Ready condition; its Status is "" before there is one.
 func (c Node) condition() (ready corev1.NodeCondition) {
 	if c.Node.Is != nil {
@@ -217,8 +225,8 @@ func (c Node) unasked() question {
 // sawVM adds what vSphere says of the VM.
 func (c Node) sawVM(q *question, m Machine) {
 	verdict := verdictOf(m.Power == "on")
-	if m.Stale != nil {
-		verdict = unknown
+	if m.Stale != nil || m.Connection != "" && m.Connection != "connected" {
+		verdict = unknown // the last that is known
 	}
 	q.saw(m.source(), verdict, "VM "+m.id(), "%s, %s", m.power(), cmp.Or(m.Connection, "connection unknown"))
 	if m.Stale != nil {

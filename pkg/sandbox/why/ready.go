@@ -10,7 +10,7 @@ import (
 
 // ready says why the node is ready or not, from its condition down to the host under its VM.
 func (c Node) ready() (q question) {
-	cond, m := c.condition(), c.vm()
+	cond, m := c.condition(), c.under()
 	is := cond.Status == corev1.ConditionTrue
 	if q.Ask = "Why is it not ready?"; is {
 		q.Ask = "Is it ready?"
@@ -47,7 +47,7 @@ func (c Node) ready() (q question) {
 
 func hostText(m Machine) string {
 	text := m.HostConnection
-	if m.HostPower != "" && m.HostPower != "poweredOn" {
+	if m.HostPower != "" && m.HostPower != "poweredOn" && m.HostPower != "unknown" {
 		text += ", " + m.HostPower
 	}
 	if m.Maintenance {
@@ -97,7 +97,7 @@ func (c Node) stillReady(q *question, m *Machine, silent bool) {
 	case m == nil && c.Bound != "" && c.vanished() == missing:
 		q.answer(event.Warning, "", wait, "its VM "+c.Bound+" is gone from vCenter "+c.boundVCenter(), span(c.Grace))
 	case c.Kubelet != nil && c.Kubelet.State != "running":
-		q.answer(event.Warning, "", wait, "its kubelet is "+c.Kubelet.State+c.who(c.newestOf(ofNode(c.Name), "node.hung", "child.paused", "child.exited", "child.stopped")), span(c.Grace))
+		q.answer(event.Warning, "", wait, "its kubelet is "+c.Kubelet.State+c.who(c.newestOf(ofNode(c.Name), "node.hung", "component.paused", "child.exited", "child.stopped")), span(c.Grace))
 	case c.Cut:
 		q.answer(event.Warning, "", wait, "its way to the API server is cut"+c.who(c.newestOf(ofNode(c.Name), "api.cut")), span(c.Grace))
 	case silent:
@@ -117,28 +117,28 @@ func (c Node) notReady(q *question, m *Machine, cond corev1.NodeCondition) {
 	case m == nil:
 		vcenter, name := c.boundTo()
 		e := c.newestOf(ofVM(vcenter, name), "vm.destroyed", "vm.unregistered")
-		q.answer(bad, "", "its VM %s is gone from vCenter %s%s", c.Bound, vcenter, c.who(e))
+		q.answer(bad, c.undo(e, ""), "its VM %s is gone from vCenter %s%s", c.Bound, vcenter, c.who(e))
 	case c.dead() && (m.HostConnection != "" && m.HostConnection != "connected" || m.HostPower == "poweredOff"):
 		e := c.newest(func(e event.Event) bool {
 			return e.Object.Kind == "Host" && e.Object.VCenter == m.VCenter && e.Object.Name == m.Host
 		})
-		q.answer(bad, "", "the host %s under its VM %s is %s%s", m.Host, m.id(), hostText(*m), c.who(e))
+		q.answer(bad, c.undo(e, ""), "the host %s under its VM %s is %s%s", m.Host, m.id(), hostText(*m), c.who(e))
 	case m.Power == "off":
 		e := c.newestOf(ofVM(m.VCenter, m.Name), "vm.powered-off", "vm.died")
-		q.answer(bad, "vsphere-sandbox vm power-on "+m.Name, "its VM %s is powered off%s", m.id(), c.who(e))
+		q.answer(bad, c.undo(e, "vsphere-sandbox vm power-on "+m.Name), "its VM %s is powered off%s", m.id(), c.who(e))
 	case m.Power == "suspended":
 		e := c.newestOf(ofVM(m.VCenter, m.Name), "vm.suspended")
-		q.answer(bad, "vsphere-sandbox vm power-on "+m.Name, "its VM %s is suspended%s", m.id(), c.who(e))
+		q.answer(bad, c.undo(e, "vsphere-sandbox vm power-on "+m.Name), "its VM %s is suspended%s", m.id(), c.who(e))
 	}
 	switch k := c.Kubelet; {
 	case k == nil:
 		q.answer(bad, "", "no kubelet of that name runs")
 	case k.State == "hung":
 		e := c.newestOf(ofNode(c.Name), "node.hung")
-		q.answer(bad, "vsphere-sandbox vm reset "+c.vmName(), "its guest hangs: the kubelet stands still, and vSphere sees nothing of it%s", c.who(e))
+		q.answer(bad, c.undo(e, "vsphere-sandbox vm reset "+c.vmName()), "its kubelet stands still, as in a guest that hangs, and vSphere sees nothing of it%s", c.who(e))
 	case k.State == "suspended":
-		e := c.newestOf(ofNode(c.Name), "child.paused", "vm.suspended")
-		q.answer(bad, "", "its kubelet stands still%s", c.who(e))
+		e := c.newestOf(ofNode(c.Name), "component.paused", "vm.suspended")
+		q.answer(bad, c.undo(e, ""), "its kubelet stands still%s", c.who(e))
 	case k.State == "backing-off":
 		q.answer(bad, "vsphere-sandbox logs "+k.Name, "its kubelet ended and is started again and again: %s", k.Message)
 	case k.State == "stopped" && m != nil && !m.Tools:
@@ -148,7 +148,7 @@ func (c Node) notReady(q *question, m *Machine, cond corev1.NodeCondition) {
 	}
 	if c.Cut {
 		e := c.newestOf(ofNode(c.Name), "api.cut")
-		q.answer(bad, "", "its kubelet runs and cannot reach the API server: the way is cut%s", c.who(e))
+		q.answer(bad, c.undo(e, ""), "its kubelet runs and cannot reach the API server: the way is cut%s", c.who(e))
 	}
 	switch cond.Status {
 	case corev1.ConditionUnknown:

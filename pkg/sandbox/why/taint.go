@@ -55,10 +55,11 @@ func (c Node) taint(key string) (q question) {
 		}
 		q.saw(apiServer, neither, "taint "+t.ToString(), "%s", text)
 	}
+	because := ""
 	e := c.newest(func(e event.Event) bool {
 		return ofNode(c.Name)(e) && e.Kind == "node.tainted" && strings.HasSuffix(e.Message, " "+key)
 	})
-	if e.Seq == 0 { // it registered with it
+	if because = c.who(e); e.Seq == 0 { // it registered with it
 		e = c.newest(func(e event.Event) bool {
 			return ofNode(c.Name)(e) && e.Kind == "node.registered" && strings.Contains(e.Message, key)
 		})
@@ -69,7 +70,7 @@ func (c Node) taint(key string) (q question) {
 	}
 	p, ok := puttings[key]
 	if !ok {
-		q.answer(event.Warning, "kubectl taint nodes "+c.Name+" "+key+"-", "it is none that Kubernetes or the cloud provider puts there: somebody did%s", c.who(e))
+		q.answer(event.Warning, "kubectl taint nodes "+c.Name+" "+key+"-", "it is none that Kubernetes or the cloud provider puts there: somebody did%s", because)
 		return q
 	}
 	try := c.way(key)
@@ -77,11 +78,11 @@ func (c Node) taint(key string) (q question) {
 		if m := c.vm(); m != nil {
 			c.sawVM(&q, *m)
 			if m.Power == "on" {
-				q.answer(event.Warning, "", "%s put it there while the VM was off. VM %s is on by now; %s%s", p.by, m.id(), p.ends, c.who(e))
+				q.answer(event.Warning, "", "%s put it there while the VM was off. VM %s is on by now; %s%s", p.by, m.id(), p.ends, because)
 			}
 		}
 	}
-	q.answer(p.level, try, "%s put it there: %s%s. %s", p.by, p.means, c.who(e), capital(p.ends))
+	q.answer(p.level, try, "%s put it there: %s%s. %s", p.by, p.means, because, capital(p.ends))
 	return q
 }
 

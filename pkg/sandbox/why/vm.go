@@ -82,9 +82,9 @@ func (c VM) gone() (q question) {
 	case "vm.unregistered":
 		q.answer(event.Error, "", "it was taken out of the inventory at %s, and its files stay%s", c.clock(e.Time), c.who(e))
 	case "":
-		q.answer(event.Error, "", "vCenter %s has none of that name, and no event says why", c.VCenter)
+		q.answer(event.Error, "vsphere-sandbox events", "vCenter %s has none of that name, and no event says why", c.VCenter)
 	}
-	q.answer(event.Error, "", "it was destroyed at %s%s", c.clock(e.Time), c.who(e))
+	q.answer(event.Error, c.undo(e, ""), "it was destroyed at %s%s", c.clock(e.Time), c.who(e))
 	return q
 }
 
@@ -122,7 +122,7 @@ func (c VM) power() (q question) {
 	case e.Seq == 0:
 		q.answer(event.Warning, "vsphere-sandbox vm power-on "+m.Name, "it is %s, since before the log begins or from the start", m.power())
 	default:
-		q.answer(event.Warning, "vsphere-sandbox vm power-on "+m.Name, "it is %s since %s%s", m.power(), c.clock(e.Time), c.who(e))
+		q.answer(event.Warning, c.undo(e, "vsphere-sandbox vm power-on "+m.Name), "it is %s since %s%s", m.power(), c.clock(e.Time), c.who(e))
 	}
 	return q
 }

@@ -84,8 +84,13 @@ var broken = []api.VolumeState{api.VolumeBlocked, api.VolumeLost, api.VolumeOrph
 func (c Volume) state() (q question) {
 	v := c.Row
 	well := slices.Contains(settled, v.State) && v.Waits == ""
-	if q.Ask = fmt.Sprintf("Why is it %s?", v.State); well {
+	switch {
+	case well:
 		q.Ask = "Where is it?"
+	case slices.Contains(settled, v.State):
+		q.Ask = "What does it wait for?"
+	default:
+		q.Ask = fmt.Sprintf("Why is it %s?", v.State)
 	}
 	c.sawClaim(&q)
 	c.sawVolume(&q)
@@ -108,9 +113,9 @@ func (c Volume) state() (q question) {
 	q.because(c.Around, c.newest(ofVolume(v)))
 	switch {
 	case slices.Contains(broken, v.State):
-		q.answer(event.Error, v.Try, "it is %s: it waits for %s", v.State, orNone(v.Waits))
+		q.answer(event.Error, v.Try, "it is %s; what it waits for: %s", v.State, cmp.Or(v.Waits, "nothing"))
 	case v.Waits != "":
-		q.answer(event.Warning, v.Try, "it is %s, and waits for %s", v.State, v.Waits)
+		q.answer(event.Warning, v.Try, "it is %s; what it waits for: %s", v.State, v.Waits)
 	case v.State == api.VolumeInUse:
 		q.answer(event.Info, "", "on node %s, where %s runs with it", v.Node, and(v.Pods, "and"))
 	case v.State == api.VolumeAttached:
@@ -232,7 +237,7 @@ func (c Volume) sawPods(q *question) {
 			text += ", not scheduled"
 		}
 		if p.DeletionTimestamp != nil {
-			text += ", being deleted since " + c.clock(p.DeletionTimestamp.Time)
+			text += ", being deleted: its grace period ends at " + c.clock(p.DeletionTimestamp.Time)
 		}
 		q.saw(apiServer, verdictOf(p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil), "Pod "+p.Namespace+"/"+p.Name, "%s", text)
 	}

@@ -167,13 +167,23 @@ func (c Node) untagged(q *question, m Machine, p placed, want config.Labels, lab
 	e := c.newest(func(e event.Event) bool {
 		return slices.Contains([]string{"tag.detached", "tag.deleted", "tag-category.deleted"}, e.Kind) && (e.Object.VCenter == m.VCenter || e.Object.Name == m.VCenter)
 	})
-	lacks := lacking(p, want)
+	lacks, try := lacking(p, want), "vsphere-sandbox govc --vcenter "+m.VCenter+" tags.attach -c "+want.Zone+" TAG PATH"
+	if p.regions == 0 {
+		try = "vsphere-sandbox govc --vcenter " + m.VCenter + " tags.attach -c " + want.Region + " TAG PATH"
+	}
+	if vc, ok := c.vcenter(m.VCenter); ok && vc.Categories.Err == nil && vc.Categories.Is != nil {
+		for _, category := range []string{want.Region, want.Zone} {
+			if !slices.Contains(vc.Categories.Is, category) {
+				lacks, try = lacks+", a category that vCenter "+vc.Name+" does not have", "vsphere-sandbox govc --vcenter "+vc.Name+" tags.category.ls"
+			}
+		}
+	}
 	q.saw("vCenter "+m.VCenter, missing, "tags of both categories", "%s", lacks)
 	q.because(c.Around, e)
 	if labelled {
-		q.answer(event.Warning, "vsphere-sandbox govc -- tags.attach -c "+want.Zone+" TAG PATH", "its labels stay as they were set, but VM %s has %s now%s: a node that registers anew would not be initialized", m.id(), lacks, c.who(e))
+		q.answer(event.Warning, try, "its labels stay as they were set, but VM %s has %s%s. A node that registers anew would not be initialized", m.id(), lacks, c.who(e))
 	}
-	q.answer(event.Error, "vsphere-sandbox govc -- tags.attach -c "+want.Zone+" TAG PATH", "VM %s has %s%s", m.id(), lacks, c.who(e))
+	q.answer(event.Error, try, "VM %s has %s%s", m.id(), lacks, c.who(e))
 }
 
 // lacking says which tags are not there.

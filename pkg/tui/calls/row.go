@@ -68,8 +68,9 @@ func (g grouping) key(vcenter, client, method string) string {
 		return method
 	case byVCenter:
 		return vcenter
+	default:
+		return vcenter + "\x00" + client + "\x00" + method
 	}
-	return vcenter + "\x00" + client + "\x00" + method
 }
 
 // sum makes the rows of a grouping of those calls that match, with their history up to now.
@@ -159,6 +160,7 @@ func (o order) sorted(rows []*row) []*row {
 			c = cmp.Or(cmp.Compare(b.failing, a.failing), cmp.Compare(b.errors, a.errors))
 		case byLatency:
 			c = cmp.Compare(b.mean, a.mean)
+		default: // by name alone
 		}
 		return cmp.Or(c, cmp.Compare(a.vcenter, b.vcenter), cmp.Compare(a.client, b.client), cmp.Compare(a.method, b.method))
 	})

@@ -99,7 +99,7 @@ func (q *Question) Size(width, height int) (int, int) {
 
 // body is the lines in the box: the question, the command line, the answers.
 func (q *Question) body(width int) []string {
-	lines := []string{}
+	var lines []string
 	for _, l := range text.Wrap(q.question, width) {
 		lines = append(lines, q.theme.Warn.Render(l))
 	}

@@ -25,7 +25,7 @@ func NewMenu(kinds []api.FaultKind, subject api.Subject, state *fold.State) *Men
 	for _, s := range related(subject, state) {
 		group := strings.TrimSpace(s.Kind + " " + there.called(s))
 		for _, k := range kinds {
-			if object(k) == s.Kind {
+			if object(k) == s.Kind && fits(k, s) {
 				entries = append(entries, offer(k, group, s, state))
 			}
 		}
@@ -35,6 +35,14 @@ func NewMenu(kinds []api.FaultKind, subject api.Subject, state *fold.State) *Men
 		m.table.Empty = "No fault happens to a " + text.Clean(subject.Kind) + "."
 	}
 	return m
+}
+
+// fits tells whether a fault of components is one of this component: those of the CSI driver happen to its processes alone.
+func fits(k api.FaultKind, s api.Subject) bool {
+	if s.Kind != "component" || !strings.HasPrefix(k.Name, "csi.") {
+		return true
+	}
+	return strings.HasPrefix(s.Name, "csi-") || strings.HasPrefix(s.Name, "snapshot-")
 }
 
 func offer(k api.FaultKind, group string, s api.Subject, state *fold.State) entry {

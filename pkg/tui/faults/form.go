@@ -40,8 +40,8 @@ type plan struct {
 	err   error
 }
 
-// NewForm returns the form of a fault. A subject that is of the kind that the fault happens to is its target; the zero
-// value leaves that open.
+// NewForm returns the form of a fault. A subject that is of the kind that the fault happens to is its target, as is the VM
+// of a node and the node of a VM; the zero value leaves that open.
 func NewForm(kind api.FaultKind, subject api.Subject, state *fold.State) *Form {
 	f := &Form{kind: kind, known: known{state: state}, theme: theme.Mono()}
 	f.fields = f.make(subject)

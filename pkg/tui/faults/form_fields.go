@@ -30,8 +30,11 @@ func (f *Form) make(subject api.Subject) []*field {
 			doubt:   func(value string) string { return f.known.stranger(value, kind) },
 			suggest: func(value string) string { return f.known.goesOn(value, kind) },
 		}
-		if subject.Kind == kind && subject.Name != "" {
-			targets.set(quoted(f.known.called(subject)))
+		for _, s := range related(subject, f.known.state) {
+			if s.Kind == kind && s.Name != "" {
+				targets.set(quoted(f.known.called(s)))
+				break
+			}
 		}
 		all = append(all, targets, &field{
 			label: labelMode, empty: "all that are named",

@@ -131,6 +131,11 @@ func TestFormRequest(t *testing.T) {
 			"vsphere-sandbox fault inject vm.power-off worker-west-1",
 		},
 		{
+			"the VM of the node", "vm.power-off", api.Subject{Kind: "node", Name: "worker-eu-2"}, []string{"<ctrl+s>"},
+			inject(api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{"worker-eu-2"}}}),
+			"vsphere-sandbox fault inject vm.power-off worker-eu-2",
+		},
+		{
 			"enter in the last field", "vm.power-off", vmSubject(), []string{"<enter>", "<enter>", "1m", "<enter>"},
 			inject(api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{"worker-west-1"}}, For: api.Duration(time.Minute)}),
 			"vsphere-sandbox fault inject vm.power-off worker-west-1 --for 1m",

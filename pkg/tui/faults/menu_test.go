@@ -49,7 +49,11 @@ func TestWhatCanHappen(t *testing.T) {
 		{api.Subject{Kind: "volume", Name: "default/data-web-0"}, []string{"volume default/data-web-0: volume.detached"}},
 		{
 			api.Subject{Kind: "component", Name: "ccm"},
-			[]string{"component ccm: csi.killed", "sandbox: ccm.killed", "sandbox: ccm.paused", "sandbox: control-plane.restart", "sandbox: etcd.slow"},
+			[]string{"sandbox: ccm.killed", "sandbox: ccm.paused", "sandbox: control-plane.restart", "sandbox: etcd.slow"},
+		},
+		{
+			api.Subject{Kind: "component", Name: "csi-attacher"},
+			[]string{"component csi-attacher: csi.killed", "sandbox: ccm.killed", "sandbox: ccm.paused", "sandbox: control-plane.restart", "sandbox: etcd.slow"},
 		},
 		{api.Subject{Kind: "pod", Name: "web-0"}, nil},
 	} {

@@ -99,11 +99,8 @@ func (s *Screen) relist() {
 		rows[i] = s.leaseRow(&s.leases.all[i])
 	}
 	s.force.SetRows(rows)
-	if !s.moved { // whoever comes to heal finds the cursor there
-		s.at = catalogue
-		if s.leases.broken > 0 {
-			s.at = inForce
-		}
+	if !s.moved && s.leases.broken > 0 { // whoever comes to heal finds the cursor there
+		s.at = inForce
 	}
 	s.words()
 	s.look()
@@ -204,7 +201,7 @@ func (s *Screen) title(p part, name, note string) string {
 	}
 	line := s.theme.Key.Render(mark) + style.Render(name) + "  " + s.theme.Dim.Render(note)
 	if rest := s.width - text.Width(line) - 1; rest > 0 {
-		line += " " + s.theme.Border.Render(strings.Repeat("─", rest))
+		return line + " " + s.theme.Border.Render(strings.Repeat("─", rest))
 	}
-	return line
+	return text.Fit(line, s.width)
 }

@@ -158,8 +158,13 @@ func TestCursorGoesWhereItIsNeeded(t *testing.T) {
 	if p.at != inForce {
 		t.Error("something is broken, and the cursor is not there")
 	}
+	tuitest.To(s, 22*time.Second, 50*time.Second)
+	p.SetState(s)
+	if p.at != inForce {
+		t.Error("it is healed, and the cursor went elsewhere under the hands")
+	}
 	tuitest.Press(p.Handle, "]", "j")
-	tuitest.To(s, 22*time.Second, 72*time.Second)
+	tuitest.To(s, 50*time.Second, 72*time.Second)
 	p.SetState(s)
 	if p.at != catalogue || p.kind().Name != "vm.crash-loop" {
 		t.Error("the cursor was taken away from a person")

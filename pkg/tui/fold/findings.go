@@ -63,6 +63,7 @@ type findings struct {
 	speed pace.Speed
 
 	vms         index // vCenter/name: keys of VMs
+	names       index // names that nodes may have: keys of VMs
 	uuids       index // UUIDs: keys of VMs
 	nodes       index // vCenter/VM: keys of nodes
 	attached    index // nodes: keys of attachments
@@ -93,7 +94,7 @@ type found struct {
 
 func newFindings(w *world.World, speed pace.Speed) *findings {
 	return &findings{
-		world: w, speed: speed, vms: index{}, uuids: index{}, nodes: index{}, attached: index{}, attachments: index{}, volumes: index{},
+		world: w, speed: speed, vms: index{}, names: index{}, uuids: index{}, nodes: index{}, attached: index{}, attachments: index{}, volumes: index{},
 		leases: map[string][]api.LeaseTarget{}, dirty: map[rowKey]bool{}, by: map[rowKey][]Finding{},
 	}
 }
@@ -192,5 +193,5 @@ func (f *findings) all() []Finding {
 // join makes the key of a thing that has a name within a vCenter.
 func join(vcenter, name string) string { return vcenter + "/" + name }
 
-// id is a UUID as it is compared.
-func id(uuid string) string { return strings.ToLower(uuid) }
+// id is a UUID or a name as it is compared.
+func id(text string) string { return strings.ToLower(text) }

@@ -44,6 +44,10 @@ func (f *findings) changed(row world.Row) {
 		name := join(v.VCenter, v.Name)
 		f.vms.put(there && name == join(now.VCenter, now.Name), name, row.Key)
 		f.touch(world.Node, f.nodes[name])
+		for _, name := range nodeNames(v) {
+			f.names.put(there && slices.Contains(nodeNames(now), name), name, row.Key)
+			f.dirty[rowKey{world.Node, name}] = true
+		}
 		// All that have its UUID are concerned, before and after.
 		f.touch(world.VM, f.uuids[id(v.UUID)])
 		f.uuids.put(there && id(now.UUID) == id(v.UUID), id(v.UUID), row.Key)
@@ -79,6 +83,9 @@ func (f *findings) changed(row world.Row) {
 		f.leased(v, there)
 	}
 }
+
+// nodeNames are the names that the node of a VM may have.
+func nodeNames(vm api.VM) []string { return []string{id(vm.Name), id(vm.Hostname)} }
 
 // touch has rows looked at anew.
 func (f *findings) touch(kind world.Kind, keys []string) {

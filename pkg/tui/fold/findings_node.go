@@ -23,12 +23,15 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 	vm, there := f.vmOf(n)
 	switch {
 	case !there && n.Registered && strings.HasPrefix(n.ProviderID, providerPrefix):
+		if name := f.namesake(n); name != "" {
+			return []found{{"providerID", "VM " + name + " has another UUID", small}}
+		}
 		// The CCM looks for it when the node is not ready any more, and not before.
 		return []found{{"vm", "VM gone, node still there", f.grace()}}
 	case !there:
 		return nil
 	case !n.Registered:
-		if vm.Power == "on" && vm.Role != "" {
+		if vm.Power == "on" && vm.Role != "" && runs(vm) {
 			list = append(list, found{"registered", "VM on, no node", small + f.speed.Of(pace.GuestBoot) + f.speed.Of(pace.NodeStartupGracePeriod)})
 		}
 		return list
@@ -74,13 +77,16 @@ func (f *findings) readiness(n api.Node, vm api.VM) []found {
 	switch {
 	case dead != "" && n.Ready == "True":
 		return []found{{"ready", dead + ", node still Ready", f.grace()}}
-	case dead == "" && n.Ready != "True" && vm.Power == "on" && vm.Tools && (vm.Process == "" || vm.Process == "running") && !f.broken(n, vm):
+	case dead == "" && n.Ready != "True" && vm.Power == "on" && vm.Tools && runs(vm) && !f.broken(n, vm):
 		return []found{{"ready", "VM and guest up, node NotReady", small + f.speed.Of(pace.NodeStartupGracePeriod)}}
 	case dead == "" && n.Ready == "True" && !n.Initialized:
 		return []found{{"initialized", "node Ready, not initialized", small + f.speed.Of(pace.NodeStartupGracePeriod)}}
 	}
 	return nil
 }
+
+// runs tells whether the kubelet of a VM runs, as far as that is known. One that does not is a reason by itself.
+func runs(vm api.VM) bool { return vm.Process == "" || vm.Process == "running" }
 
 // grace is how long a node may be Ready that is not.
 func (f *findings) grace() time.Duration {
@@ -108,6 +114,17 @@ func (f *findings) vmOf(n api.Node) (of api.VM, ok bool) {
 		}
 	}
 	return of, ok
+}
+
+// namesake is a VM that is to be a node and has the name of this one, which is not known to be its node; "" for none.
+func (f *findings) namesake(n api.Node) string {
+	for _, key := range f.names[n.Name] {
+		row, _ := f.world.Row(world.VM, key)
+		if vm, _ := row.Value.(api.VM); vm.Role != "" {
+			return row.Name
+		}
+	}
+	return ""
 }
 
 // broken tells whether a fault lasts by which the node may be not ready.

@@ -95,12 +95,22 @@ func TestFindings(t *testing.T) {
 			*p.node = api.Node{Name: "w", VM: "w", VCenter: "us"}
 			p.volume.Node, p.volume.Attached, p.volume.VM, p.att = "", false, "", nil
 		}, []string{"node w registered: VM on, no node"}},
+		{"no node, no kubelet yet", func(p *pair) {
+			*p.node = api.Node{Name: "w", VM: "w", VCenter: "us"}
+			p.vm.Process = "stopped"
+			p.volume.Node, p.volume.Attached, p.volume.VM, p.att = "", false, "", nil
+		}, nil},
 		{"no node, VM off", func(p *pair) {
 			*p.node = api.Node{Name: "w", VM: "w", VCenter: "us"}
 			p.vm.Power = "off"
 			p.volume.Node, p.volume.Attached, p.volume.VM, p.att = "", false, "", nil
 		}, nil},
 
+		{"joined no more, for its UUID", func(p *pair) { p.node.VM, p.node.VCenter, p.vm.UUID = "", "", "bbbb-2" }, []string{"node w providerID: VM us/w has another UUID"}},
+		{"joined no more, called by its hostname", func(p *pair) {
+			p.node.VM, p.node.VCenter, p.vm.Name, p.vm.Hostname, p.volume.VM, p.att = "", "", "machine", "W", "", nil
+		}, []string{"node w providerID: VM us/machine has another UUID"}},
+		{"VM gone, another of its name is no node", func(p *pair) { p.node.VM, p.vm.Role = "", "" }, []string{"node w vm: VM gone, node still there"}},
 		{"VM gone", func(p *pair) { p.node.VM, p.vm = "", nil }, []string{"node w vm: VM gone, node still there"}},
 		{"VM gone, its row told later", func(p *pair) { p.vm = nil }, []string{"node w vm: VM gone, node still there"}},
 		{"a node that is no VM", func(p *pair) { p.node.VM, p.node.ProviderID, p.vm = "", "kind://docker/w", nil }, nil},
@@ -342,7 +352,7 @@ func TestFindingsDependOnRowsAlone(t *testing.T) {
 		case 0, 1:
 			u.VM = &api.VM{
 				Name: "w" + n, VCenter: pick("us", "eu"), MoRef: "vm-" + fmt.Sprint(r.IntN(3)), UUID: pick("a", "b", "c", ""), Power: pick("on", "on", "off"), Tools: r.IntN(3) > 0,
-				Host: "esx" + n, Zone: pick("x", "y"), Role: pick("worker", ""), Addresses: []string{pick("10.0.0.1", "10.0.0.2")},
+				Host: "esx" + n, Hostname: pick("w0", "W1", ""), Zone: pick("x", "y"), Role: pick("worker", ""), Addresses: []string{pick("10.0.0.1", "10.0.0.2")},
 			}
 		case 2, 3:
 			u.Node = &api.Node{

@@ -1,6 +1,11 @@
 package glance
 
-import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+import (
+	"cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+)
 
 // Power is whether a VM is on. Off is as bad as what the VM is for: a node that is off is to be looked at.
 func Power(v api.VM) Mark {
@@ -27,7 +32,7 @@ func Connection(state string) Mark {
 	case "":
 		return doubt("unknown")
 	}
-	return bad(state)
+	return bad(text.Clean(state))
 }
 
 // Tools is whether the tools of a VM's guest run. Those of one that is off are not missed.
@@ -55,7 +60,7 @@ func Process(v api.VM) Mark {
 			return plain(v.Process)
 		}
 	}
-	return warn(v.Process)
+	return warn(text.Clean(v.Process))
 }
 
 // Gate is what clients get of a vCenter.
@@ -68,12 +73,8 @@ func Gate(v api.VCenter) Mark {
 	case "":
 		return doubt("unknown")
 	}
-	return bad(v.Gate)
+	return bad(text.Clean(v.Gate))
 }
 
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
+// orUnknown is a word that is not among those that are expected.
+func orUnknown(s string) string { return cmp.Or(text.Clean(s), "unknown") }

@@ -163,8 +163,8 @@ func TestDanger(t *testing.T) {
 		{inject("node.object-deleted", "", "a"), "Inject node.object-deleted into a? It lasts until it is healed."},
 		{inject("zone.outage", "", "a"), "Inject zone.outage into a? It lasts until it is healed."},
 		{plan, ""},
-		{intent.Each([]string{"a", "b", "c", "d", "e"}, func(n string) intent.Named { return vm("power-off", n) }), "Do vm power-off to 5: a, b, c and 2 more?"},
-		{intent.Each([]string{"a", "b"}, func(n string) intent.Named { return vm("destroy", n) }), "Do vm destroy to 2: a, b? It may cost data."},
+		{intent.Each([]string{"a", "b", "c", "d", "e"}, func(n string) intent.Named { return vm("power-off", n) }), "vm power-off, 5 at once: a, b, c and 2 more?"},
+		{intent.Each([]string{"a", "b"}, func(n string) intent.Named { return vm("destroy", n) }), "vm destroy, 2 at once: a, b? It may cost data."},
 	} {
 		if got := tc.action.Danger(); got != tc.want {
 			t.Errorf("%s: %q, want %q", intent.Quote(tc.action.Args()...), got, tc.want)
@@ -225,6 +225,13 @@ func TestRefused(t *testing.T) {
 		if several, ok := a.(intent.Several); ok {
 			if len(s.asked) != len(several.Actions) || len(several.Actions) == 3 && said != "done to a; done to b" {
 				t.Errorf("said %q of %v", said, s.asked)
+			}
+			want := "no such thing; no such thing"
+			if said != "" {
+				want = "2 of 3 done; no such thing"
+			}
+			if err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package intent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -48,7 +47,7 @@ func (s Several) names() (names []string) {
 // Danger implements [Action]: more than one thing is more than a slip may cost.
 func (s Several) Danger() string {
 	verb := strings.Join(s.Actions[0].command().words, " ")
-	question := fmt.Sprintf("Do %s to %d: %s?", verb, len(s.Actions), list(s.names()))
+	question := fmt.Sprintf("%s, %d at once: %s?", verb, len(s.Actions), list(s.names()))
 	if s.Actions[0].Danger() != "" {
 		question += " It may cost data."
 	}
@@ -70,8 +69,15 @@ func (s Several) Do(ctx context.Context, on Sandbox) (string, error) {
 		}
 		done = append(done, said)
 	}
-	if len(errs) == 1 {
-		return strings.Join(done, "; "), errs[0] // with its way out
+	if len(errs) == 0 {
+		return strings.Join(done, "; "), nil
 	}
-	return strings.Join(done, "; "), errors.Join(errs...)
+	err := errs[0]
+	for _, e := range errs[1:] {
+		err = fmt.Errorf("%w; %w", err, e)
+	}
+	if len(done) > 0 {
+		err = fmt.Errorf("%d of %d done; %w", len(done), len(s.Actions), err)
+	}
+	return strings.Join(done, "; "), err
 }

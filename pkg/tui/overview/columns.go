@@ -56,7 +56,7 @@ func columns(width int, names bool) []table.Column {
 		c[colReady].Width = 12
 		c[colTaints].Width = 14
 		c[colFindings].Width = 14
-		for _, i := range []int{colVolumes, colAddress, colZone} {
+		for _, i := range []int{colVolumes, colAddress, colZone, colConnection, colTools, colGuest, colProvider} {
 			c[i] = never(width)
 		}
 		if width < 100 {

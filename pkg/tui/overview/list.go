@@ -3,8 +3,8 @@ package overview
 import (
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
 // item is a row of the table: a heading, or a line.
@@ -47,7 +47,7 @@ func (s *Screen) list() {
 	}
 	switch {
 	case len(words) > 0 && s.tree.sum != (tally{}):
-		s.table.Empty = "Nothing here matches “" + s.filter + "”."
+		s.table.Empty = "Nothing here matches “" + text.Clean(s.filter) + "”."
 	default:
 		s.table.Empty = "There are no VMs and no nodes yet."
 	}
@@ -105,55 +105,6 @@ func (s *Screen) walk(shown []item, g *group, words []string, around string) []i
 		return shown[:before] // not even a heading
 	}
 	return shown
-}
-
-func found(text string, words []string) bool {
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			return false
-		}
-	}
-	return true
-}
-
-// words are all that a filter may find a line by, in lower case.
-func (l *line) words() string {
-	var b strings.Builder
-	say := func(words ...string) {
-		for _, w := range words {
-			if w != "" {
-				b.WriteString(strings.ToLower(w))
-				b.WriteByte(' ')
-			}
-		}
-	}
-	if v := l.vm; v != nil {
-		say(v.Name, v.Hostname, glance.Power(*v).Word, v.Connection, v.Process, v.Role, v.UUID, v.MoRef)
-		say(v.Addresses...)
-		say(glance.Tools(*v).Word)
-	}
-	if n := l.node; n != nil {
-		say(n.Name, glance.Node(*n).Word, n.Region, n.Zone, n.ProviderID)
-		say(n.Taints...)
-		say(n.Roles...)
-		say(n.Addresses...)
-		if n.Unschedulable {
-			say("cordoned")
-		}
-	}
-	if l.gone {
-		say("gone deleted")
-	}
-	for _, v := range l.volumes {
-		say(v.Claim)
-	}
-	for _, f := range l.findings {
-		say(f.Text)
-	}
-	for _, m := range l.trouble {
-		say(m.Word)
-	}
-	return b.String()
 }
 
 // current is the row with the cursor.

@@ -143,6 +143,38 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// What is called oddly elsewhere does nothing to the terminal.
+func TestOddNames(t *testing.T) {
+	const odd = "a\x1b[2J\nb\x07\u202ec"
+	s := fold.New(tuitest.About(), 0)
+	s.Apply(tuitest.Began,
+		api.Update{VM: &api.VM{
+			Name: odd, VCenter: odd, Datacenter: odd, Host: odd, Cluster: odd, Path: odd, Power: odd, Connection: odd, Process: odd, Role: odd, UUID: "1",
+			Region: odd, Zone: odd, Hostname: odd, Addresses: []string{odd}, Disks: []api.Disk{{File: odd}},
+		}},
+		api.Update{Node: &api.Node{
+			Name: odd, VM: odd, VCenter: odd, Datacenter: odd, Registered: true, Ready: odd, ProviderID: "x://" + odd, Taints: []string{odd}, Region: odd,
+			Addresses: []string{odd}, Labels: map[string]string{"topology." + odd: odd}, InstanceType: odd, Version: odd,
+		}},
+		api.Update{Host: &api.Host{Name: odd, VCenter: odd, Datacenter: odd, Cluster: odd, Connection: odd, Power: odd}},
+		api.Update{VCenter: &api.VCenter{Name: odd, Gate: odd, URL: odd, Version: odd}},
+		api.Update{Volume: &api.Volume{Name: odd, Claim: odd, Node: odd, Attached: true, State: odd, Pods: []string{odd}}},
+		api.Update{Synced: true},
+	)
+	for _, size := range sizes {
+		o := screen(s, size[0], size[1])
+		for range o.Bindings() {
+			tuitest.Fills(t, o.View(), size[0], size[1])
+			if view := o.View(); strings.Contains(view, "\x1b[2J") || strings.ContainsAny(view, "\x07\u202e") {
+				t.Fatalf("%v: it is printed as it is: %q", size, view)
+			}
+			o.Handle(tuitest.Key("j"))
+		}
+		o.SetFilter(odd)
+		tuitest.Fills(t, o.View(), size[0], size[1])
+	}
+}
+
 func BenchmarkFrame(b *testing.B) {
 	s := tuitest.Big(1000)
 	o := screen(s, 200, 57)

@@ -55,7 +55,7 @@ func level(l event.Level) (glyph string, as look) {
 
 // evidence is one thing that was looked at: the verdict in a glyph and a word, what it was, what was there, who was asked.
 func evidence(e api.Evidence, width int) []line {
-	const indent, verdicts = 4, 10
+	const indent, verdicts = 4, 11
 	l := line{seq: e.Event}
 	l.pad(indent)
 	switch e.Verdict {

@@ -42,6 +42,7 @@ func (v *viewer) set(lines []line) {
 	v.lines, v.widest, v.rows = lines, 0, nil
 	v.search.lines = nil
 	v.measure(0)
+	v.search.at = min(v.search.at, len(v.search.lines)-1)
 	if v.cursor >= 0 {
 		v.cursor = min(v.cursor, max(0, len(lines)-1))
 	}
@@ -279,8 +280,8 @@ func (v *viewer) view() []string {
 			}
 		}
 		s := l.render(v.theme, r.from, r.to, found, mark, over)
-		if n := v.width - text.Width(s); over != nil && n > 0 {
-			s += over.Render(strings.Repeat(" ", n))
+		if over != nil {
+			s += over.Render(strings.Repeat(" ", max(0, v.width-text.Width(s))))
 		}
 		lines = append(lines, s)
 	}

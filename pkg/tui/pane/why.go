@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"slices"
 	"strconv"
 
 	"charm.land/bubbles/v2/key"
@@ -63,11 +64,15 @@ func (w *Why) build() {
 		return
 	}
 	w.built = width
+	seq := w.seq()
 	if w.err != nil {
 		w.viewer.set(failure(w.err, width))
 		return
 	}
 	w.viewer.set(explained(w.explanation, width))
+	if i := slices.IndexFunc(w.lines, func(l line) bool { return seq != 0 && l.seq == seq }); i >= 0 {
+		w.cursor = i // as it was, however the lines are wrapped now
+	}
 	w.show()
 }
 

@@ -59,9 +59,8 @@ type flag struct {
 
 // given is what a line gives a command.
 type given struct {
-	command *command
-	args    []string
-	values  map[string][]string // by flag; a flag without value has ""
+	args   []string
+	values map[string][]string // by flag; a flag without value has ""
 }
 
 // of is the last value of a flag: as on the command line, that is the one that counts.

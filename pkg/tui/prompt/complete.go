@@ -71,7 +71,7 @@ func verbs(before []string, typed string) []candidate {
 
 // after are the words that can follow a command with some of its flags and arguments.
 func (s source) after(c *command, rest []string, typed string) []candidate {
-	g := given{command: c, values: map[string][]string{}}
+	g := given{values: map[string][]string{}}
 	var wants *flag
 	plain := false // after "--"
 	for _, w := range rest {

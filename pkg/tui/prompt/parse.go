@@ -37,7 +37,7 @@ func Parse(line string) (intent.Intent, error) {
 
 // read takes flags and arguments apart, as the command line does: flags anywhere, until "--".
 func (c *command) read(words []string) (given, error) {
-	g := given{command: c, values: map[string][]string{}}
+	g := given{values: map[string][]string{}}
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		if w == "--" {

@@ -38,6 +38,9 @@ func read(name string, r io.Reader, limit int64) (*Player, error) {
 		p.about = about
 		return nil
 	}, func(line api.Recorded) error {
+		if n := len(p.lines); line.Time.IsZero() && n > 0 { // it does not say: then with the one before
+			line.Time = p.lines[n-1].Time
+		}
 		p.lines = append(p.lines, line)
 		return nil
 	})

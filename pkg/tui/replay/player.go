@@ -64,7 +64,7 @@ func (p *Player) Seek(d time.Duration) *fold.State {
 // Step goes on by so much of the recorded time, and tells whether that was the end. It never goes back: the state is the
 // same.
 func (p *Player) Step(d time.Duration) (s *fold.State, ended bool) {
-	p.play(min(p.at+max(0, d), p.Len()))
+	p.play(p.at + min(max(0, d), p.Len()-p.at))
 	return p.state, p.at == p.Len()
 }
 

@@ -179,17 +179,17 @@ func (s *Screen) block(b *block, selected bool) []string {
 }
 
 // cells are what stands beside the text of a step.
-func (s *Screen) cells(st *api.RunStep, n int) (number, state, took_, event string) {
+func (s *Screen) cells(st *api.RunStep, n int) (number, state, lasted, event string) {
 	c := s.columns
 	number, state = text.Right(fmt.Sprint(n+1), c.number), text.Fit(mark(st.State), c.state)
 	if c.state == 1 {
 		state, _, _ = strings.Cut(mark(st.State), " ")
 	}
-	took_ = text.Right(took(st, s.state.Now()), c.took)
+	lasted = text.Right(took(st, s.state.Now()), c.took)
 	if st.Event != 0 {
 		event = text.Cut(fmt.Sprintf("#%d", st.Event), c.event)
 	}
-	return number, state, took_, event
+	return number, state, lasted, event
 }
 
 func (s *Screen) row(st *api.RunStep, n int, words string) string {

@@ -119,3 +119,16 @@ func (b *burst) failed() string {
 	}
 	return said
 }
+
+// told is what there is to be said of them at length: how the last that failed was answered, and what was called.
+func (b *burst) told() string {
+	methods := make([]string, len(b.methods))
+	for i, m := range b.methods {
+		methods[i] = text.Method(m)
+	}
+	said := strings.Join(methods, ", ")
+	if b.err != "" {
+		said = "the last that failed: " + b.err + "; called: " + said
+	}
+	return said
+}

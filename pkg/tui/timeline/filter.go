@@ -31,9 +31,7 @@ func isKey(key string) bool {
 	return false
 }
 
-// parse reads a filter: words, of which all have to be found in the kind, the object, the message or the plane;
-// object:worker-1, kind:vm.* or kind:vm, plane:vsphere, level:warning (and what is louder), #120 for an event and what
-// it made happen at once. A "!" before any of them turns it round, quotes keep spaces.
+// parse reads a filter, see [Screen.SetFilter].
 func parse(text string) filter {
 	var f filter
 	for _, word := range words(text) {

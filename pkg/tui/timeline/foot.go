@@ -6,6 +6,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // foot is the selected row, whole, in so many lines.
@@ -16,7 +17,7 @@ func (s *Screen) foot(height int) []string {
 		lines = append(lines, s.wrapped(e.Message, height-2)...)
 	} else if r, ok := s.shown.selected(); ok && s.chain == nil && r.burst != nil {
 		lines = append(lines, s.aboutBurst(r.burst))
-		lines = append(lines, s.wrapped(r.burst.err, height-2)...)
+		lines = append(lines, s.wrapped(r.burst.told(), height-2)...)
 	} else if ok && s.chain == nil {
 		lines = append(lines, s.wrapped("These happened between the rows above and below. They came faster than they could be read, or the recording does not have them.", height-1)...)
 	}
@@ -38,13 +39,13 @@ func (s *Screen) about(e event.Event) string {
 	return l.String()
 }
 
+// aboutBurst is the first line about some calls: who made them, and how they went.
 func (s *Screen) aboutBurst(b *burst) string {
 	l, t := s.line(false), s.theme
-	l.put(text.Clean(strings.Join(b.methods, ", ")), t.Drivers)
-	l.put("  "+text.Clean(b.client)+" → vCenter "+text.Clean(b.vcenter), t.Text)
-	l.put("  "+b.count(), t.Dim)
+	l.put(text.Clean(b.client)+" → vCenter "+text.Clean(b.vcenter), t.Drivers)
+	l.put("  "+b.count(), t.Text)
 	if b.errors > 0 {
-		l.put(fmt.Sprintf("  ◐ %s failed", text.Count(b.errors)), t.Warn)
+		l.put(fmt.Sprintf("  %s %s failed", theme.GlyphWarn, text.Count(b.errors)), t.Warn)
 	}
 	return l.String()
 }

@@ -63,8 +63,9 @@ func level(l event.Level) (glyph, word string) {
 		return theme.GlyphWarn, "warning"
 	case event.Error:
 		return theme.GlyphBad, "error"
+	default:
+		return " ", "info"
 	}
-	return " ", "info"
 }
 
 // levelStyle is what a level looks like.
@@ -74,6 +75,7 @@ func levelStyle(l event.Level, t *theme.Theme) lipgloss.Style {
 		return t.Warn
 	case event.Error:
 		return t.Bad
+	default:
+		return t.Text
 	}
-	return t.Text
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
+// The flag is that of x/exp/golden, where a test links that, too: teatest does.
+var _ = flag.Lookup("update") != nil || flag.Bool("update", false, "rewrite golden files") != nil
+
+func update() bool { return flag.Lookup("update").Value.String() == "true" }
 
 // Golden compares a view, without colors, with testdata/<name>.golden of the package under test. Spaces at the ends of
 // lines are not compared: that a view fills its place is for [Fills].
@@ -34,7 +37,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	got = strings.Join(lines, "\n") + "\n"
 	path := filepath.Join("testdata", name+".golden")
-	if *update {
+	if update() {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}

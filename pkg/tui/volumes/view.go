@@ -5,12 +5,8 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // below is how many lines the chain takes below the table: what a few volumes leave, up to so many; none where there is no
@@ -28,93 +24,6 @@ func (s *Screen) SetSize(width, height int) {
 	s.width, s.height = width, height
 	s.table.SetColumns(columns(width))
 	s.table.SetSize(width, max(0, height-1-s.below()))
-}
-
-// The columns, in the order of cells.
-const (
-	colClaim = iota
-	colSize
-	colState
-	colWhere
-	colVM
-	colNode
-	colPod
-	colWaits
-	colCount
-)
-
-// columns are those of a table of a width. All begin with a cell for the mark of a change, but the sizes.
-func columns(width int) []table.Column {
-	c := make([]table.Column, colCount)
-	c[colClaim] = table.Column{Title: " CLAIM", Width: 20, Flex: 2}
-	c[colSize] = table.Column{Title: "SIZE", Width: 6, Right: true, Drop: 3}
-	c[colState] = table.Column{Title: " STATE", Width: 12}
-	c[colWhere] = table.Column{Title: " DATASTORE", Width: 16, Drop: 4}
-	c[colVM] = table.Column{Title: " VM", Width: 16, Flex: 1, Drop: 5}
-	c[colNode] = table.Column{Title: " NODE", Width: 16, Flex: 1, Drop: 1}
-	c[colPod] = table.Column{Title: " POD", Width: 16, Flex: 1, Drop: 2}
-	c[colWaits] = table.Column{Title: " WAITS FOR", Width: 20, Flex: 4, Drop: 6}
-	if width < 60 {
-		c[colClaim].Width = 12
-	}
-	return c
-}
-
-func (s *Screen) cells(v api.Volume) []table.Cell {
-	th := s.theme
-	change, ok := s.state.Changed(world.Volume, v.Name)
-	changed := func(fields ...string) bool { return ok && !change.Gone && has(change, fields) }
-	mark := func(c table.Cell, changed bool) table.Cell {
-		if !changed {
-			c.Text = " " + c.Text
-			return c
-		}
-		c.Text = theme.GlyphChanged + c.Text
-		c.Style = c.Style.Inherit(th.Changed)
-		return c
-	}
-	plain := func(words string) table.Cell { return table.Cell{Text: text.Clean(words), Style: th.Text} }
-	c := make([]table.Cell, colCount)
-	c[colClaim] = mark(plain(title(v)), ok && !change.Gone && change.Fields == nil || changed("claim"))
-	if v.CapacityBytes > 0 {
-		c[colSize] = table.Cell{Text: text.Bytes(v.CapacityBytes), Style: th.Dim}
-	}
-	state := glance.Volume(v.State)
-	c[colState] = mark(table.Cell{Text: state.String(), Style: state.Style(th)}, changed("state"))
-	c[colWhere] = mark(plain(v.Datastore), changed("datastore"))
-	c[colVM] = mark(plain(v.VM), changed("vm"))
-	node := plain(v.Node)
-	if v.Node != "" && !v.Attached {
-		node = table.Cell{Text: theme.GlyphOff + " " + node.Text, Style: th.Dim} // wanted there
-	}
-	c[colNode] = mark(node, changed("node", "attached"))
-	c[colPod] = mark(plain(strings.Join(v.Pods, " ")), changed("pods"))
-	words := v.Waits
-	style := th.Dim
-	if findings := s.findings(v); len(findings) > 0 {
-		words, style = theme.GlyphConflict+" "+findings[0].Text, th.Conflict
-	} else if words != "" {
-		style = urgency(v).Style(th)
-	}
-	c[colWaits] = mark(table.Cell{Text: text.Clean(words), Style: style}, changed("waits"))
-	return c
-}
-
-// has tells whether one of some fields is among those that changed.
-func has(c fold.Change, fields []string) bool {
-	for _, f := range c.Fields {
-		for _, want := range fields {
-			if f == want {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// findings are where the planes disagree about a volume.
-func (s *Screen) findings(v api.Volume) []fold.Finding {
-	return s.state.FindingsOf(api.Subject{Kind: "volume", Name: v.Name})
 }
 
 // View is the screen.
@@ -160,100 +69,4 @@ func (s *Screen) title() string {
 		parts = append(parts, th.Dim.Render("sorted by state"))
 	}
 	return strings.Join(parts, th.Dim.Render(" · "))
-}
-
-// chainLines draw the way of the volume with the cursor.
-func (s *Screen) chainLines(height int) []string {
-	th := s.theme
-	v, ok := s.current()
-	if !ok {
-		return nil
-	}
-	state := glance.Volume(v.State)
-	rule := th.Border.Render("── ") + th.Title.Render(text.Clean(title(v))) + " " + state.Style(th).Render(state.String()) + " "
-	if v.CapacityBytes > 0 {
-		rule += th.Dim.Render(text.Bytes(v.CapacityBytes)) + " "
-	}
-	lines := []string{rule + th.Border.Render(strings.Repeat("─", max(0, s.width-text.Width(rule))))}
-	hops := s.chain(v)
-	findings := s.findings(v)
-	waits := s.waits(v, height-len(lines)-len(hops)-len(findings))
-	for i, h := range hops {
-		lines = append(lines, s.hopLine(h, i == 0, urgency(v)))
-		if h.stuck {
-			lines, waits = append(lines, waits...), nil
-		}
-	}
-	lines = append(lines, waits...)
-	for _, f := range findings {
-		lines = append(lines, th.Conflict.Render(theme.GlyphConflict+" "+text.Clean(f.Text)))
-	}
-	return lines[:min(len(lines), height)]
-}
-
-// hopLine is one hop: its kind in the color of its plane, its name, how it is.
-func (s *Screen) hopLine(h hop, first bool, level glance.Level) string {
-	th := s.theme
-	lead := th.Dim.Render("↓ ")
-	switch {
-	case h.stuck:
-		glyph := theme.GlyphWarn
-		if level == glance.Bad {
-			glyph = theme.GlyphBad
-		}
-		lead = level.Style(th).Render("↓" + glyph)
-	case first:
-		lead = "  "
-	}
-	plane := th.Kube
-	if h.plane == vsphere {
-		plane = th.VSphere
-	}
-	names := min(max(s.width*2/5, 10), 60)
-	state := h.state.Style(th)
-	glyph := " "
-	if h.changed {
-		state, glyph = state.Inherit(th.Changed), theme.GlyphChanged
-	}
-	line := lead + plane.Render(text.Fit(h.kind, 10)) + " " + th.Text.Render(text.Fit(text.Clean(h.name), names)) + glyph + state.Render(h.state.String())
-	if h.more != "" {
-		line += th.Dim.Render(", " + text.Clean(h.more))
-	}
-	return line
-}
-
-// waits says what a volume waits for, and what ends the wait, in at most so many lines.
-func (s *Screen) waits(v api.Volume, most int) []string {
-	const indent = "    "
-	width := max(1, s.width-len(indent))
-	wrap := func(lead, words string) []string {
-		if words == "" {
-			return nil
-		}
-		return text.Wrap(lead+text.Clean(words), width)
-	}
-	why, try := wrap("waits for: ", v.Waits), wrap("try: ", v.Try)
-	if most = max(0, most); len(why)+len(try) > most {
-		try = cut(try, max(most/2, most-len(why)), width)
-		why = cut(why, most-len(try), width)
-	}
-	var lines []string
-	for _, l := range why {
-		lines = append(lines, indent+urgency(v).Style(s.theme).Render(l))
-	}
-	for _, l := range try {
-		lines = append(lines, indent+s.theme.Key.Render(l))
-	}
-	return lines
-}
-
-// cut leaves the first lines, and an ellipsis for the others.
-func cut(lines []string, most, width int) []string {
-	if len(lines) <= most {
-		return lines
-	}
-	if lines = lines[:most]; most > 0 {
-		lines[most-1] = text.Cut(lines[most-1]+"……", min(width, text.Width(lines[most-1])+1))
-	}
-	return lines
 }

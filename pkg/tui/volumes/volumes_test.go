@@ -309,6 +309,44 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// What is called oddly elsewhere does nothing to the terminal.
+func TestOddNames(t *testing.T) {
+	const odd = "a\x1b[2J\nb\x07\u202ec"
+	for _, state := range []api.VolumeState{odd, api.VolumePending, api.VolumeBlocked, api.VolumeLost} {
+		s := fold.New(tuitest.About(), 0)
+		s.Apply(tuitest.Began,
+			api.Update{Volume: &api.Volume{
+				Name: odd, Claim: "c/" + odd, Phase: odd, Driver: odd, Handle: odd, StorageClass: odd, VCenter: odd, Datastore: odd, VM: odd, Node: odd, Pods: []string{odd},
+				State: state, Waits: odd, Try: odd,
+			}},
+			api.Update{Attachment: &api.Attachment{Name: odd, Volume: odd, Node: odd, Error: odd}},
+			api.Update{VM: &api.VM{Name: odd, VCenter: odd, Power: odd, Disks: []api.Disk{{Volume: odd, File: odd}}}},
+			api.Update{Node: &api.Node{Name: odd, Registered: true, Ready: odd}},
+			api.Update{Synced: true},
+		)
+		for _, size := range sizes {
+			v := screen(s, size[0], size[1])
+			tuitest.Fills(t, v.View(), size[0], size[1])
+			if view := v.View(); strings.Contains(view, "\x1b[2J") || strings.ContainsAny(view, "\x07\u202e") {
+				t.Fatalf("%v: it is printed as it is: %q", size, view)
+			}
+			v.SetFilter(odd + "x")
+			tuitest.Fills(t, v.View(), size[0], size[1])
+		}
+	}
+}
+
+// A volume in use is marked as long as it waits for something.
+func TestWaitsInUse(t *testing.T) {
+	v := screen(tuitest.At(26*time.Second), 100, 27)
+	if !has(v, "◐ in-use") {
+		t.Errorf("its node does not answer, and nothing shows it:\n%s", ansi.Strip(v.View()))
+	}
+	if v = screen(tuitest.At(60*time.Second), 100, 27); has(v, "◐ in-use") {
+		t.Errorf("nothing waits, and one is marked:\n%s", ansi.Strip(v.View()))
+	}
+}
+
 func BenchmarkFrame(b *testing.B) {
 	s := tuitest.Big(1000)
 	v := screen(s, 200, 57)

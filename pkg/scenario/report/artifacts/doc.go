@@ -11,6 +11,7 @@
 //	  calls.json            calls to the vCenters, by client and method
 //	  logs/N-COMPONENT.log
 //	  objects/N-nodes.yaml  and events, pods, leases …: never Secrets
+//	  recordings/N-recording.jsonl  what tui --replay plays
 //	  inventory/N-vms.json  and hosts, datacenters, vcenters, zones …
 //
 // N numbers the sandboxes of the run. Files are for their owner only. Passwords, keys and tokens that stand in a text are

@@ -37,6 +37,7 @@ func Sandbox(ctx context.Context, d *artifacts.Dir, n int, c *api.Client, after 
 		logs(d, n, status),
 		c.Events(ctx, after, false, func(e event.Event, lost uint64) error { return d.Event(n, api.EventLine{Event: e, Lost: lost}) }),
 		objects(ctx, d, n, status),
+		recording(ctx, d, n, c),
 	)
 	return errors.Join(errs...)
 }

@@ -1,0 +1,154 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui"
+)
+
+type options struct {
+	*command.Deps
+
+	look   Look
+	replay string
+	speed  float64
+	still  still
+	print  bool
+}
+
+// NewCmdTUI returns the command; runF, when not nil, runs in its place.
+func NewCmdTUI(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	o := &options{Deps: d}
+	if runF == nil {
+		runF = run
+	}
+	cmd := &cobra.Command{
+		Use:   "tui",
+		Short: "Watch a sandbox and break it, in the terminal",
+		Long: `Show both planes of a sandbox side by side, what happens on them and why, and
+break things by keys.
+
+Six screens: the overview of VMs and nodes, the timeline of causes and effects,
+volumes, faults, calls of the vCenter API, and the scenario that runs. "?" shows
+the keys, ":" takes commands, "q" leaves; the sandbox goes on.
+
+With --replay it plays a recording that "events export" wrote. With --print
+nothing is opened: one frame of the recording is written as text.`,
+		Example: `  vsphere-sandbox tui
+  vsphere-sandbox tui --name lab --read-only
+  vsphere-sandbox tui --replay run.jsonl --speed 4
+  vsphere-sandbox tui --replay run.jsonl --print --at 30s --keys '2 j enter' --size 100x30`,
+		Args:              command.NoArgs,
+		ValidArgsFunction: complete.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	o.look.Bind(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&o.look.ReadOnly, "read-only", false, "refuse all that would change something, until ctrl+r")
+	f.StringVar(&o.replay, "replay", "", "play this `FILE`, a recording, rather than show a sandbox; - is standard input")
+	f.Float64Var(&o.speed, "speed", 1, "how many seconds of the recording pass in one")
+	f.BoolVar(&o.print, "print", false, "write one frame of the recording, and end")
+	f.DurationVar(&o.still.at, "at", -1, "the frame so long after the recording begins; without it, the last")
+	f.StringVar(&o.still.size, "size", "100x30", "the size of the frame, `COLUMNSxLINES`")
+	f.StringVar(&o.still.keys, "keys", "", "keys that are pressed before, with spaces between: '2 j enter'")
+	return cmd
+}
+
+// complete checks what can be checked before anything is touched.
+func (o *options) complete(set func(flag string) bool) error {
+	if err := o.look.Complete(o.Getenv); err != nil {
+		return err
+	}
+	if o.replay == "" {
+		for _, name := range []string{"speed", "print", "at", "size", "keys"} {
+			if set(name) {
+				return report.UsageError(command.Program+" tui --replay FILE --"+name, "--%s is for recordings", name)
+			}
+		}
+		return nil
+	}
+	if !(o.speed > 0) {
+		return report.UsageError("--speed 4", "--speed %g: want more than 0", o.speed)
+	}
+	if !o.print {
+		for _, name := range []string{"at", "size", "keys"} {
+			if set(name) {
+				return report.UsageError(command.Program+" tui --replay FILE --print --"+name, "--%s is for --print", name)
+			}
+		}
+		return nil
+	}
+	return o.still.complete()
+}
+
+// Look is how the UI looks, for the commands that open it.
+type Look struct {
+	theme    string
+	mouse    bool
+	ReadOnly bool
+}
+
+// Bind adds the flags.
+func (l *Look) Bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&l.theme, "theme", "auto", "colors: "+strings.Join(themes(), ", "))
+	f.BoolVar(&l.mouse, "mouse", false, "take the mouse; the terminal does not select text then")
+	// Cannot fail: the flag was added in the lines above.
+	_ = cmd.RegisterFlagCompletionFunc("theme", cobra.FixedCompletions(themes(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func themes() []string { return []string{"auto", "dark", "light", "mono"} }
+
+// Complete checks the flags.
+func (l *Look) Complete(getenv func(string) string) error {
+	if !slices.Contains(themes(), l.theme) {
+		try := "--theme " + strings.Join(themes(), "|")
+		if guess := nearest.Of(l.theme, themes()); guess != "" {
+			try = "--theme " + guess
+		}
+		return report.UsageError(try, "there is no theme %q", l.theme)
+	}
+	if l.theme == "auto" {
+		l.theme = ""
+		if getenv("NO_COLOR") != "" {
+			l.theme = "mono"
+		}
+	}
+	return nil
+}
+
+// Options are the UI's, as far as the look says them.
+func (l *Look) Options(d *command.Deps) tui.Options {
+	return tui.Options{Theme: l.theme, Mouse: l.mouse, ReadOnly: l.ReadOnly, Now: d.Now, Input: d.Streams.In, Output: d.Streams.Out}
+}
+
+// still says which frame is written.
+type still struct {
+	at            time.Duration
+	size          string
+	keys          string
+	width, height int
+}
+
+func (s *still) complete() error {
+	var rest string
+	if n, _ := fmt.Sscanf(s.size, "%dx%d%s", &s.width, &s.height, &rest); n != 2 || s.width < 1 || s.height < 1 || s.width > 1000 || s.height > 1000 {
+		return report.UsageError("--size 100x30", "--size %q is no size", s.size)
+	}
+	return nil
+}

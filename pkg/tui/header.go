@@ -1,0 +1,174 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// header is the first line: what is shown, how it is, how late it is.
+func (m *Model) header() string {
+	a, t := m.state.About(), m.theme
+	left := []string{t.Title.Render(text.Clean(orElse(a.Sandbox, "vsphere-sandbox")))}
+	if a.Scenario != "" {
+		left = append(left, t.Text.Render(text.Clean(a.Scenario)))
+	}
+	if a.Speed > 0 {
+		left = append(left, t.Dim.Render(fmt.Sprintf("speed %g", a.Speed)))
+	}
+	phase, style := m.phase()
+	left = append(left, style.Render(phase))
+
+	counts := m.counts()
+	clock := ""
+	if now := m.state.Now(); !now.IsZero() {
+		clock = t.Dim.Render(now.Format("15:04:05"))
+	}
+	if m.play != nil {
+		clock = t.Dim.Render(m.play.String())
+	}
+	room := m.width - text.Width(clock) - 1
+	line := text.Cut(" "+strings.Join(left, t.Dim.Render(" · ")), room)
+	for _, c := range counts { // those that there is room for
+		if text.Width(line)+2+text.Width(c) > room {
+			break
+		}
+		line += "  " + c
+	}
+	return text.Fit(line, room) + clock + " "
+}
+
+// phase is how the sandbox is, in a word or two.
+func (m *Model) phase() (string, lipgloss.Style) {
+	if cut := m.state.IsCut(); cut == errEnded { //nolint:errorlint // it is never wrapped
+		return theme.GlyphBad + " ended", m.theme.Bad
+	} else if cut != nil {
+		return theme.GlyphUnknown + " not connected", m.theme.Bad
+	}
+	if !m.state.World().Synced() {
+		return theme.GlyphWarn + " connecting", m.theme.Warn
+	}
+	if m.phaseAt.version != m.state.Version(world.Event) {
+		m.phaseAt = newPhase(m.state.World().Events(), m.state.Version(world.Event))
+	}
+	switch m.phaseAt.kind {
+	case "sandbox.stopping":
+		return theme.GlyphOff + " stopping", m.theme.Warn
+	case "boot.failed":
+		return theme.GlyphBad + " boot failed", m.theme.Bad
+	case "boot.step":
+		return theme.GlyphWarn + " booting: " + text.Clean(m.phaseAt.text), m.theme.Warn
+	}
+	return theme.GlyphGood + " ready", m.theme.Good
+}
+
+// phaseAt is the newest event that tells of the life of the sandbox.
+type phaseAt struct {
+	version    uint64
+	kind, text string
+}
+
+func newPhase(events []event.Event, version uint64) phaseAt {
+	for i := len(events) - 1; i >= 0; i-- {
+		switch e := events[i]; e.Kind {
+		case "sandbox.ready", "sandbox.stopping", "boot.failed", "boot.step":
+			return phaseAt{version, e.Kind, e.Message}
+		}
+	}
+	return phaseAt{version: version}
+}
+
+// counts are what is as it should be, of how much, and what is not.
+func (m *Model) counts() []string {
+	w, t := m.state.World(), m.theme
+	of := func(what string, good, all int) string {
+		glyph, style := theme.GlyphGood, t.Good
+		if good < all {
+			glyph, style = theme.GlyphBad, t.Bad
+		}
+		return t.Dim.Render(what+" ") + style.Render(fmt.Sprintf("%s %d/%d", glyph, good, all))
+	}
+	ready, nodes := 0, 0
+	for _, row := range w.Rows(world.Node) {
+		nodes++
+		if n := row.Value.(api.Node); n.Registered && n.Ready == "True" {
+			ready++
+		}
+	}
+	up, vcenters := 0, 0
+	for _, row := range w.Rows(world.VCenter) {
+		vcenters++
+		if row.Value.(api.VCenter).Gate == "up" {
+			up++
+		}
+	}
+	leases := 0
+	for _, row := range w.Rows(world.Lease) {
+		if s := row.Value.(api.Lease).State; s != "healed" {
+			leases++
+		}
+	}
+	all := []string{of("nodes", ready, nodes), of("vCenters", up, vcenters)}
+	if leases > 0 {
+		all = append(all, t.Warn.Render(fmt.Sprintf("%s %d faults", theme.GlyphWarn, leases)))
+	}
+	if n := len(m.state.Findings()); n > 0 {
+		all = append(all, t.Conflict.Render(fmt.Sprintf("%s %d", theme.GlyphConflict, n)))
+	}
+	return all
+}
+
+// tabs is the second line.
+func (m *Model) tabs() string {
+	var b strings.Builder
+	for s := range intent.Screens {
+		b.WriteString(" ")
+		style := m.theme.Tab
+		if s == m.at {
+			style = m.theme.TabOn
+		}
+		b.WriteString(style.Render(tabName(s)))
+		b.WriteString(" ")
+	}
+	right := ""
+	if f := m.filters[m.at]; f != "" && !m.typing {
+		right = m.theme.Match.Render("/" + text.Clean(f))
+	}
+	if m.readOnly && m.play == nil {
+		right += " " + m.theme.Warn.Render("read-only")
+	}
+	if m.play != nil {
+		right += " " + m.theme.Warn.Render("recording")
+	}
+	room := m.width - text.Width(right) - 1
+	return text.Fit(b.String(), room) + right + " "
+}
+
+func tabName(s intent.Screen) string { return fmt.Sprintf("%d %s", s+1, s) }
+
+// tabAt is the screen whose tab is at a column.
+func (m *Model) tabAt(x int) (intent.Screen, bool) {
+	at := 0
+	for s := range intent.Screens {
+		at += text.Width(tabName(s)) + 2
+		if x < at {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

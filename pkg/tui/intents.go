@@ -1,0 +1,249 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/confirm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/faults"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/timeline"
+)
+
+// do carries an intent out. It is the only place where one is.
+func (m *Model) do(i intent.Intent) tea.Cmd {
+	switch i := i.(type) {
+	case nil:
+	case intent.Action:
+		return m.ask(i)
+	case intent.Go:
+		m.show(i.Screen)
+	case intent.Back:
+		m.back()
+	case intent.Quit:
+		return m.quit()
+	case intent.Help:
+		m.push(m.helpPane(), false, nil)
+	case intent.Prompt:
+		m.typeCommand(i.Text)
+	case intent.Filter:
+		m.filter(i.Text)
+	case intent.ReadOnly:
+		m.toggleReadOnly()
+	case intent.Say:
+		m.say(i.Text, i.Bad)
+	case intent.Focus:
+		m.focus(i.Subject)
+	case intent.Chain:
+		m.chain(i.Seq)
+	case intent.Details:
+		return m.details(i.Subject)
+	case intent.Why:
+		return m.why(i.Subject)
+	case intent.Logs:
+		return m.logs(i.Component)
+	case intent.Power:
+		m.power(i.Subject)
+	case intent.Break:
+		m.breakIt(i.Subject)
+	case intent.Fill:
+		m.fill(i)
+	case intent.Plan:
+		return m.plan(i)
+	default:
+		m.say(fmt.Sprintf("nothing is done about %T", i), true)
+	}
+	return nil
+}
+
+// ask has an action done, after a question if it is dangerous. Read-only mode ends here, for keys, menus and commands
+// alike.
+func (m *Model) ask(a intent.Action) tea.Cmd {
+	switch {
+	case m.play != nil:
+		m.say("this is a recording: nothing can be changed", true)
+	case m.readOnly && m.opts.Locked:
+		m.say("read-only: nothing is changed", true)
+	case m.readOnly:
+		m.say("read-only: ctrl+r allows changes", true)
+	case a.Danger() == "" || m.confirmed():
+		return m.act(a)
+	default:
+		m.push(confirm.New(a, m.command(a)), true, nil)
+	}
+	return nil
+}
+
+// confirmed tells whether what is on top is the question whether to do it.
+func (m *Model) confirmed() bool {
+	_, ok := m.top().(*confirm.Question)
+	return ok
+}
+
+// command is the command line that does the same.
+func (m *Model) command(a intent.Action) string {
+	return intent.Line(a, "vsphere-sandbox", m.opts.Name)
+}
+
+// act does an action.
+func (m *Model) act(a intent.Action) tea.Cmd {
+	if m.confirmed() {
+		m.pop()
+	}
+	asked := m.top() // a menu or a form, which has done its part when this is done
+	m.under++
+	m.flash = flash{text: "… " + m.command(a), until: m.opts.Now().Add(actTime)}
+	return m.request(actTime, func(ctx context.Context) func(*Model) {
+		said, err := a.Do(ctx, m.opts.Sandbox)
+		return func(m *Model) {
+			m.under--
+			if err != nil {
+				m.say(reason(err), true)
+				return
+			}
+			if n := len(m.over); n > 0 && m.over[n-1].box && m.top() == asked {
+				m.pop()
+				for n := len(m.over); n > 0 && m.over[n-1].box; n = len(m.over) { // the menu it came from
+					m.pop()
+				}
+			}
+			m.say(said+"   $ "+m.command(a), false)
+		}
+	})
+}
+
+// show goes to a screen.
+func (m *Model) show(s intent.Screen) {
+	if s < 0 || s >= intent.Screens {
+		return
+	}
+	for m.pop() {
+	}
+	m.at = s
+	m.screens[s].SetState(m.state)
+}
+
+// back takes away what is on top, or the filter.
+func (m *Model) back() {
+	if m.pop() {
+		return
+	}
+	if m.filters[m.at] != "" {
+		m.filter("")
+	}
+}
+
+// filter sets the filter of what is on top.
+func (m *Model) filter(text string) {
+	f, ok := m.top().(panel.Filterer)
+	if !ok {
+		return
+	}
+	if len(m.over) == 0 {
+		m.filters[m.at] = text
+	}
+	f.SetFilter(text)
+}
+
+func (m *Model) toggleReadOnly() {
+	switch {
+	case m.play != nil, m.opts.Locked:
+		m.say("read-only, always", true)
+	case m.readOnly:
+		m.readOnly = false
+		m.say("changes are allowed", false)
+	default:
+		m.readOnly = true
+		m.say("read-only: nothing is changed until ctrl+r", false)
+	}
+}
+
+// say shows something at the foot of the screen for a while.
+func (m *Model) say(text string, bad bool) {
+	until := m.opts.Now().Add(flashTime)
+	if bad {
+		until = until.Add(flashTime)
+	}
+	m.flash = flash{text, bad, until}
+}
+
+// focus selects a subject on the screen that it is on.
+func (m *Model) focus(s api.Subject) {
+	on := intent.Overview
+	switch s.Kind {
+	case "volume":
+		on = intent.Volumes
+	}
+	m.show(on)
+	m.filter("") // it may hide the subject
+	if c, ok := m.screens[on].(panel.Chooser); !ok || !c.Choose(s) {
+		m.say(fmt.Sprintf("%s %s is not there", s.Kind, s.Name), true)
+	}
+}
+
+// chain shows the chain of an event.
+func (m *Model) chain(seq uint64) {
+	m.show(intent.Timeline)
+	if !m.screens[intent.Timeline].(*timeline.Screen).ShowChain(seq) {
+		m.say(fmt.Sprintf("event %d is not remembered any more", seq), true)
+	}
+}
+
+// power asks what to do to the VM of a subject.
+func (m *Model) power(s api.Subject) {
+	vm, ok := m.vmOf(s)
+	if !ok {
+		m.say("no VM is selected", true)
+		return
+	}
+	menu := faults.NewPower(api.Subject{Kind: "vm", VCenter: vm.VCenter, Name: vm.Name}, vm)
+	menu.Sandbox = m.opts.Name
+	m.push(menu, true, nil)
+}
+
+// vmOf is the VM that a subject is, or that a node stands on.
+func (m *Model) vmOf(s api.Subject) (api.VM, bool) {
+	name, vcenter := s.Name, s.VCenter
+	if s.Kind == "node" {
+		for _, n := range world.Values[api.Node](m.state.World(), world.Node) {
+			if n.Name == s.Name {
+				name, vcenter = n.VM, n.VCenter
+			}
+		}
+	}
+	for _, vm := range world.Values[api.VM](m.state.World(), world.VM) {
+		if vm.Name == name && (vcenter == "" || vm.VCenter == vcenter) {
+			return vm, true
+		}
+	}
+	return api.VM{}, false
+}
+
+// breakIt asks which fault to inject.
+func (m *Model) breakIt(s api.Subject) {
+	if len(m.kinds) == 0 {
+		m.say("the faults of the sandbox are not known yet", true)
+		return
+	}
+	menu := faults.NewMenu(m.kinds, s, m.state)
+	menu.Sandbox = m.opts.Name
+	m.push(menu, true, nil)
+}
+
+// fill asks for what a fault has to be told.
+func (m *Model) fill(i intent.Fill) {
+	for _, k := range m.kinds {
+		if k.Name == i.Kind {
+			form := faults.NewForm(k, i.Subject, m.state)
+			form.Sandbox = m.opts.Name
+			m.push(form, true, nil)
+			return
+		}
+	}
+	m.say(fmt.Sprintf("there is no fault %q", i.Kind), true)
+}

@@ -1,0 +1,224 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/faults"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/prompt"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Model is the whole UI: the only model that bubbletea knows of. Make it with [NewModel].
+type Model struct {
+	opts Options
+	// ctx ends with the UI; whatever was asked of the sandbox ends with it.
+	ctx    context.Context
+	stream <-chan told // of a sandbox
+	play   *play       // of a recording
+
+	state *fold.State
+	theme *theme.Theme
+	keys  keymap
+
+	width, height int
+	layout        layout
+
+	screens [intent.Screens]panel.Panel
+	filters [intent.Screens]string
+	at      intent.Screen
+	over    []overlay // the last is on top
+	line    *prompt.Model
+	typing  bool // at the foot of the screen
+
+	kinds    []api.FaultKind
+	readOnly bool
+	flash    flash
+	under    int // actions under way
+	leaving  bool
+	outcome  Outcome
+	phaseAt  phaseAt
+}
+
+// faults is the screen that shows what can be broken.
+func (m *Model) faults() *faults.Screen { return m.screens[intent.Faults].(*faults.Screen) }
+
+// overlay is a panel on top of a screen.
+type overlay struct {
+	panel panel.Panel
+	// box is as large as the panel wants to be; others take the whole body.
+	box bool
+	// end stops what feeds it; nil for nothing.
+	end context.CancelFunc
+}
+
+// flash is what is said at the foot of the screen for a while.
+type flash struct {
+	text  string
+	bad   bool
+	until time.Time
+}
+
+// flashTime is how long it is said; what went wrong stays twice as long.
+const flashTime = 6 * time.Second
+
+// NewModel returns the model of a UI. What it asks of a sandbox ends with ctx.
+func NewModel(ctx context.Context, o Options) *Model {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	m := &Model{opts: o, ctx: ctx, keys: newKeymap(), readOnly: o.ReadOnly || o.Locked || o.Player != nil, screens: newScreens(), line: prompt.New()}
+	if o.Player != nil {
+		m.play = newPlay(o.Player, o.PlaySpeed)
+		m.state = m.play.state
+	} else {
+		m.state = fold.New(fold.About{Sandbox: o.Name}, 0)
+	}
+	m.setTheme(themeOf(o.Theme, true))
+	m.bind()
+	m.tell()
+	return m
+}
+
+// Init starts to listen.
+func (m *Model) Init() tea.Cmd {
+	cmds := []tea.Cmd{m.tick()}
+	if m.opts.Theme == "" {
+		cmds = append(cmds, tea.RequestBackgroundColor)
+	}
+	if m.play == nil {
+		cmds = append(cmds, m.attach(), m.askKinds())
+	}
+	return tea.Batch(cmds...)
+}
+
+// setTheme gives everything its looks.
+func (m *Model) setTheme(t *theme.Theme) {
+	m.theme = t
+	m.line.SetTheme(t)
+	for _, p := range m.panels() {
+		p.SetTheme(t)
+	}
+}
+
+// panels are all that there are.
+func (m *Model) panels() []panel.Panel {
+	all := append([]panel.Panel(nil), m.screens[:]...)
+	for _, o := range m.over {
+		all = append(all, o.panel)
+	}
+	return all
+}
+
+// top is the panel that gets the keys.
+func (m *Model) top() panel.Panel {
+	if n := len(m.over); n > 0 {
+		return m.over[n-1].panel
+	}
+	return m.screens[m.at]
+}
+
+// tell tells the panels that are seen that the state has changed, or that time has passed.
+func (m *Model) tell() {
+	m.screens[m.at].SetState(m.state)
+	for _, o := range m.over {
+		o.panel.SetState(m.state)
+	}
+}
+
+// resize gives everything its place.
+func (m *Model) resize(width, height int) {
+	m.width, m.height, m.layout = width, height, arrange(width, height)
+	if m.layout.small {
+		return
+	}
+	body := m.layout.body
+	for _, s := range m.screens {
+		s.SetSize(body.width, body.height)
+	}
+	for _, o := range m.over {
+		m.place(o)
+	}
+}
+
+// place gives an overlay its size.
+func (m *Model) place(o overlay) {
+	body := m.layout.body
+	if !o.box {
+		o.panel.SetSize(body.width, body.height)
+		return
+	}
+	w, h := boxSize(o.panel, body.width-4, body.height-4)
+	o.panel.SetSize(w, h)
+}
+
+// boxSize is how large a box is to be, if there is room for it.
+func boxSize(p panel.Panel, width, height int) (int, int) {
+	w, h := min(72, width), min(18, height)
+	if b, ok := p.(panel.Box); ok {
+		w, h = b.Size(width, height)
+	}
+	return max(1, min(w, width)), max(1, min(h, height))
+}
+
+// push puts a panel on top.
+func (m *Model) push(p panel.Panel, box bool, end context.CancelFunc) {
+	o := overlay{panel: p, box: box, end: end}
+	m.over = append(m.over, o)
+	p.SetTheme(m.theme)
+	p.SetState(m.state)
+	if !m.layout.small && m.width > 0 {
+		m.place(o)
+	}
+	m.bind()
+}
+
+// pop takes the panel on top away, and tells whether there was one.
+func (m *Model) pop() bool {
+	n := len(m.over)
+	if n == 0 {
+		return false
+	}
+	if end := m.over[n-1].end; end != nil {
+		end()
+	}
+	m.over = m.over[:n-1]
+	m.bind()
+	m.tell()
+	return true
+}
+
+// subject is what is selected.
+func (m *Model) subject() (api.Subject, bool) {
+	if s, ok := m.top().(panel.Selector); ok {
+		return s.Subject()
+	}
+	return api.Subject{}, false
+}
+
+// bind enables the keys that have an effect now, so that hints and help are true.
+func (m *Model) bind() {
+	subject, ok := m.subject()
+	k := &m.keys
+	set := func(b *key.Binding, on bool) { b.SetEnabled(on) }
+	_, filters := m.top().(panel.Filterer)
+	live := m.play == nil
+	set(&k.details, ok && live)
+	set(&k.why, ok && live && (subject.Kind == "node" || subject.Kind == "vm" || subject.Kind == "volume"))
+	set(&k.logs, live && m.opts.Logs != nil)
+	set(&k.power, ok && !m.readOnly && (subject.Kind == "node" || subject.Kind == "vm"))
+	set(&k.breaks, live && !m.readOnly && len(m.kinds) > 0)
+	set(&k.focus, ok && m.at != intent.Overview)
+	set(&k.filter, filters)
+	set(&k.readOnly, live && !m.opts.Locked)
+	for _, b := range []*key.Binding{&k.pause, &k.rewind, &k.forward, &k.slower, &k.faster} {
+		set(b, !live)
+	}
+}

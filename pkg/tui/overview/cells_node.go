@@ -1,0 +1,100 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+func (s *Screen) nodeCells(c []table.Cell, l *line, ch change) {
+	n := *l.node
+	ready := glance.Node(n)
+	if l.gone {
+		ready = glance.Mark{Glyph: theme.GlyphBad, Word: "gone", Level: glance.Warn}
+	}
+	c[colReady] = s.mark(table.Cell{Text: s.short(ready.String()), Style: ready.Style(s.theme)}, ch.is("registered", "ready", "initialized") || l.gone || ch.fresh && n.Registered)
+	if !n.Registered {
+		return
+	}
+	c[colNode] = s.mark(table.Cell{Text: text.Clean(n.Name), Style: s.theme.Text}, ch.fresh)
+	taints, level := glance.Taints(n.Taints, s.width >= wordy)
+	c[colTaints] = s.mark(table.Cell{Text: text.Clean(taints), Style: level.Style(s.theme)}, ch.is("taints", "unschedulable"))
+	c[colZone] = s.mark(s.zone(l), ch.is("region", "zone"))
+	_, id, _ := strings.Cut(n.ProviderID, "://")
+	if len(id) > 9 {
+		id = id[:8] + "…"
+	}
+	c[colProvider] = s.mark(table.Cell{Text: text.Clean(id), Style: s.theme.Dim}, ch.is("providerID"))
+	c[colAddress] = s.mark(table.Cell{Text: text.Clean(addresses(n.Addresses)), Style: s.theme.Text}, ch.is("addresses"))
+	c[colVolumes] = s.volumes(l)
+	if !n.Created.IsZero() {
+		c[colAge] = table.Cell{Text: text.Ago(s.state.Now().Sub(n.Created)), Style: s.theme.Dim}
+	}
+}
+
+// short takes the words that are too long for a narrow screen.
+func (s *Screen) short(words string) string {
+	if s.width >= cramped {
+		return words
+	}
+	switch words {
+	case theme.GlyphOff + " not registered":
+		return theme.GlyphOff + " no node"
+	case theme.GlyphWarn + " uninitialized":
+		return theme.GlyphWarn + " uninit."
+	}
+	return words
+}
+
+// zone is where the labels say that a node is: called out where they say another place than the tags.
+func (s *Screen) zone(l *line) table.Cell {
+	n := l.node
+	label := strings.Trim(n.Region+"/"+n.Zone, "/")
+	switch {
+	case l.vm != nil && (l.vm.Region != n.Region || l.vm.Zone != n.Zone) && n.Initialized:
+		if label == "" {
+			label = "no labels"
+		}
+		return table.Cell{Text: theme.GlyphConflict + " " + text.Clean(label), Style: s.theme.Conflict}
+	case l.vm != nil && label != "":
+		label = "=" // as the group says
+	}
+	return table.Cell{Text: text.Clean(label), Style: s.theme.Dim}
+}
+
+func (s *Screen) volumes(l *line) table.Cell {
+	changed := slices.ContainsFunc(l.volumes, func(v volume) bool {
+		ch := s.changed(world.Volume, v.Name)
+		return ch.fresh || len(ch.fields) > 0
+	})
+	words := ""
+	if len(l.volumes) > 0 {
+		words = strconv.Itoa(len(l.volumes))
+		switch pods := l.pods(); pods {
+		case 0:
+		case 1:
+			words += ", 1 pod"
+		default:
+			words += fmt.Sprintf(", %d pods", pods)
+		}
+	}
+	return s.mark(table.Cell{Text: words, Style: s.theme.Text}, changed)
+}
+
+// addresses is the first one, and how many more there are.
+func addresses(all []string) string {
+	switch len(all) {
+	case 0:
+		return ""
+	case 1:
+		return all[0]
+	}
+	return all[0] + " +" + strconv.Itoa(len(all)-1)
+}

@@ -1,0 +1,153 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/pane"
+)
+
+const (
+	// askTime is how long a sandbox may take to answer a question.
+	askTime = 15 * time.Second
+	// actTime is how long it may take to do something: a vCenter may be slow on purpose.
+	actTime = 2 * time.Minute
+)
+
+// answer is what is to be done with what the sandbox answered.
+type answer struct{ show func(*Model) }
+
+// request asks the sandbox something, beside the UI. What f returns is done when it has answered.
+func (m *Model) request(limit time.Duration, f func(ctx context.Context) func(*Model)) tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, limit)
+		defer cancel()
+		return answer{f(ctx)}
+	}
+}
+
+// attached is that a sandbox is there, or that it is not.
+type attached struct {
+	status api.Status
+	err    error
+}
+
+// attach asks the sandbox how it is.
+func (m *Model) attach() tea.Cmd {
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, askTime)
+		defer cancel()
+		status, err := m.opts.Sandbox.Status(ctx)
+		return attached{status, err}
+	}
+}
+
+// attachedTo begins to read the stream of the sandbox.
+func (m *Model) attachedTo(a attached) tea.Cmd {
+	if a.err != nil {
+		m.state.Cut(a.err)
+		m.say(reason(a.err), true)
+		return tea.Tick(again, func(time.Time) tea.Msg { return m.attach()() })
+	}
+	s := a.status
+	m.state = fold.New(fold.About{
+		Sandbox: s.Name, Scenario: s.Scenario, Speed: s.Speed, StartedAt: s.StartedAt,
+		Version: s.Version, KubernetesVersion: s.KubernetesVersion,
+	}, 0)
+	m.line.SetState(m.state)
+	m.tell()
+	after := uint64(0)
+	if s.LastEvent > history {
+		after = s.LastEvent - history
+	}
+	m.stream = feed(m.ctx, m.opts.Sandbox, after)
+	return listen(m.stream, m.opts.Now)
+}
+
+// askKinds asks what can be broken.
+func (m *Model) askKinds() tea.Cmd {
+	return m.request(askTime, func(ctx context.Context) func(*Model) {
+		kinds, err := m.opts.Sandbox.FaultKinds(ctx)
+		return func(m *Model) {
+			if err != nil {
+				m.say("faults: "+reason(err), true)
+				return
+			}
+			m.kinds = kinds
+			m.faults().SetKinds(kinds)
+			m.line.SetKinds(kinds)
+		}
+	})
+}
+
+// details shows a subject on both planes.
+func (m *Model) details(s api.Subject) tea.Cmd {
+	if m.refuseAsking(s) {
+		return nil
+	}
+	p := pane.NewDetails(s)
+	m.push(p, false, nil)
+	return m.request(askTime, func(ctx context.Context) func(*Model) {
+		i, err := m.opts.Sandbox.Inspect(ctx, s)
+		return func(*Model) { p.SetInspection(i, err) }
+	})
+}
+
+// why explains a subject.
+func (m *Model) why(s api.Subject) tea.Cmd {
+	if m.refuseAsking(s) {
+		return nil
+	}
+	p := pane.NewWhy(s)
+	m.push(p, false, nil)
+	return m.request(askTime, func(ctx context.Context) func(*Model) {
+		e, err := m.opts.Sandbox.Explain(ctx, s)
+		return func(*Model) { p.SetExplanation(e, err) }
+	})
+}
+
+// refuseAsking tells why nothing can be asked about a subject, if so.
+func (m *Model) refuseAsking(s api.Subject) bool {
+	switch {
+	case m.play != nil:
+		m.say("this is a recording: only a sandbox that runs can be asked", true)
+	case s.Name == "":
+		m.say("nothing is selected", true)
+	default:
+		return false
+	}
+	return true
+}
+
+// plan asks what a fault would do.
+func (m *Model) plan(i intent.Plan) tea.Cmd {
+	form, ok := m.top().(interface{ SetPlan(api.Lease, error) })
+	if !ok || m.play != nil {
+		return nil
+	}
+	r := i.InjectRequest
+	r.DryRun = true
+	return m.request(askTime, func(ctx context.Context) func(*Model) {
+		lease, err := m.opts.Sandbox.Inject(ctx, r)
+		return func(*Model) { form.SetPlan(lease, err) }
+	})
+}
+
+// reason is an error in words, with what to try.
+func reason(err error) string {
+	var told *api.Error
+	switch {
+	case errors.As(err, &told) && told.Try != "":
+		return fmt.Sprintf("%v (try: %s)", err, told.Try)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the sandbox did not answer in time"
+	}
+	return err.Error()
+}

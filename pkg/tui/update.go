@@ -1,0 +1,210 @@
+package tui
+
+import (
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
+)
+
+// clock says that time has passed.
+type clock time.Time
+
+// tick says so at the next full second, or sooner while a recording plays.
+func (m *Model) tick() tea.Cmd {
+	every := time.Second
+	if m.play != nil && m.play.running() {
+		every = frame
+	}
+	now := m.opts.Now()
+	return tea.Tick(now.Truncate(every).Add(every).Sub(now), func(time.Time) tea.Msg { return clock(m.opts.Now()) })
+}
+
+// Update takes in a message. It does no I/O.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.resize(msg.Width, msg.Height)
+	case tea.BackgroundColorMsg:
+		if m.opts.Theme == "" {
+			m.setTheme(themeOf("", msg.IsDark()))
+		}
+	case clock:
+		m.pass(time.Time(msg))
+		return m, m.tick()
+	case batch:
+		return m, m.take(msg)
+	case attached:
+		return m, m.attachedTo(msg)
+	case answer:
+		msg.show(m)
+		m.bind()
+	case logged:
+		return m, m.log(msg)
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case tea.MouseClickMsg:
+		return m, m.click(msg.X, msg.Y)
+	case tea.MouseWheelMsg:
+		m.wheel(msg)
+	case tea.PasteMsg:
+		return m, m.paste(msg.Content)
+	}
+	return m, nil
+}
+
+// pass takes in that time has passed.
+func (m *Model) pass(now time.Time) {
+	if m.flash.text != "" && !now.Before(m.flash.until) {
+		m.flash = flash{}
+	}
+	if m.play != nil {
+		m.play.pass(now)
+		m.state = m.play.state
+	} else {
+		m.state.Tick(now)
+	}
+	m.tell()
+}
+
+// take takes in what the sandbox told.
+func (m *Model) take(b batch) tea.Cmd {
+	if len(b.updates) > 0 {
+		if m.state.IsCut() != nil {
+			m.state.Cut(nil)
+		}
+		m.state.Apply(b.at, b.updates...)
+	}
+	if b.cut != nil {
+		m.state.Cut(b.cut)
+	}
+	m.tell()
+	m.bind()
+	if b.cut == errEnded { //nolint:errorlint // it is never wrapped
+		m.say("the sandbox has ended; q quits", true)
+		return nil
+	}
+	return listen(m.stream, m.opts.Now)
+}
+
+// press gives a key to whom it is for: what is being typed, what is on top, the UI as a whole.
+func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
+	if key.Matches(k, m.keys.force) {
+		return m.interrupt()
+	}
+	if m.layout.small {
+		if key.Matches(k, m.keys.quit) {
+			return m.do(intent.Quit{})
+		}
+		return nil
+	}
+	if m.leaving {
+		return m.leaveKey(k.String())
+	}
+	if m.typing {
+		return m.typed(k)
+	}
+	if i, ok := m.top().Handle(k); ok {
+		cmd := m.do(i)
+		m.bind()
+		return cmd
+	}
+	if w, ok := m.top().(panel.Typist); ok && w.Typing() {
+		return nil // letters are for it alone
+	}
+	cmd := m.do(m.own(k))
+	m.bind()
+	return cmd
+}
+
+// own is what a key of the root model wants.
+func (m *Model) own(k tea.KeyPressMsg) intent.Intent {
+	subject, _ := m.subject()
+	switch {
+	case key.Matches(k, m.keys.help):
+		return intent.Help{}
+	case key.Matches(k, m.keys.prompt):
+		return intent.Prompt{}
+	case key.Matches(k, m.keys.filter):
+		m.typeFilter()
+	case key.Matches(k, m.keys.screens):
+		return intent.Go{Screen: intent.Screen(k.String()[0] - '1')}
+	case key.Matches(k, m.keys.next):
+		return intent.Go{Screen: (m.at + 1) % intent.Screens}
+	case key.Matches(k, m.keys.previous):
+		return intent.Go{Screen: (m.at + intent.Screens - 1) % intent.Screens}
+	case key.Matches(k, m.keys.back):
+		return intent.Back{}
+	case key.Matches(k, m.keys.quit):
+		if len(m.over) > 0 {
+			return intent.Back{}
+		}
+		return intent.Quit{}
+	case key.Matches(k, m.keys.readOnly):
+		return intent.ReadOnly{}
+	case key.Matches(k, m.keys.details):
+		return intent.Details{Subject: subject}
+	case key.Matches(k, m.keys.why):
+		return intent.Why{Subject: subject}
+	case key.Matches(k, m.keys.power):
+		return intent.Power{Subject: subject}
+	case key.Matches(k, m.keys.breaks):
+		return intent.Break{Subject: subject}
+	case key.Matches(k, m.keys.focus):
+		return intent.Focus{Subject: subject}
+	case key.Matches(k, m.keys.logs):
+		return intent.Logs{Component: m.component(subject)}
+	default:
+		m.playKey(k)
+	}
+	return nil
+}
+
+// click gives a click to the panel it is on.
+func (m *Model) click(x, y int) tea.Cmd {
+	if m.layout.small || m.typing {
+		return nil
+	}
+	if y == m.layout.tabs.y && len(m.over) == 0 {
+		if s, ok := m.tabAt(x); ok {
+			return m.do(intent.Go{Screen: s})
+		}
+		return nil
+	}
+	if c, ok := m.top().(panel.Clicker); ok {
+		at := m.placeOf()
+		if i, taken := c.Click(x-at.x, y-at.y); taken {
+			cmd := m.do(i)
+			m.bind()
+			return cmd
+		}
+	}
+	return nil
+}
+
+func (m *Model) wheel(msg tea.MouseWheelMsg) {
+	c, ok := m.top().(panel.Clicker)
+	if !ok || m.layout.small {
+		return
+	}
+	switch msg.Button {
+	case tea.MouseWheelUp:
+		c.Wheel(-3)
+	case tea.MouseWheelDown:
+		c.Wheel(3)
+	}
+	m.bind()
+}
+
+// placeOf is where the panel on top is.
+func (m *Model) placeOf() rect {
+	if n := len(m.over); n > 0 && m.over[n-1].box {
+		w, h := boxSize(m.over[n-1].panel, m.layout.body.width-4, m.layout.body.height-4)
+		b := m.layout.box(w, h)
+		return rect{b.x + 1, b.y + 1, b.width - 2, b.height - 2}
+	}
+	return m.layout.body
+}

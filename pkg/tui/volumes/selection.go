@@ -1,0 +1,72 @@
+package volumes
+
+import (
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+)
+
+// waiting counts the volumes that wait for something.
+func (s *Screen) waiting() (n int) {
+	for _, v := range s.shown {
+		if urgency(v) >= glance.Warn {
+			n++
+		}
+	}
+	return n
+}
+
+// node is the one that a volume is on, or to be on.
+func (s *Screen) node(v api.Volume) (api.Node, bool) {
+	if v.Node == "" || s.state == nil {
+		return api.Node{}, false
+	}
+	for _, n := range world.Values[api.Node](s.state.World(), world.Node) {
+		if n.Name == v.Node && n.Registered {
+			return n, true
+		}
+	}
+	return api.Node{}, false
+}
+
+// seek puts the cursor on the next volume that waits, and after the last goes on with the first.
+func (s *Screen) seek(step int) {
+	k, _ := s.table.Key()
+	at, n := s.at[k], len(s.shown)
+	for i := 1; i <= n; i++ {
+		v := s.shown[((at+i*step)%n+n)%n]
+		if urgency(v) >= glance.Warn {
+			s.table.Choose(rowKey(v))
+			return
+		}
+	}
+}
+
+// Subject is the volume with the cursor.
+func (s *Screen) Subject() (api.Subject, bool) {
+	v, ok := s.current()
+	return api.Subject{Kind: "volume", VCenter: v.VCenter, Name: title(v)}, ok
+}
+
+// Choose puts the cursor on a volume, by its claim, its PersistentVolume or its id in CNS.
+func (s *Screen) Choose(subject api.Subject) bool {
+	if subject.Kind != "volume" || subject.Name == "" {
+		return false
+	}
+	for _, v := range s.shown {
+		switch subject.Name {
+		case v.Claim, v.Name, v.Handle:
+			return s.table.Choose(rowKey(v))
+		}
+	}
+	return false
+}
+
+// Click puts the cursor on a row.
+func (s *Screen) Click(_, y int) (intent.Intent, bool) {
+	return nil, y >= 1 && y < s.height-s.below() && s.table.Click(y-1)
+}
+
+// Wheel moves the cursor.
+func (s *Screen) Wheel(lines int) { s.table.Move(lines) }
