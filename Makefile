@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage)
 
 .DEFAULT_GOAL := help
-.PHONY: help build release run test heavy race e2e manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage soak cross clean
+.PHONY: help build release run test heavy race e2e manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,7 +44,7 @@ vet: ## go vet
 race: ## unit tests with the race detector, of every package that does not link Kubernetes
 	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '$(HEAVY)')
 	@# Without it, where vcsim itself races (see internal/race), and where memory is measured.
-	$(GO) test -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory' ./pkg/sim/truth ./test/soak ./pkg/provider/inventory
+	$(GO) test -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether' ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory
 
 heavy: ## unit tests of the packages that link Kubernetes
 	$(GO) test $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
@@ -95,7 +95,7 @@ csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against si
 	dir=$$($(GO) run ./hack/upstream $(CSI_UPSTREAM)) && UPSTREAM_CSI=$$dir \
 		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET)
 
-bench: build bench-sim bench-provider bench-faults bench-storage ## measure boot, memory and reaction times, the simulator, the provider, faults; prints the tables of docs/benchmarks.md
+bench: build bench-sim bench-provider bench-faults bench-storage bench-tui ## measure boot, memory and reaction times, the simulator, the provider, faults, volumes, the terminal UI; prints the tables of docs/benchmarks.md
 	@$(GO) run ./hack/bench -bin $(BIN) $(ARGS)
 
 bench-sim: ## measure the simulator, beside stock vcsim
@@ -110,6 +110,9 @@ bench-faults: ## measure the event log, its file, an injection, and the wires to
 bench-storage: build ## measure volumes: one, a hundred at once, calls, memory; CNS with 5,000 volumes
 	@$(GO) run ./hack/benchstorage -bin $(BIN)
 	@$(GO) test -run '^$$' -bench . ./pkg/sim/cns
+
+bench-tui: ## measure the terminal UI with 1,000 nodes: frames, what 100 events cost, findings
+	@$(GO) test -run '^$$' -bench . ./pkg/tui ./pkg/tui/fold
 
 CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth

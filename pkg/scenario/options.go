@@ -32,6 +32,8 @@ type Options struct {
 	// FailFast skips what comes after the first step that does not pass. Without it only a wait that fails, and what could
 	// not be done, end a scenario early.
 	FailFast bool
+	// Disposable tells that the sandbox is thrown away afterwards: a run that is interrupted puts nothing back in it.
+	Disposable bool
 	// Number is which scenario of Of this one is, for Observe.
 	Number, Of int
 	// Name, CCM and CCMVersion are told in the result: those of the sandbox.
@@ -59,6 +61,8 @@ const (
 	healTime   = 2 * time.Minute
 	settleTime = time.Minute
 	wellTime   = 5 * time.Second
+	// GraceTime is how long it is tried to heal faults in a sandbox that stays, once the run was interrupted.
+	GraceTime = 15 * time.Second
 	// DefaultWithin is how long an expectation may take that does not say it. Failing takes it all, passing what it takes.
 	DefaultWithin = time.Minute
 	// pollEvery is how often calls and metrics are asked for, which nobody tells.

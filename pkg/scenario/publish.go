@@ -158,8 +158,10 @@ func (r *run) publish(u result.Update) {
 
 func runStep(s result.Step) api.RunStep {
 	step := api.RunStep{
-		Text: s.Action + " " + report.Line(s.Text), State: runState(s.Verdict), Message: report.Line(s.Message),
-		Took: api.Duration(s.Took), Event: s.Event,
+		Text: s.Action + " " + report.Line(s.Text), State: runState(s.Verdict), Message: report.Line(s.Message), Event: s.Event,
+	}
+	if s.Verdict != result.Running {
+		step.Took = api.Duration(s.Took)
 	}
 	if s.Verdict != result.Skipped || s.Took > 0 { // else it never began
 		step.Began = &s.Began

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -11,26 +12,55 @@ import (
 )
 
 // restore heals every fault that the scenario has left, also one whose injection was interrupted or that a command has
-// injected, and waits for the world to be as it was at the beginning. It returns what is not.
+// injected, and waits for the world to be as it was at the beginning. It returns what is not. Who has interrupted it waits
+// for the healing only, and in a sandbox that is disposable not for that either.
 func (r *run) restore(ctx context.Context) []string {
 	select {
 	case <-r.session.gone:
 		return []string{"the sandbox cannot be asked"}
 	default:
 	}
-	var left []string
-	if ids := r.injected(); len(ids) > 0 {
-		leases, err := r.session.sandbox.Heal(ctx, api.HealRequest{IDs: ids})
-		if err != nil {
-			left = append(left, "faults are not healed: "+err.Error())
-		}
-		for _, lease := range leases {
-			if lease.State == "failed" {
-				left = append(left, "fault is not healed: "+told(lease))
-			}
+	left := r.healAll(ctx)
+	ctx, cancel := context.WithTimeout(ctx, healTime)
+	defer cancel()
+	return append(left, r.settle(ctx)...)
+}
+
+// healAll heals what lasts, and returns what could not be healed.
+func (r *run) healAll(ctx context.Context) (left []string) {
+	ids := r.injected()
+	if len(ids) == 0 {
+		return nil
+	}
+	unhealed := "faults " + strings.Join(ids, ", ") + " are not healed: "
+	if ctx.Err() != nil && r.options.Disposable {
+		return []string{unhealed + "interrupted"}
+	}
+	healing, cancel := r.outlast(ctx)
+	defer cancel()
+	healing, cancel = context.WithTimeout(healing, healTime)
+	defer cancel()
+	leases, err := r.session.sandbox.Heal(healing, api.HealRequest{IDs: ids})
+	if err != nil {
+		left = append(left, unhealed+err.Error())
+	}
+	for _, lease := range leases {
+		if lease.State == "failed" {
+			left = append(left, "fault is not healed: "+told(lease))
 		}
 	}
-	return append(left, r.settle(ctx)...)
+	return left
+}
+
+// outlast returns a context for what must not be left half done: it goes on for [GraceTime] after the end of ctx. In a
+// sandbox that is disposable it ends with ctx.
+func (r *run) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.options.Disposable {
+		return context.WithCancel(ctx)
+	}
+	on, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(GraceTime, cancel) })
+	return on, func() { stop(); cancel() }
 }
 
 // injected are the leases since the beginning that last.
@@ -52,7 +82,7 @@ func (r *run) injected() []string {
 // settledFor is how long the world has to stay as it was: consequences of the last step may still be on their way.
 const settledFor = 500 * time.Millisecond
 
-// settle waits until the world is as it was at the beginning, and returns what is not when the time is over.
+// settle waits until the world is as it was at the beginning, and returns what is not when the time is over, or ctx.
 func (r *run) settle(ctx context.Context) []string {
 	changed, done := r.session.listen()
 	defer done()

@@ -46,8 +46,8 @@ type run struct {
 }
 
 // Run carries a scenario out on a sandbox, puts back what it broke, and returns what came of it. When ctx ends it skips
-// what is left, and still puts things back, for which it takes two minutes at most. It is for one scenario on a sandbox at
-// a time.
+// what is left, still heals what it has injected, for which it takes [GraceTime] at most, and does not wait for what comes
+// of that; a disposable sandbox it leaves as it is. It is for one scenario on a sandbox at a time.
 func Run(ctx context.Context, s *Scenario, sandbox Sandbox, options Options) Outcome {
 	options = options.withDefaults()
 	r := &run{
@@ -130,9 +130,7 @@ func (r *run) carryOut(ctx context.Context) (left []string) {
 	r.steps(ctx)
 	r.judge(ctx)
 	r.keep(ctx)
-	restoring, cancel := context.WithTimeout(context.WithoutCancel(ctx), healTime)
-	defer cancel()
-	left = r.restore(restoring)
+	left = r.restore(ctx)
 	r.session.with(func(v *expect.View) {
 		r.result.Events = slices.Clone(v.World.After(r.began.Seq))
 		r.result.Lost = v.World.Lost()

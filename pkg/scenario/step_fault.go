@@ -17,7 +17,10 @@ import (
 
 // inject injects a fault.
 func (r *run) inject(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
-	lease, err := r.session.sandbox.Inject(ctx, api.InjectRequest{
+	// A sandbox carries out what it was asked for, also when nobody waits any more: what was injected has to be known.
+	injecting, cancel := r.outlast(ctx)
+	defer cancel()
+	lease, err := r.session.sandbox.Inject(injecting, api.InjectRequest{
 		Fault: s.Inject, On: s.On.Selector(s.fault.Object), Params: s.With, Mode: s.Mode, For: api.Duration(s.For.At(r.speed)), Seed: r.seed(s, res.Index),
 	})
 	if lease.ID != "" {

@@ -14,7 +14,8 @@ type Running struct {
 	Name, CCM, CCMVersion string
 	// Command is that of [Options].
 	Command func(ctx context.Context, argv []string, stdin string) (Output, error)
-	// Stop ends it.
+	// Stop ends it, and returns when that is done, also when ctx has ended: that says only that somebody waits for it. Nil
+	// for one that stays; one that has it is disposable, as in [Options].
 	Stop func(ctx context.Context) error
 }
 
@@ -77,6 +78,7 @@ func (b *boots) run(ctx context.Context, s *Scenario, need Requirements, options
 	}
 	options.Command, options.Name = b.running.Command, b.running.Name
 	options.CCM, options.CCMVersion = b.running.CCM, b.running.CCMVersion
+	options.Disposable = b.running.Stop != nil
 	outcome := Run(ctx, s, b.running, options)
 	b.spoilt = len(outcome.Left) > 0 || outcome.Verdict != result.Passed
 	return outcome
@@ -88,7 +90,7 @@ func (b *boots) stop(ctx context.Context) {
 		return
 	}
 	if b.running.Stop != nil {
-		_ = b.running.Stop(context.WithoutCancel(ctx))
+		_ = b.running.Stop(ctx)
 	}
 	b.running, b.spoilt = nil, false
 }

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
@@ -47,7 +45,7 @@ func (m *Model) header() string {
 }
 
 // phase is how the sandbox is, in a word or two.
-func (m *Model) phase() (string, lipgloss.Style) {
+func (m *Model) phase() (string, theme.Style) {
 	if cut := m.state.IsCut(); cut == errEnded { //nolint:errorlint // it is never wrapped
 		return theme.GlyphBad + " ended", m.theme.Bad
 	} else if cut != nil {
@@ -56,9 +54,7 @@ func (m *Model) phase() (string, lipgloss.Style) {
 	if !m.state.World().Synced() {
 		return theme.GlyphWarn + " connecting", m.theme.Warn
 	}
-	if m.phaseAt.version != m.state.Version(world.Event) {
-		m.phaseAt = newPhase(m.state.World().Events(), m.state.Version(world.Event))
-	}
+	m.phaseAt.take(m.state.World())
 	switch m.phaseAt.kind {
 	case "sandbox.stopping":
 		return theme.GlyphOff + " stopping", m.theme.Warn
@@ -72,22 +68,48 @@ func (m *Model) phase() (string, lipgloss.Style) {
 
 // phaseAt is the newest event that tells of the life of the sandbox.
 type phaseAt struct {
-	version    uint64
+	of         *world.World
+	seen       uint64 // the Seq of the last event that was looked at
 	kind, text string
 }
 
-func newPhase(events []event.Event, version uint64) phaseAt {
+// take looks at the events that are new.
+func (p *phaseAt) take(w *world.World) {
+	if last := w.LastEvent(); p.of != w || last < p.seen {
+		*p = phaseAt{of: w}
+	} else if last == p.seen {
+		return
+	}
+	events := w.After(p.seen)
+	p.seen = w.LastEvent()
 	for i := len(events) - 1; i >= 0; i-- {
-		switch e := events[i]; e.Kind {
+		switch e := &events[i]; e.Kind {
 		case "sandbox.ready", "sandbox.stopping", "boot.failed", "boot.step":
-			return phaseAt{version, e.Kind, e.Message}
+			p.kind, p.text = e.Kind, e.Message
+			return
 		}
 	}
-	return phaseAt{version: version}
+}
+
+// counted is what the counts were made of.
+type counted struct {
+	of      *world.World
+	version uint64
+	theme   *theme.Theme
+	counts  []string
 }
 
 // counts are what is as it should be, of how much, and what is not.
 func (m *Model) counts() []string {
+	now := counted{of: m.state.World(), version: m.state.Version(world.Node, world.VCenter, world.Lease, fold.Findings), theme: m.theme}
+	if now.of != m.counted.of || now.version != m.counted.version || now.theme != m.counted.theme {
+		now.counts = m.count()
+		m.counted = now
+	}
+	return m.counted.counts
+}
+
+func (m *Model) count() []string {
 	w, t := m.state.World(), m.theme
 	of := func(what string, good, all int) string {
 		glyph, style := theme.GlyphGood, t.Good

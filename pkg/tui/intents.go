@@ -106,15 +106,19 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 				m.say(reason(err), true)
 				return
 			}
-			if n := len(m.over); n > 0 && m.over[n-1].box && m.top() == asked {
-				m.pop()
-				for n := len(m.over); n > 0 && m.over[n-1].box; n = len(m.over) { // the menu it came from
-					m.pop()
-				}
+			if m.top() == asked {
+				m.closeBoxes()
 			}
 			m.say(said+"   $ "+m.command(a), false)
 		}
 	})
+}
+
+// closeBoxes takes menus, forms and lists away that are on top.
+func (m *Model) closeBoxes() {
+	for n := len(m.over); n > 0 && m.over[n-1].box; n = len(m.over) {
+		m.pop()
+	}
 }
 
 // show goes to a screen.

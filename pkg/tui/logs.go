@@ -28,9 +28,7 @@ func (m *Model) logs(component string) tea.Cmd {
 		m.push(pane.NewList("Logs of which component?", pane.Components(m.state)), true, nil)
 		return nil
 	}
-	if n := len(m.over); n > 0 && m.over[n-1].box { // the list has done its part
-		m.pop()
-	}
+	m.closeBoxes() // the list has done its part
 	p := pane.NewLogs(component)
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.push(p, false, cancel)

@@ -45,6 +45,7 @@ type Model struct {
 	leaving  bool
 	outcome  Outcome
 	phaseAt  phaseAt
+	counted  counted
 }
 
 // faults is the screen that shows what can be broken.

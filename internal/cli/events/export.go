@@ -35,12 +35,12 @@ func NewCmdExport(d *command.Deps, runF func(context.Context, *exportOptions) er
 		Use:   "export [FILE]",
 		Short: "Write the recording of a sandbox to a file, to be replayed",
 		Long: `Write the recording of a sandbox to a file: every event, and every change of its
-nodes, VMs, hosts, vCenters, components, volumes, faults and calls, with the time
-at which it was told. "tui --replay" plays it, on any machine and without a
+nodes, VMs, hosts, vCenters, components, volumes, faults and calls, with the
+time at which it was told. "tui --replay" plays it, on any machine and without a
 sandbox. It holds no passwords, keys or tokens.
 
-A sandbox records itself from its first moment on. It keeps the newest 64 MiB.
-What is exported begins with all that there was when the oldest part that is kept
+A sandbox records itself from its first moment on, and keeps the newest 64 MiB.
+What is exported begins with all that there was when the oldest part of that
 began, so that it can be played from there.
 
 Without FILE, or with -, the recording goes to standard output: a JSON object a

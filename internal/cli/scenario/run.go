@@ -73,6 +73,10 @@ Steps are told on standard error as they happen, results go to standard output.
 --artifacts leaves a directory as TestGrid reads it, with a report to look at:
 report.html.
 
+Ctrl-C ends a run within seconds: sandboxes of its own are taken down as they
+are; in one that was up, the faults of the run are healed. A second Ctrl-C ends
+it at once.
+
 Exit status: 0 when all passed, 1 when one could not be run, 2 for a bad
 scenario or flag, 3 when something expected was not so, 4 when the machine lacks
 something, 130 when interrupted.`,

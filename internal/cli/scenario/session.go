@@ -89,11 +89,24 @@ func (s *session) onOwn(ctx context.Context) error {
 	return cmp.Or(first, errors.Join(s.stops...))
 }
 
+// interrupted says what an interruption still waits for.
+func (s *session) interrupted() {
+	if s.o.on == "" {
+		s.Say("interrupted: stops; Ctrl-C again ends it at once")
+		return
+	}
+	s.Say("interrupted: heals its faults in sandbox %s, in %s at most; Ctrl-C again ends it at once and leaves them", s.o.on, scenario.GraceTime)
+}
+
 // runAll runs the scenarios, each on what boot gives.
 func (s *session) runAll(ctx context.Context, boot scenario.Boot) {
+	defer context.AfterFunc(ctx, s.interrupted)()
 	options := scenario.Options{Observe: s.Update, Seed: s.o.seed, Patience: s.o.patience, FailFast: s.o.failFast}
 	suite := scenario.RunAll(ctx, s.o.scenarios, boot, options, func(_ *scenario.Scenario, out scenario.Outcome) {
 		s.bad = s.bad || out.Verdict != result.Passed
+		if s.o.on == "" && ctx.Err() != nil {
+			return // the sandbox is thrown away as it is
+		}
 		for _, left := range out.Left {
 			s.Say("  is not as it was: %s", left)
 		}

@@ -17,8 +17,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// collectTime is how long it may take to fetch what a sandbox can tell: things may have been left broken.
-const collectTime = time.Minute
+// collectTime is how long it may take to fetch what a sandbox can tell: things may have been left broken. hurriedTime is
+// how long it may take once the run was interrupted.
+const (
+	collectTime = time.Minute
+	hurriedTime = 3 * time.Second
+)
 
 // Show tells one run on standard error, and keeps it in a directory when one is wanted. Make it with [NewShow], end it
 // with [Show.Close].
@@ -111,11 +115,12 @@ func (s *Show) Collect(ctx context.Context, c *api.Client, after uint64) {
 	if s.Dir == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTime)
+	collecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), collectTime)
 	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(hurriedTime, cancel) })()
 	s.Busy("artifacts")
 	defer s.Busy("")
-	if err := collect.Sandbox(ctx, s.Dir, s.sandboxes, c, after); err != nil {
+	if err := collect.Sandbox(collecting, s.Dir, s.sandboxes, c, after); err != nil {
 		s.Say("note: some artifacts are missing: %v", err)
 	}
 }

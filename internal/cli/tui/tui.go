@@ -64,6 +64,7 @@ nothing is opened: one frame of the recording is written as text.`,
 	f.Float64Var(&o.speed, "speed", 1, "how many seconds of the recording pass in one")
 	f.BoolVar(&o.print, "print", false, "write one frame of the recording, and end")
 	f.DurationVar(&o.still.at, "at", -1, "the frame so long after the recording begins; without it, the last")
+	f.Lookup("at").DefValue = "0s" // which help leaves out
 	f.StringVar(&o.still.size, "size", "100x30", "the size of the frame, `COLUMNSxLINES`")
 	f.StringVar(&o.still.keys, "keys", "", "keys that are pressed before, with spaces between: '2 j enter'")
 	return cmd

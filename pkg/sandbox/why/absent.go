@@ -24,19 +24,24 @@ func (c Node) absent() (q question) {
 func (c Node) deleted(q *question, e event.Event) {
 	q.Ask = "Why was it deleted?"
 	q.because(c.Around, e)
-	asked := c.newest(func(e event.Event) bool {
-		return ofNode(c.Name)(e) && slices.Contains([]string{"ccm.vm-not-found", "ccm.deletion-held-back", "ccm.vm-gone"}, e.Kind) && e.Kind != "ccm.vm-gone"
-	})
+	// What was before it registered, or before all was well with it, is another story.
+	since := c.newestOf(ofNode(c.Name), "node.registered", "ccm.node-well").Seq
+	said := func(kinds ...string) event.Event {
+		return c.newestOf(func(e event.Event) bool { return e.Seq > since && ofNode(c.Name)(e) }, kinds...)
+	}
+	asked := said("ccm.vm-not-found", "ccm.deletion-held-back")
 	if asked.Seq != 0 {
 		q.saw(eventLog, neither, "the CCM at "+c.clock(asked.Time), "%s", asked.Message)
 		q.Evidence[len(q.Evidence)-1].Event = asked.Seq
 	}
-	gone := c.newestOf(ofNode(c.Name), "ccm.vm-gone")
+	gone := said("ccm.vm-gone")
 	if gone.Seq != 0 {
 		q.saw(eventLog, missing, "the CCM at "+c.clock(gone.Time), "%s", gone.Message)
 		q.Evidence[len(q.Evidence)-1].Event = gone.Seq
 	}
-	c.sawCalls(q, e)
+	if gone.Seq != 0 {
+		c.sawCalls(q, e)
+	}
 	if n := len(c.CCMLog); n > 0 {
 		q.saw(logOfCCM, neither, "its last line about it", "%s", c.CCMLog[n-1])
 	}
@@ -53,7 +58,7 @@ func (c Node) deleted(q *question, e event.Event) {
 	removed := c.newestOf(ofNode(c.Name), "node.removed")
 	switch {
 	case strings.Contains(first.Message, "node.object-deleted"):
-		q.answer(event.Error, "vsphere-sandbox vm reset "+c.vmName(), "a fault deleted its object (#%d: %s); its kubelet registers it anew when it is restarted", first.Seq, first.Message)
+		q.answer(event.Error, c.undo(e, "vsphere-sandbox vm reset "+c.vmName()), "a fault deleted its Node object (#%d: %s); its kubelet registers it anew when it is restarted", first.Seq, first.Message)
 	case removed.Seq != 0 && e.Cause == removed.Seq:
 		q.answer(event.Error, "", "the topology has it no more%s", c.who(e))
 	case gone.Seq != 0 && len(list) == 0:
@@ -64,9 +69,9 @@ func (c Node) deleted(q *question, e event.Event) {
 		q.answer(event.Error, "", "its VM is gone, and its cloud controller manager had the Node deleted%s", c.who(e))
 	}
 	if len(list) > 0 {
-		q.answer(event.Error, "vsphere-sandbox vm reset "+list[0].Name, "somebody deleted its object: its VM %s is there, and the CCM did not say that it was gone; its kubelet registers it anew when it is restarted", list[0].id())
+		q.answer(event.Error, "vsphere-sandbox vm reset "+list[0].Name, "somebody deleted its Node object: its VM %s is there, and the CCM did not say that it was gone; its kubelet registers it anew when it is restarted", list[0].id())
 	}
-	q.answer(event.Error, "", "it is not known who deleted its object")
+	q.answer(event.Error, "", "it is not known who deleted its Node object")
 }
 
 // sawCalls adds what the CCM asked each vCenter in the seconds before an event, and was told.
@@ -76,7 +81,7 @@ func (a Around) sawCalls(q *question, e event.Event) {
 		var told []string
 		for _, call := range slices.Backward(vc.Calls) {
 			age := e.Time.Sub(call.Time).Seconds()
-			if age < 0 || age > before || len(told) == most || waits(call.Method) {
+			if age < 0 || age > before || len(told) == most || !searches(call.Method) {
 				continue
 			}
 			text := call.Method
@@ -92,8 +97,10 @@ func (a Around) sawCalls(q *question, e event.Event) {
 	}
 }
 
-// waits tells whether a call is a long poll, which says nothing of one node.
-func waits(method string) bool { return strings.HasPrefix(method, "WaitForUpdates") }
+// searches tells whether a call is one by which a VM is looked for.
+func searches(method string) bool {
+	return strings.HasPrefix(method, "Find") || strings.HasPrefix(method, "Retrieve")
+}
 
 // unborn says why a VM that is to be a node is none.
 func (c Node) unborn(q *question) {

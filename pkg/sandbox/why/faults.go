@@ -1,6 +1,7 @@
 package why
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -105,6 +106,8 @@ func (a Around) touchesVM(m Machine, t api.LeaseTarget) bool {
 		return t.Name == m.Name
 	case "host":
 		return t.Name == m.Host
+	case "datastore":
+		return slices.ContainsFunc(m.Disks, func(d api.Disk) bool { return strings.HasPrefix(d.File, "["+t.Name+"] ") })
 	case "cluster":
 		return above("ClusterComputeResource", "ComputeResource")
 	case "datacenter":

@@ -34,7 +34,7 @@ func (c Node) instance() (q question) {
 	}
 	named := only(c.Machines, func(m Machine) bool {
 		exactly, _ := m.named(c.Name)
-		return exactly && !slices.Contains(ids(list), m.id())
+		return exactly && !slices.Contains(ids(list), m.id()) && !slices.Contains(ids(others), m.id())
 	})
 	for _, m := range named {
 		q.saw(m.source(), wrong, "VM "+m.id(), "its guest says that it is %s%s; its UUID is %s", c.Name, too, cmp.Or(m.UUID, "none"))

@@ -78,9 +78,17 @@ func (m Machine) reports() string {
 	return hostname + ", " + addresses
 }
 
+// certain tells whether what its vCenter says of it is so now, and not just the last that it knows.
+func (m Machine) certain() bool {
+	return m.Stale == nil && (m.Connection == "" || m.Connection == "connected")
+}
+
 // expected is the verdict on something that a guest reports: of a VM that is not on nothing is expected.
 func (m Machine) expected(reported bool) string {
-	if !reported && m.Power != "on" {
+	switch {
+	case !m.certain():
+		return unknown
+	case !reported && m.Power != "on":
 		return neither
 	}
 	return verdictOf(reported)

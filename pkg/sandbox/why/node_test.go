@@ -105,6 +105,7 @@ func TestNode(t *testing.T) {
 		{"tags unread", node(machineIs(func(m *Machine) {
 			m.TagsErr, m.FromHost[2].Tags, m.FromPool[2].Tags, m.FromVM[2].Tags = errOut, nil, nil, nil
 		})), "Where do its region and zone", event.Warning, "not known now", ""},
+		{"zone, bad config", node(func(c *Node) { c.Config = Asked[*config.Config]{Err: errOut} }), "Where do its region and zone", event.Warning, "not known now: the cloud-config", "config check"},
 		{"zone without VM", node(gone), "Where do its region and zone", event.Info, "its labels stay", ""},
 
 		{"instance", node(), "Which VM is it", event.Info, "VM us/w1, by its providerID " + uuid1, ""},
@@ -112,6 +113,13 @@ func TestNode(t *testing.T) {
 		{"foreign", node(func(c *Node) { c.Node.Is.Spec.ProviderID = "aws:///x" }), "Which VM is it", event.Error, "another provider's", "delete node"},
 		{"stale", node(func(c *Node) { c.Node.Is.Status.NodeInfo.SystemUUID = uuid2 }), "Which VM is it", event.Error, "another VM than the one its kubelet runs on", "delete node"},
 		{"nobody", node(gone), "Which VM is it", event.Error, "no vCenter has a VM of providerID", ""},
+		{"kept while Ready", node(gone), "Why is it not deleted", event.Warning, "when its node is not Ready, and it is", ""},
+		{"kept for a vCenter", node(gone, unknownSince, func(c *Node) { c.VCenters[1].Gate = "down" }), "Why is it not deleted", event.Warning, "it cannot ask vCenter eu", "vcenter up eu"},
+		{"kept without a CCM", node(gone, unknownSince, func(c *Node) { c.CCM = nil }), "Why is it not deleted", event.Error, "no cloud controller manager runs", ""},
+		{"kept, and told why", node(gone, unknownSince, happened(event.Event{
+			Kind: "ccm.deletion-skipped", Level: event.Warning, Message: "SKIP_NODE_DELETION", Object: event.Object{Kind: "Node", Name: "w1"},
+		})), "Why is it not deleted", event.Warning, "SKIP_NODE_DELETION", "logs ccm"},
+		{"about to go", node(gone, unknownSince), "Why is it not deleted", event.Warning, "when it comes round", "logs ccm"},
 		{"nobody known", node(gone, func(c *Node) { c.VCenters[1].Err = errOut }), "Which VM is it", event.Warning, "vCenter eu cannot be asked", ""},
 		{"namesake", node(another("w2", uuid2, "w1")), "Which VM is it", event.Warning, "the guest of us/w2 goes by its name, too", ""},
 		{"misnamed", node(machineIs(func(m *Machine) { m.Hostname = "w9" })), "Which VM is it", event.Warning, "its guest says that it is w9", ""},
@@ -142,10 +150,13 @@ func TestNode(t *testing.T) {
 		{"deleted", node(noNode, gone, happened(
 			aboutNode("node.registered", "", 0), aboutVM("vm.destroyed", "", 0), aboutNode("ccm.vm-gone", "every vcenter was asked", 2), aboutNode("node.deleted", "", 2),
 		)), "Why was it deleted", event.Error, "its VM is gone: the CCM asked every vCenter", ""},
-		{"deleted by hand", node(noNode, happened(aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0))), "Why was it deleted", event.Error, "somebody deleted its object: its VM us/w1 is there", "vm reset w1"},
+		{"deleted by hand, its VM once gone", node(noNode, happened(
+			aboutNode("node.registered", "", 0), aboutNode("ccm.vm-gone", "", 0), aboutNode("node.deleted", "", 0), aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0),
+		)), "Why was it deleted", event.Error, "somebody deleted its Node object", "vm reset w1"},
+		{"deleted by hand", node(noNode, happened(aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0))), "Why was it deleted", event.Error, "somebody deleted its Node object: its VM us/w1 is there", "vm reset w1"},
 		{"deleted by a fault", node(noNode, happened(
 			event.Event{Kind: "fault.injected", Message: "f1: node.object-deleted on us/w1"}, aboutNode("node.deleted", "", 1),
-		)), "Why was it deleted", event.Error, "a fault deleted its object", "vm reset w1"},
+		)), "Why was it deleted", event.Error, "a fault deleted its Node object", "vm reset w1"},
 		{"never came", node(noNode, powerIs("off")), "Why is there no such node", event.Error, "is powered off, and no kubelet runs", "vm power-on w1"},
 		{"no role", node(noNode, func(c *Node) { c.Bound, c.Machines[0].Role = "", "" }), "Why is there no such node", event.Info, "gives it no role", ""},
 		{"rival", node(noNode, another("w2", uuid2, "w1")), "Why is there no such node", event.Error, "us/w2 goes by its name, too", ""},

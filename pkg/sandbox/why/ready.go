@@ -95,7 +95,9 @@ func (c Node) stillReady(q *question, m *Machine, silent bool) {
 	case m != nil && m.Power != "on":
 		q.answer(event.Warning, "", wait, "its VM "+m.id()+" is "+m.power()+c.who(c.newestOf(ofVM(m.VCenter, m.Name), "vm.powered-off", "vm.suspended", "vm.died")), span(c.Grace))
 	case m == nil && c.Bound != "" && c.vanished() == missing:
-		q.answer(event.Warning, "", wait, "its VM "+c.Bound+" is gone from vCenter "+c.boundVCenter(), span(c.Grace))
+		vcenter, name := c.boundTo()
+		e := c.newestOf(ofVM(vcenter, name), "vm.destroyed", "vm.unregistered")
+		q.answer(event.Warning, "", wait, "its VM "+c.Bound+" is gone from vCenter "+vcenter+c.who(e), span(c.Grace))
 	case c.Kubelet != nil && c.Kubelet.State != "running":
 		q.answer(event.Warning, "", wait, "its kubelet is "+c.Kubelet.State+c.who(c.newestOf(ofNode(c.Name), "node.hung", "component.paused", "child.exited", "child.stopped")), span(c.Grace))
 	case c.Cut:

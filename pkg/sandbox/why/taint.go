@@ -19,7 +19,7 @@ type putting struct {
 
 // puttings are the taints that Kubernetes and cloud providers give nodes.
 var puttings = map[string]putting{
-	cloudproviderapi.TaintExternalCloudProvider: {"the kubelet, as it registers with --cloud-provider=external", "no cloud controller manager has taken the node in", "the CCM takes it away when it has found the VM, addresses and zone", event.Error},
+	cloudproviderapi.TaintExternalCloudProvider: {"the kubelet", "it registers with --cloud-provider=external, and no cloud controller manager has taken the node in yet", "the CCM takes it away when it has found the VM, addresses and zone", event.Error},
 	cloudproviderapi.TaintNodeShutdown:          {"the CCM's node lifecycle controller", "the VM is off or suspended, as its vCenter says", "the same controller takes it away when the node is Ready again", event.Warning},
 	corev1.TaintNodeNotReady:                    {"the node lifecycle controller of kube-controller-manager", "the kubelet says Ready=False, or has said nothing yet", "the same controller takes it away when the node is Ready", event.Warning},
 	corev1.TaintNodeUnreachable:                 {"the node lifecycle controller of kube-controller-manager", "the node has not been heard of for the grace period: Ready=Unknown", "the same controller takes it away when the node is Ready again", event.Warning},
@@ -29,7 +29,7 @@ var puttings = map[string]putting{
 	corev1.TaintNodeDiskPressure:                {"the node lifecycle controller of kube-controller-manager", "the kubelet says that its disk is full", "the same controller, when the condition ends", event.Warning},
 	corev1.TaintNodePIDPressure:                 {"the node lifecycle controller of kube-controller-manager", "the kubelet says that processes are many", "the same controller, when the condition ends", event.Warning},
 	corev1.TaintNodeNetworkUnavailable:          {"the node lifecycle controller of kube-controller-manager", "the node's network is not set up", "the same controller, when the condition ends", event.Warning},
-	"node-role.kubernetes.io/control-plane":     {"the kubelet, as it registers", "it is a control-plane node, and pods have to tolerate that", "nothing has to: it belongs there", event.Info},
+	"node-role.kubernetes.io/control-plane":     {"the kubelet", "it registers as a control-plane node, and pods have to tolerate that", "nothing has to: it belongs there", event.Info},
 }
 
 // taintKeys are the keys of its taints, each once: one may be there with two effects.

@@ -94,7 +94,11 @@ func (c VM) power() (q question) {
 	if q.Ask = "Why is it " + m.power() + "?"; m.Power == "on" {
 		q.Ask = "Is it on?"
 	}
-	q.saw(m.source(), verdictOf(m.Power == "on"), "power state", "%s", m.power())
+	power := verdictOf(m.Power == "on")
+	if !m.certain() {
+		power = unknown
+	}
+	q.saw(m.source(), power, "power state", "%s", m.power())
 	q.saw(m.source(), verdictOf(m.Connection == "connected"), "connection state", "%s", cmp.Or(m.Connection, "unknown"))
 	if m.Host != "" {
 		q.saw(m.source(), verdictOf(m.HostConnection == "connected" && m.HostPower != "poweredOff"), "host "+m.Host, "%s", hostText(m))
@@ -116,7 +120,7 @@ func (c VM) power() (q question) {
 	case m.Connection != "" && m.Connection != "connected":
 		q.answer(event.Error, "", "%s, and %s: vCenter %s cannot read its configuration", m.power(), m.Connection, m.VCenter)
 	case m.Template:
-		q.answer(event.Warning, "", "it is a template, and cannot be powered on")
+		q.answer(event.Warning, c.undo(e, ""), "it is a template, and cannot be powered on%s", c.who(e))
 	case m.Power == "on":
 		q.answer(event.Info, "", "yes%s", c.who(e))
 	case e.Seq == 0:

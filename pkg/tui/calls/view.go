@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
@@ -95,7 +93,7 @@ func (s *Screen) cells(r *row) []table.Cell {
 }
 
 // alive is the style of a rate.
-func alive(t *theme.Theme, rate float64) lipgloss.Style {
+func alive(t *theme.Theme, rate float64) theme.Style {
 	if rate > 0 {
 		return t.Text
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
@@ -21,7 +19,7 @@ type page struct {
 }
 
 // add adds a text, broken into lines that begin so many cells from the left.
-func (p *page) add(style lipgloss.Style, indent int, s string) {
+func (p *page) add(style theme.Style, indent int, s string) {
 	if s == "" {
 		return
 	}

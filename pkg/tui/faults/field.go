@@ -194,4 +194,4 @@ func (f *field) line(th *theme.Theme, width int, focused bool) string {
 	return text.Fit(th.Prompt.Render(before)+cursor(th, under)+th.Prompt.Render(after), width)
 }
 
-func cursor(th *theme.Theme, s string) string { return th.Prompt.Reverse(true).Render(s) }
+func cursor(th *theme.Theme, s string) string { return th.Prompt.Reverse().Render(s) }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
@@ -98,7 +96,7 @@ func leaseState(state string) string {
 	return glyph + " " + text.Clean(state)
 }
 
-func leaseStyle(th *theme.Theme, state string) lipgloss.Style {
+func leaseStyle(th *theme.Theme, state string) theme.Style {
 	switch state {
 	case healed:
 		return th.Dim

@@ -1,7 +1,9 @@
 package fold
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -58,7 +60,7 @@ func same(x, y reflect.Value) bool {
 		if x.Len() != y.Len() {
 			return false
 		}
-		return x.Len() == 0 || x.Pointer() == y.Pointer() || reflect.DeepEqual(x.Interface(), y.Interface())
+		return x.Len() == 0 || x.Pointer() == y.Pointer() || sameElements(x.Interface(), y.Interface())
 	case reflect.Pointer:
 		if x.IsNil() || y.IsNil() {
 			return x.IsNil() == y.IsNil()
@@ -69,4 +71,15 @@ func same(x, y reflect.Value) bool {
 		return at.Equal(y.Interface().(time.Time))
 	}
 	return reflect.DeepEqual(x.Interface(), y.Interface())
+}
+
+// sameElements compares lists and maps. Those of text are nearly all there are.
+func sameElements(x, y any) bool {
+	switch x := x.(type) {
+	case []string:
+		return slices.Equal(x, y.([]string))
+	case map[string]string:
+		return maps.Equal(x, y.(map[string]string))
+	}
+	return reflect.DeepEqual(x, y)
 }

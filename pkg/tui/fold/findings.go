@@ -71,7 +71,8 @@ type findings struct {
 	volumes     index // names of volumes: keys of them
 	leases      map[string][]api.LeaseTarget
 
-	dirty map[rowKey]bool
+	dirty map[rowKey]bool // those to be looked at anew, and
+	todo  []rowKey        // in which order
 	by    map[rowKey][]Finding
 	next  time.Time // when the next of them is settling no more; zero for never
 
@@ -101,7 +102,8 @@ func newFindings(w *world.World, speed pace.Speed) *findings {
 
 // examine looks at the rows that may have changed, and returns the kinds of those about which something else is found.
 func (f *findings) examine(now time.Time) (kinds []world.Kind) {
-	for at := range f.dirty {
+	for _, at := range f.todo {
+		delete(f.dirty, at) // clear would take as long as there ever was something in it
 		subject, list := f.look(at)
 		was := f.by[at]
 		if len(was) == 0 && len(list) == 0 {
@@ -132,11 +134,19 @@ func (f *findings) examine(now time.Time) (kinds []world.Kind) {
 			kinds = append(kinds, at.kind)
 		}
 	}
-	clear(f.dirty)
+	f.todo = f.todo[:0]
 	if kinds != nil {
 		kinds = append(kinds, Findings)
 	}
 	return kinds
+}
+
+// soil has a row looked at anew.
+func (f *findings) soil(at rowKey) {
+	if !f.dirty[at] {
+		f.dirty[at] = true
+		f.todo = append(f.todo, at)
+	}
 }
 
 // look says what there is to be found about a row now.
@@ -161,7 +171,7 @@ func (f *findings) settle(now time.Time) {
 	f.next = time.Time{}
 	for at, list := range f.by {
 		if slices.ContainsFunc(list, func(one Finding) bool { return one.Settling }) {
-			f.dirty[at] = true
+			f.soil(at)
 		}
 	}
 }

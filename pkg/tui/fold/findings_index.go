@@ -46,33 +46,33 @@ func (f *findings) changed(row world.Row) {
 		f.touch(world.Node, f.nodes[name])
 		for _, name := range nodeNames(v) {
 			f.names.put(there && slices.Contains(nodeNames(now), name), name, row.Key)
-			f.dirty[rowKey{world.Node, name}] = true
+			f.soil(rowKey{world.Node, name})
 		}
 		// All that have its UUID are concerned, before and after.
 		f.touch(world.VM, f.uuids[id(v.UUID)])
 		f.uuids.put(there && id(now.UUID) == id(v.UUID), id(v.UUID), row.Key)
 		f.touch(world.VM, f.uuids[id(v.UUID)])
-		f.dirty[rowKey{world.VM, row.Key}] = true
+		f.soil(rowKey{world.VM, row.Key})
 	case api.Node:
 		now, _ := is.Value.(api.Node)
 		name := join(v.VCenter, v.VM)
 		f.nodes.put(there && v.VM != "" && name == join(now.VCenter, now.VM), name, row.Key)
-		f.dirty[rowKey{world.Node, row.Key}] = true
+		f.soil(rowKey{world.Node, row.Key})
 		for _, key := range f.attached[v.Name] {
 			at, _ := f.world.Row(world.Attachment, key)
 			a, _ := at.Value.(api.Attachment)
-			f.dirty[rowKey{world.Volume, a.Volume}] = true
+			f.soil(rowKey{world.Volume, a.Volume})
 		}
 	case api.Volume:
 		for _, name := range row.Names() {
 			f.volumes.put(there && slices.Contains(is.Names(), name), name, row.Key)
 		}
-		f.dirty[rowKey{world.Volume, row.Key}] = true
+		f.soil(rowKey{world.Volume, row.Key})
 	case api.Attachment:
 		now, _ := is.Value.(api.Attachment)
 		f.attachments.put(there && now.Volume == v.Volume, v.Volume, row.Key)
 		f.attached.put(there && now.Node == v.Node, v.Node, row.Key)
-		f.dirty[rowKey{world.Volume, v.Volume}] = true
+		f.soil(rowKey{world.Volume, v.Volume})
 	case api.Host:
 		for _, vm := range f.world.Rows(world.VM) {
 			if on := vm.Value.(api.VM); on.VCenter == v.VCenter && on.Host == v.Name {
@@ -90,7 +90,7 @@ func nodeNames(vm api.VM) []string { return []string{id(vm.Name), id(vm.Hostname
 // touch has rows looked at anew.
 func (f *findings) touch(kind world.Kind, keys []string) {
 	for _, key := range keys {
-		f.dirty[rowKey{kind, key}] = true
+		f.soil(rowKey{kind, key})
 	}
 }
 
@@ -109,7 +109,7 @@ func (f *findings) leased(l api.Lease, there bool) {
 	}
 	for _, row := range f.world.Rows(world.Node) {
 		if n := row.Value.(api.Node); n.Ready != "True" {
-			f.dirty[rowKey{world.Node, row.Key}] = true
+			f.soil(rowKey{world.Node, row.Key})
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package glance
 
 import (
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
@@ -32,10 +30,10 @@ func (m Mark) String() string {
 }
 
 // Style is that of the mark's level.
-func (m Mark) Style(t *theme.Theme) lipgloss.Style { return m.Level.Style(t) }
+func (m Mark) Style(t *theme.Theme) theme.Style { return m.Level.Style(t) }
 
 // Style is what a level looks like.
-func (l Level) Style(t *theme.Theme) lipgloss.Style {
+func (l Level) Style(t *theme.Theme) theme.Style {
 	switch l {
 	case Good:
 		return t.Good

@@ -3,10 +3,9 @@ package overview
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // brief is what a narrow table cuts off of the row with the cursor.
@@ -17,7 +16,7 @@ func (s *Screen) brief() string {
 	}
 	th := s.theme
 	var parts []string
-	say := func(style lipgloss.Style, words string) {
+	say := func(style theme.Style, words string) {
 		if words != "" {
 			parts = append(parts, style.Render(text.Clean(words)))
 		}

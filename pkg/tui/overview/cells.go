@@ -3,8 +3,6 @@ package overview
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
@@ -44,7 +42,7 @@ func (s *Screen) cells(it item) []table.Cell {
 
 func (s *Screen) vmCells(c []table.Cell, l *line, ch change) {
 	v := *l.vm
-	styled := func(m glance.Mark) lipgloss.Style {
+	styled := func(m glance.Mark) theme.Style {
 		if v.Role == "" && m.Level <= glance.Good {
 			return s.theme.Dim
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
@@ -19,7 +17,7 @@ import (
 type fact struct {
 	name  string
 	value string
-	style lipgloss.Style
+	style theme.Style
 }
 
 func (s *Screen) vmFacts(v api.VM) []fact {

@@ -3,7 +3,6 @@ package pane
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
@@ -117,9 +116,9 @@ func skip(s string, from, cells int) int {
 
 // render is the bytes from one place to another as the theme has them. found are pieces to be marked, in order; over, if
 // not nil, lies over all of it.
-func (l line) render(t *theme.Theme, from, to int, found [][2]int, mark lipgloss.Style, over *lipgloss.Style) string {
+func (l line) render(t *theme.Theme, from, to int, found [][2]int, mark theme.Style, over *theme.Style) string {
 	var b strings.Builder
-	put := func(a, z int, style lipgloss.Style) {
+	put := func(a, z int, style theme.Style) {
 		if a >= z {
 			return
 		}

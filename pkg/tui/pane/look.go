@@ -1,8 +1,6 @@
 package pane
 
 import (
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
@@ -24,7 +22,7 @@ const (
 	sandbox
 )
 
-func (l look) style(t *theme.Theme) lipgloss.Style {
+func (l look) style(t *theme.Theme) theme.Style {
 	switch l {
 	case dim:
 		return t.Dim

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
@@ -267,7 +265,7 @@ func (v *viewer) view() []string {
 	for i := v.top; i < v.count() && len(lines) < v.height; i++ {
 		r := v.at(i)
 		l := v.lines[r.line]
-		var over *lipgloss.Style
+		var over *theme.Style
 		if r.line == v.cursor {
 			over = &v.theme.Selected
 		}

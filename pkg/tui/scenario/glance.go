@@ -1,8 +1,6 @@
 package scenario
 
 import (
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
@@ -35,7 +33,7 @@ func mark(state string) string {
 	return glyph + " " + text.Clean(state)
 }
 
-func style(th *theme.Theme, state string) lipgloss.Style {
+func style(th *theme.Theme, state string) theme.Style {
 	switch state {
 	case running:
 		return th.Warn

@@ -3,8 +3,6 @@ package table
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
@@ -26,7 +24,7 @@ type Column struct {
 type Cell struct {
 	// Text is clean: see [text.Clean]. It has no style of its own.
 	Text  string
-	Style lipgloss.Style
+	Style theme.Style
 }
 
 // Row is where a [Table] gets a row from.
@@ -168,15 +166,16 @@ func (t *Table) View() string {
 	lines = append(lines, t.theme.Header.Render(text.Fit(b.String(), t.width)))
 	if len(t.rows) == 0 && t.Empty != "" {
 		for _, l := range text.Wrap(t.Empty, t.width) {
-			lines = append(lines, t.theme.Dim.Render(l))
+			lines = append(lines, t.theme.Dim.Render(text.Fit(l, t.width)))
 		}
 	}
 	for i := t.top; i < len(t.rows) && len(lines) < t.height; i++ {
 		lines = append(lines, t.line(i, columns, widths))
 	}
-	return text.Block(lines, t.width, t.height)
+	return text.Stack(lines, t.width, t.height)
 }
 
+// line is a row that is seen, as wide as the table.
 func (t *Table) line(i int, columns, widths []int) string {
 	cells := t.rows[i].Cells()
 	selected := i == t.cursor && !t.Blurred && !t.rows[i].Fixed
@@ -203,7 +202,9 @@ func (t *Table) line(i int, columns, widths []int) string {
 		}
 	}
 	if used < t.width {
-		b.WriteString(t.pad(strings.Repeat(" ", t.width-used), selected))
+		b.WriteString(t.pad(text.Fit("", t.width-used), selected))
+	} else if used > t.width {
+		return text.Fit(b.String(), t.width)
 	}
 	return b.String()
 }

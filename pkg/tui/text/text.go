@@ -8,49 +8,85 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width is how many cells s takes, styled or not.
-func Width(s string) int { return ansi.StringWidth(s) }
-
 // Cut shortens s to at most width cells, with an ellipsis where something is missing. Styles are kept whole.
 func Cut(s string, width int) string {
+	s, _ = cut(s, width)
+	return s
+}
+
+// cut also tells how wide it is then.
+func cut(s string, width int) (string, int) {
 	if width <= 0 {
-		return ""
+		return "", 0
 	}
-	if len(s) <= width { // bytes are never fewer than cells
-		return s
+	n := Width(s)
+	if n <= width {
+		return s, n
 	}
-	return ansi.Truncate(s, width, "…")
+	if isASCII(s) {
+		return s[:width-1] + "…", width
+	}
+	s = ansi.Truncate(s, width, "…")
+	return s, Width(s)
+}
+
+// isASCII tells whether s is printable ASCII alone.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // Fit makes s exactly width cells wide.
 func Fit(s string, width int) string {
-	s = Cut(s, width)
-	if n := width - Width(s); n > 0 {
-		s += strings.Repeat(" ", n)
+	s, n := cut(s, width)
+	if n < width {
+		return s + blank(width-n)
 	}
 	return s
 }
 
 // Right makes s exactly width cells wide, with the spaces before it.
 func Right(s string, width int) string {
-	s = Cut(s, width)
-	if n := width - Width(s); n > 0 {
-		s = strings.Repeat(" ", n) + s
+	s, n := cut(s, width)
+	if n < width {
+		return blank(width-n) + s
 	}
 	return s
 }
 
 // Block makes lines exactly height lines of exactly width cells: what is too much is cut off, what is missing is empty.
 func Block(lines []string, width, height int) string {
+	fitted := make([]string, 0, max(0, height))
+	for i := 0; i < len(lines) && i < height; i++ {
+		fitted = append(fitted, Fit(lines[i], width))
+	}
+	return Stack(fitted, width, height)
+}
+
+// Stack is [Block] of lines that are exactly width cells wide already: they are not measured again.
+func Stack(lines []string, width, height int) string {
+	size := height
+	for i := range height {
+		if i < len(lines) {
+			size += len(lines[i])
+		} else {
+			size += width
+		}
+	}
 	var b strings.Builder
+	b.Grow(max(0, size))
 	for i := range height {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		if i < len(lines) {
-			b.WriteString(Fit(lines[i], width))
+			b.WriteString(lines[i])
 		} else {
-			b.WriteString(strings.Repeat(" ", max(0, width)))
+			b.WriteString(blank(width))
 		}
 	}
 	return b.String()

@@ -7,28 +7,28 @@ type Theme struct {
 	// Name is dark, light or mono.
 	Name string
 
-	Text     lipgloss.Style // ordinary text
-	Dim      lipgloss.Style // what matters less: units, times, hints
-	Title    lipgloss.Style // the name of the sandbox, of an overlay
-	Header   lipgloss.Style // headers of columns
-	Group    lipgloss.Style // a region, a zone, a datacenter in a tree
-	Good     lipgloss.Style // as it should be
-	Warn     lipgloss.Style // on its way, or to be looked at
-	Bad      lipgloss.Style // broken
-	Changed  lipgloss.Style // changed a moment ago
-	Conflict lipgloss.Style // the planes disagree
-	Selected lipgloss.Style // the row with the cursor
-	Key      lipgloss.Style // a key in a hint
-	Link     lipgloss.Style // what leads somewhere: the number of an event
-	Tab      lipgloss.Style // a screen
-	TabOn    lipgloss.Style // the screen that is shown
-	Border   lipgloss.Style // lines around panels
-	Prompt   lipgloss.Style // what is being typed
-	Match    lipgloss.Style // what a filter or a search found
-	VSphere  lipgloss.Style // lane of vSphere
-	Drivers  lipgloss.Style // lane of the CCM and the CSI driver
-	Kube     lipgloss.Style // lane of Kubernetes
-	Sandbox  lipgloss.Style // lane of the sandbox
+	Text     Style // ordinary text
+	Dim      Style // what matters less: units, times, hints
+	Title    Style // the name of the sandbox, of an overlay
+	Header   Style // headers of columns
+	Group    Style // a region, a zone, a datacenter in a tree
+	Good     Style // as it should be
+	Warn     Style // on its way, or to be looked at
+	Bad      Style // broken
+	Changed  Style // changed a moment ago
+	Conflict Style // the planes disagree
+	Selected Style // the row with the cursor
+	Key      Style // a key in a hint
+	Link     Style // what leads somewhere: the number of an event
+	Tab      Style // a screen
+	TabOn    Style // the screen that is shown
+	Border   Style // lines around panels
+	Prompt   Style // what is being typed
+	Match    Style // what a filter or a search found
+	VSphere  Style // lane of vSphere
+	Drivers  Style // lane of the CCM and the CSI driver
+	Kube     Style // lane of Kubernetes
+	Sandbox  Style // lane of the sandbox
 }
 
 // Dark is for dark terminals.
@@ -51,14 +51,14 @@ func Light() *Theme {
 
 // Mono has no colors, only bold, faint, underlined and reversed text: for NO_COLOR and for paper.
 func Mono() *Theme {
-	s := lipgloss.NewStyle
+	var s Style
 	return &Theme{
 		Name: "mono",
-		Text: s(), Dim: s().Faint(true), Title: s().Bold(true), Header: s().Underline(true), Group: s().Bold(true),
-		Good: s(), Warn: s().Bold(true), Bad: s().Bold(true), Changed: s().Underline(true), Conflict: s().Bold(true).Underline(true),
-		Selected: s().Reverse(true), Key: s().Bold(true), Link: s().Underline(true), Tab: s(), TabOn: s().Reverse(true),
-		Border: s().Faint(true), Prompt: s().Bold(true), Match: s().Underline(true),
-		VSphere: s(), Drivers: s(), Kube: s(), Sandbox: s(),
+		Text: s, Dim: s.Faint(), Title: s.Bold(), Header: s.Underline(), Group: s.Bold(),
+		Good: s, Warn: s.Bold(), Bad: s.Bold(), Changed: s.Underline(), Conflict: s.Bold().Underline(),
+		Selected: s.Reverse(), Key: s.Bold(), Link: s.Underline(), Tab: s, TabOn: s.Reverse(),
+		Border: s.Faint(), Prompt: s.Bold(), Match: s.Underline(),
+		VSphere: s, Drivers: s, Kube: s, Sandbox: s,
 	}
 }
 
@@ -68,16 +68,16 @@ type palette struct {
 }
 
 func colored(name string, p palette) *Theme {
-	s := func(fg string) lipgloss.Style { return lipgloss.NewStyle().Foreground(lipgloss.Color(fg)) }
+	s := func(fg string) Style { return Style{}.foreground(lipgloss.Color(fg)) }
 	return &Theme{
 		Name: name,
-		Text: s(p.text), Dim: s(p.dim), Title: s(p.title).Bold(true), Header: s(p.header), Group: s(p.group),
-		Good: s(p.good), Warn: s(p.warn), Bad: s(p.bad).Bold(true),
-		Changed:  s(p.text).Background(lipgloss.Color(p.changedBG)),
-		Conflict: s(p.bad).Bold(true).Underline(true),
-		Selected: s(p.text).Background(lipgloss.Color(p.selectedBG)).Bold(true),
-		Key:      s(p.key), Link: s(p.link), Tab: s(p.dim), TabOn: s(p.title).Bold(true).Underline(true),
-		Border: s(p.border), Prompt: s(p.title), Match: s(p.match).Underline(true),
+		Text: s(p.text), Dim: s(p.dim), Title: s(p.title).Bold(), Header: s(p.header), Group: s(p.group),
+		Good: s(p.good), Warn: s(p.warn), Bad: s(p.bad).Bold(),
+		Changed:  s(p.text).background(lipgloss.Color(p.changedBG)),
+		Conflict: s(p.bad).Bold().Underline(),
+		Selected: s(p.text).background(lipgloss.Color(p.selectedBG)).Bold(),
+		Key:      s(p.key), Link: s(p.link), Tab: s(p.dim), TabOn: s(p.title).Bold().Underline(),
+		Border: s(p.border), Prompt: s(p.title), Match: s(p.match).Underline(),
 		VSphere: s(p.vsphere), Drivers: s(p.drivers), Kube: s(p.kube), Sandbox: s(p.sandbox),
 	}
 }

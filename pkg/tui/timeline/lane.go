@@ -3,8 +3,6 @@ package timeline
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
@@ -29,8 +27,8 @@ func (l lane) heading() string {
 }
 
 // style is that of what stands in the lane.
-func (l lane) style(t *theme.Theme) lipgloss.Style {
-	return [...]lipgloss.Style{t.Sandbox, t.VSphere, t.Drivers, t.Kube}[l]
+func (l lane) style(t *theme.Theme) theme.Style {
+	return [...]theme.Style{t.Sandbox, t.VSphere, t.Drivers, t.Kube}[l]
 }
 
 // laneOf is where an event stands. What the drivers do is told by several planes, and theirs by its kind.
@@ -69,7 +67,7 @@ func level(l event.Level) (glyph, word string) {
 }
 
 // levelStyle is what a level looks like.
-func levelStyle(l event.Level, t *theme.Theme) lipgloss.Style {
+func levelStyle(l event.Level, t *theme.Theme) theme.Style {
 	switch l {
 	case event.Warning:
 		return t.Warn

@@ -3,8 +3,6 @@ package timeline
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
@@ -19,7 +17,7 @@ type line struct {
 }
 
 // put adds a text as it is.
-func (l *line) put(s string, style lipgloss.Style) {
+func (l *line) put(s string, style theme.Style) {
 	room := l.width - l.used
 	if s == "" || room <= 0 {
 		return
@@ -36,13 +34,13 @@ func (l *line) put(s string, style lipgloss.Style) {
 }
 
 // cell adds a text in so many cells, and a space.
-func (l *line) cell(s string, width int, style lipgloss.Style) {
+func (l *line) cell(s string, width int, style theme.Style) {
 	l.put(text.Fit(s, width), style)
 	l.put(" ", l.theme.Text)
 }
 
 // least adds a text in at least so many cells, and a space.
-func (l *line) least(s string, width int, style lipgloss.Style) {
+func (l *line) least(s string, width int, style theme.Style) {
 	l.put(s, style)
 	l.put(strings.Repeat(" ", max(0, width-text.Width(s))+1), l.theme.Text)
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
@@ -190,7 +188,7 @@ func (s *Screen) clock(at time.Time, c columns) string {
 }
 
 // since writes how long after its cause an event happened, in the style of the lane of that; "" for one without.
-func (s *Screen) since(e event.Event) (string, lipgloss.Style) {
+func (s *Screen) since(e event.Event) (string, theme.Style) {
 	if e.Cause == 0 {
 		return "", s.theme.Dim
 	}
