@@ -3,9 +3,11 @@ package docs
 import (
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tui"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 )
 
 // Frames are printed by the command that stands above them, of a recording of a sandbox.
@@ -20,11 +22,13 @@ func TestFrames(t *testing.T) {
 	} {
 		t.Run(f.part, func(t *testing.T) {
 			args := append([]string{"--replay", "recordings/power-off.jsonl", "--print"}, fields(f.args)...)
-			e := clitest.NewEnv(nil)
-			if r := e.Run(t.Context(), tui.NewCmdTUI(e.Deps, nil), args...); r.Exit != 0 {
-				t.Fatalf("%s: %+v", f.args, r)
+			streams, _, out, _ := iostreams.Test()
+			cmd := tui.NewCmdTUI(&command.Deps{Streams: streams, Getenv: func(string) string { return "" }, Now: time.Now}, nil)
+			cmd.SetArgs(args)
+			if err := cmd.ExecuteContext(t.Context()); err != nil {
+				t.Fatalf("%s: %v", f.args, err)
 			}
-			generated(t, f.page, f.part, "```\n$ vsphere-sandbox tui --replay docs/recordings/power-off.jsonl --print "+f.args+"\n"+e.Out.String()+"```\n")
+			generated(t, f.page, f.part, "```\n$ vsphere-sandbox tui --replay docs/recordings/power-off.jsonl --print "+f.args+"\n"+out.String()+"```\n")
 		})
 	}
 }
