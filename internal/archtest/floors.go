@@ -19,7 +19,7 @@ func floors() []floor {
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
-			"pkg/sim/...", "pkg/cluster/...", "pkg/node/...", "internal/migrate/...",
+			"pkg/sim/...", "pkg/cluster/...", "pkg/node/...", "internal/migrate/...", "pkg/vcenter/...", "internal/tutorial/...",
 		}},
 		{3, "one sandbox: puts the parts together and answers for them", []string{"pkg/sandbox/..."}},
 		{4, "what looks at a sandbox through its API and its events", []string{"pkg/tui/...", "pkg/scenario/..."}},

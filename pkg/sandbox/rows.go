@@ -24,6 +24,7 @@ type rows struct {
 	next    uint64
 	readers map[*rowReader]bool
 	nodes   nodeRows
+	pods    nodePods
 	hosts   map[string][]string // keys by vCenter
 }
 

@@ -120,6 +120,7 @@ func (r *rows) joined(name string) {
 			break
 		}
 	}
+	row.Pods = r.pods.count[name]
 	r.set("node/"+name, api.Update{Node: &row.Node})
 }
 

@@ -153,7 +153,7 @@ func (s *Sandbox) detail(text string) {
 }
 
 // Nodes lists what became of the nodes.
-func (s *Sandbox) Nodes() []api.Node { return s.world.Nodes() }
+func (s *Sandbox) Nodes() []api.Node { return s.rows.withPods(s.world.Nodes()) }
 
 // Datacenters are those of all vCenters.
 func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() }

@@ -91,6 +91,7 @@ func (s *Sandbox) watchVolumes(factory informers.SharedInformerFactory) error {
 		follow(core.PersistentVolumes().Informer(), func(_, v *corev1.PersistentVolume, gone bool) { b.Volume(v, gone) }),
 		follow(core.Pods().Informer(), func(old, p *corev1.Pod, gone bool) {
 			b.Pod(p, gone)
+			s.rows.pod(p, gone)
 			diary.pod(old, p, gone)
 		}),
 		follow(factory.Storage().V1().StorageClasses().Informer(), func(_, c *storagev1.StorageClass, _ bool) { b.Class(c.Name) }),

@@ -1,62 +1,68 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/pane"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // foot is the last line: what is being typed, else what is to be said, else what can be pressed.
 func (m *Model) foot() string {
-	t := m.theme
 	switch {
 	case m.leaving:
-		return t.Prompt.Render(text.Fit(" "+leaveQuestion, m.width))
+		return m.theme.Prompt.Render(text.Fit(" "+leaveQuestion, m.width))
 	case m.typing:
 		return m.line.View(m.width)
 	case m.flash.text != "":
-		style, glyph := t.Good, theme.GlyphGood
-		if m.flash.bad {
-			style, glyph = t.Bad, theme.GlyphBad
-		} else if m.under > 0 {
-			style, glyph = t.Warn, theme.GlyphWarn
-		}
-		return style.Render(text.Fit(" "+glyph+" "+text.Clean(m.flash.text), m.width))
+		said := m.said()
+		return said[len(said)-1]
 	}
+	first, last := m.hints()
+	room := m.width - text.Width(m.hinted(last, m.width))
+	return text.Fit(m.hinted(first, room), room) + m.hinted(last, m.width)
+}
+
+// hinted are as many hints as there is room for.
+func (m *Model) hinted(hints []key.Binding, room int) string {
 	var b strings.Builder
-	for _, k := range m.hints() {
+	used := 0
+	for _, k := range hints {
 		h := k.Help()
-		hint := " " + t.Key.Render(h.Key) + " " + t.Dim.Render(h.Desc) + " "
-		if text.Width(b.String())+text.Width(hint) > m.width {
+		hint := " " + m.theme.Key.Render(h.Key) + " " + m.theme.Dim.Render(h.Desc) + " "
+		if used += text.Width(hint); used > room {
 			break
 		}
 		b.WriteString(hint)
 	}
-	return text.Fit(b.String(), m.width)
+	return b.String()
 }
 
-// hints are the keys that are worth a place at the foot, the first the most.
-func (m *Model) hints() []key.Binding {
-	k := m.keys
-	hints := []key.Binding{k.help, k.prompt, k.filter}
-	if m.play != nil {
-		hints = append(hints, k.playing()...)
-	}
+// hints are the keys that are worth a place at the foot, the most useful first, and those that always have one at its end.
+// How to move is known, or looked up.
+func (m *Model) hints() (first, last []key.Binding) {
+	k := m.rootKeys()
+	own := worth(m.bindings(m.top()))
 	if len(m.over) > 0 {
-		hints = []key.Binding{k.back, k.help}
-	} else {
-		hints = append(hints, k.selected()...)
+		return enabled(append(own, k.back)), enabled([]key.Binding{k.filter, k.help})
 	}
-	hints = append(hints, m.bindings(m.top())...)
-	if len(m.over) == 0 {
-		hints = append(hints, k.quit)
+	if m.play != nil {
+		first = k.playing()
 	}
-	return enabled(hints)
+	first = append(first, k.details, k.why, k.breaks, k.power)
+	first = append(append(first, own...), k.logs, k.focus, k.quit)
+	return enabled(first), enabled([]key.Binding{k.filter, k.prompt, k.help})
+}
+
+// worth leaves out the keys that only move.
+func worth(all []key.Binding) []key.Binding {
+	moves := []string{"up", "down", "left", "right", "home", "end", "pgup", "pgdown", "ctrl+u", "ctrl+d", "shift+tab"}
+	return slices.DeleteFunc(all, func(b key.Binding) bool {
+		return slices.ContainsFunc(b.Keys(), func(k string) bool { return slices.Contains(moves, k) }) && b.Help().Key != "ctrl+d"
+	})
 }
 
 // bindings are those of a panel that have an effect now.
@@ -93,21 +99,4 @@ func enabled(all []key.Binding) (on []key.Binding) {
 		}
 	}
 	return on
-}
-
-// helpPane shows all keys that have an effect now.
-func (m *Model) helpPane() panel.Panel {
-	here := "Here"
-	if len(m.over) == 0 {
-		here = m.at.String()
-	}
-	sections := []pane.Section{
-		{Title: here, Bindings: m.bindings(m.top())},
-		{Title: "What is selected", Bindings: enabled(m.keys.selected())},
-		{Title: "Everywhere", Bindings: enabled(m.keys.general())},
-	}
-	if m.play != nil {
-		sections = append(sections, pane.Section{Title: "The recording", Bindings: enabled(m.keys.playing())})
-	}
-	return pane.NewHelp(sections)
 }

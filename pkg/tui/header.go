@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -25,7 +26,6 @@ func (m *Model) header() string {
 	phase, style := m.phase()
 	left = append(left, style.Render(phase))
 
-	counts := m.counts()
 	clock := ""
 	if now := m.state.Now(); !now.IsZero() {
 		clock = t.Dim.Render(now.Format("15:04:05"))
@@ -34,14 +34,17 @@ func (m *Model) header() string {
 		clock = t.Dim.Render(m.play.String())
 	}
 	room := m.width - text.Width(clock) - 1
-	line := text.Cut(" "+strings.Join(left, t.Dim.Render(" · ")), room)
-	for _, c := range counts { // those that there is room for
-		if text.Width(line)+2+text.Width(c) > room {
-			break
-		}
-		line += "  " + c
+	counts := ""
+	for _, c := range m.counts() {
+		counts += "  " + c
 	}
-	return text.Fit(line, room) + clock + " "
+	join := func() string { return " " + strings.Join(left, t.Dim.Render(" · ")) }
+	line := join()
+	if a.Speed > 0 && text.Width(line)+text.Width(counts) > room { // the speed stays what it was
+		left = slices.Delete(left, len(left)-2, len(left)-1)
+		line = join()
+	}
+	return text.Fit(text.Cut(line+counts, room), room) + clock + " "
 }
 
 // phase is how the sandbox is, in a word or two.

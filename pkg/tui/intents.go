@@ -28,7 +28,7 @@ func (m *Model) do(i intent.Intent) tea.Cmd {
 	case intent.Quit:
 		return m.quit()
 	case intent.Help:
-		m.push(m.helpPane(), false, nil)
+		m.help()
 	case intent.Prompt:
 		m.typeCommand(i.Text)
 	case intent.Filter:
@@ -64,9 +64,12 @@ func (m *Model) do(i intent.Intent) tea.Cmd {
 // ask has an action done, after a question if it is dangerous. Read-only mode ends here, for keys, menus and commands
 // alike.
 func (m *Model) ask(a intent.Action) tea.Cmd {
+	dry, _ := a.(intent.Inject)
 	switch {
 	case m.play != nil:
 		m.say("this is a recording: nothing can be changed", true)
+	case dry.DryRun: // tells what would be done, and does nothing
+		return m.act(a)
 	case m.readOnly && m.opts.Locked:
 		m.say("read-only: nothing is changed", true)
 	case m.readOnly:
@@ -97,7 +100,8 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 	}
 	asked := m.top() // a menu or a form, which has done its part when this is done
 	m.under++
-	m.flash = flash{text: "… " + m.command(a), until: m.opts.Now().Add(actTime)}
+	now := m.opts.Now()
+	m.flash = flash{text: "…", command: m.command(a), under: true, since: now, until: now.Add(actTime)}
 	return m.request(actTime, func(ctx context.Context) func(*Model) {
 		said, err := a.Do(ctx, m.opts.Sandbox)
 		return func(m *Model) {
@@ -109,7 +113,8 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 			if m.top() == asked {
 				m.closeBoxes()
 			}
-			m.say(said+"   $ "+m.command(a), false)
+			m.say(said, false)
+			m.flash.command = m.command(a)
 		}
 	})
 }
@@ -165,18 +170,13 @@ func (m *Model) toggleReadOnly() {
 		m.readOnly = true
 		m.say("read-only: nothing is changed until ctrl+r", false)
 	}
-}
-
-// say shows something at the foot of the screen for a while.
-func (m *Model) say(text string, bad bool) {
-	until := m.opts.Now().Add(flashTime)
-	if bad {
-		until = until.Add(flashTime)
+	if m.helps() { // it tells of other keys now
+		m.pop()
+		m.push(m.helpPane(), false, nil)
 	}
-	m.flash = flash{text, bad, until}
 }
 
-// focus selects a subject on the screen that it is on.
+// focus selects a subject on the screen that it is on. A filter that hides it is taken away.
 func (m *Model) focus(s api.Subject) {
 	on := intent.Overview
 	switch s.Kind {
@@ -184,10 +184,19 @@ func (m *Model) focus(s api.Subject) {
 		on = intent.Volumes
 	}
 	m.show(on)
-	m.filter("") // it may hide the subject
-	if c, ok := m.screens[on].(panel.Chooser); !ok || !c.Choose(s) {
-		m.say(fmt.Sprintf("%s %s is not there", s.Kind, s.Name), true)
+	c, ok := m.screens[on].(panel.Chooser)
+	if !ok || c.Choose(s) {
+		return
 	}
+	if hid := m.filters[on]; hid != "" {
+		m.filter("")
+		if c.Choose(s) {
+			m.say(fmt.Sprintf("the filter %q, which hides %s %s, is taken away", hid, s.Kind, s.Name), false)
+			return
+		}
+		m.filter(hid)
+	}
+	m.say(fmt.Sprintf("%s %s is not there", s.Kind, s.Name), true)
 }
 
 // chain shows the chain of an event.

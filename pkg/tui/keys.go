@@ -15,7 +15,7 @@ func newKeymap() keymap {
 		return key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, does))
 	}
 	return keymap{
-		help:     b([]string{"?"}, "?", "all keys"),
+		help:     b([]string{"?", "f1"}, "?", "all keys"),
 		prompt:   b([]string{":"}, ":", "command"),
 		filter:   b([]string{"/"}, "/", "filter"),
 		next:     b([]string{"tab"}, "tab", "next screen"),
@@ -25,7 +25,7 @@ func newKeymap() keymap {
 		force:    b([]string{"ctrl+c"}, "ctrl+c", "quit; twice, at once"),
 		readOnly: b([]string{"ctrl+r"}, "ctrl+r", "read-only on/off"),
 		logs:     b([]string{"l"}, "l", "logs"),
-		why:      b([]string{"w"}, "w", "why is it so"),
+		why:      b([]string{"w"}, "w", "why"),
 		details:  b([]string{"y", "enter"}, "enter/y", "details"),
 		power:    b([]string{"p"}, "p", "power"),
 		breaks:   b([]string{"f"}, "f", "break it"),
@@ -36,6 +36,14 @@ func newKeymap() keymap {
 		forward:  b([]string{">"}, ">", "10s on"),
 		slower:   b([]string{"{"}, "{", "half speed"),
 		faster:   b([]string{"}"}, "}", "double speed"),
+	}
+}
+
+// all are all of them.
+func (k *keymap) all() []*key.Binding {
+	return []*key.Binding{
+		&k.help, &k.prompt, &k.filter, &k.next, &k.previous, &k.back, &k.quit, &k.force, &k.readOnly, &k.logs, &k.why, &k.details,
+		&k.power, &k.breaks, &k.focus, &k.screens, &k.pause, &k.rewind, &k.forward, &k.slower, &k.faster,
 	}
 }
 

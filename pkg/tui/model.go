@@ -58,17 +58,9 @@ type overlay struct {
 	box bool
 	// end stops what feeds it; nil for nothing.
 	end context.CancelFunc
+	// asked is what it shows the answer to; nil for nothing.
+	asked *asked
 }
-
-// flash is what is said at the foot of the screen for a while.
-type flash struct {
-	text  string
-	bad   bool
-	until time.Time
-}
-
-// flashTime is how long it is said; what went wrong stays twice as long.
-const flashTime = 6 * time.Second
 
 // NewModel returns the model of a UI. What it asks of a sandbox ends with ctx.
 func NewModel(ctx context.Context, o Options) *Model {

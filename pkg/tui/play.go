@@ -77,11 +77,11 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// playKey gives a key to the recording.
-func (m *Model) playKey(k tea.KeyPressMsg) {
+// playKey gives a key to the recording, and tells whether it is one of its.
+func (m *Model) playKey(k tea.KeyPressMsg) bool {
 	p := m.play
 	if p == nil {
-		return
+		return false
 	}
 	switch {
 	case key.Matches(k, m.keys.pause):
@@ -100,8 +100,9 @@ func (m *Model) playKey(k tea.KeyPressMsg) {
 	case key.Matches(k, m.keys.faster):
 		p.speed = min(fastest, p.speed*2)
 	default:
-		return
+		return false
 	}
 	m.state = p.state
 	m.tell()
+	return true
 }

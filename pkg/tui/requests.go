@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/pane"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
 )
 
 const (
@@ -92,9 +93,11 @@ func (m *Model) details(s api.Subject) tea.Cmd {
 	if m.refuseAsking(s) {
 		return nil
 	}
+	if cmd, ok := m.repeated(s, func(p panel.Panel) bool { _, ok := p.(*pane.Details); return ok }); ok {
+		return cmd
+	}
 	p := pane.NewDetails(s)
-	m.push(p, false, nil)
-	return m.request(askTime, func(ctx context.Context) func(*Model) {
+	return m.pushAsked(p, s, func(ctx context.Context) func(*Model) {
 		i, err := m.opts.Sandbox.Inspect(ctx, s)
 		return func(*Model) { p.SetInspection(i, err) }
 	})
@@ -105,9 +108,11 @@ func (m *Model) why(s api.Subject) tea.Cmd {
 	if m.refuseAsking(s) {
 		return nil
 	}
+	if cmd, ok := m.repeated(s, func(p panel.Panel) bool { _, ok := p.(*pane.Why); return ok }); ok {
+		return cmd
+	}
 	p := pane.NewWhy(s)
-	m.push(p, false, nil)
-	return m.request(askTime, func(ctx context.Context) func(*Model) {
+	return m.pushAsked(p, s, func(ctx context.Context) func(*Model) {
 		e, err := m.opts.Sandbox.Explain(ctx, s)
 		return func(*Model) { p.SetExplanation(e, err) }
 	})

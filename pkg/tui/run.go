@@ -18,7 +18,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := NewModel(inner, o)
-	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(30)}
+	opts := programOptions(ctx)
 	if o.Input != nil {
 		opts = append(opts, tea.WithInput(o.Input))
 	}
@@ -36,4 +36,9 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 		return m.outcome, fmt.Errorf("%w: %w", ErrCrashed, err)
 	}
 	return m.outcome, err
+}
+
+// programOptions are those of every terminal.
+func programOptions(ctx context.Context) []tea.ProgramOption {
+	return []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(30)}
 }

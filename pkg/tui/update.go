@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -34,7 +35,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case clock:
 		m.pass(time.Time(msg))
-		return m, m.tick()
+		return m, tea.Batch(m.tick(), m.askAgain())
 	case batch:
 		return m, m.take(msg)
 	case attached:
@@ -95,6 +96,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	if key.Matches(k, m.keys.force) {
 		return m.interrupt()
 	}
+	m.heard()
 	if m.layout.small {
 		if key.Matches(k, m.keys.quit) {
 			return m.do(intent.Quit{})
@@ -107,12 +109,16 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	if m.typing {
 		return m.typed(k)
 	}
+	if k.String() == "f1" { // where "?" is text, too
+		m.help()
+		return nil
+	}
 	if i, ok := m.top().Handle(k); ok {
 		cmd := m.do(i)
 		m.bind()
 		return cmd
 	}
-	if w, ok := m.top().(panel.Typist); ok && w.Typing() {
+	if m.typesText() {
 		return nil // letters are for it alone
 	}
 	cmd := m.do(m.own(k))
@@ -158,9 +164,48 @@ func (m *Model) own(k tea.KeyPressMsg) intent.Intent {
 	case key.Matches(k, m.keys.logs):
 		return intent.Logs{Component: m.component(subject)}
 	default:
-		m.playKey(k)
+		if !m.playKey(k) {
+			return m.idle(k)
+		}
 	}
 	return nil
+}
+
+// idle says why a key has no effect now, if it is one that has at other times.
+func (m *Model) idle(k tea.KeyPressMsg) intent.Intent {
+	is := func(b key.Binding) bool { return slices.Contains(b.Keys(), k.String()) }
+	why := ""
+	switch {
+	case m.helps():
+	case m.play != nil && (is(m.keys.details) || is(m.keys.why) || is(m.keys.logs)):
+		why = "this is a recording: only a sandbox that runs can be asked"
+	case m.play != nil && (is(m.keys.power) || is(m.keys.breaks)):
+		why = "this is a recording: nothing can be broken in it"
+	case m.play != nil && is(m.keys.readOnly), m.opts.Locked && is(m.keys.readOnly):
+		why = "read-only, always"
+	case m.readOnly && m.opts.Locked && (is(m.keys.power) || is(m.keys.breaks)):
+		why = "read-only: nothing is changed"
+	case m.readOnly && (is(m.keys.power) || is(m.keys.breaks)):
+		why = "read-only: ctrl+r allows changes"
+	case is(m.keys.breaks):
+		why = "the faults of the sandbox are not known yet"
+	case is(m.keys.power):
+		why = "no VM or node is selected, and nothing else has power"
+	case is(m.keys.why):
+		why = "no node, VM or volume is selected"
+	case is(m.keys.details):
+		why = "nothing is selected that has details"
+	case is(m.keys.filter):
+		why = "there is nothing to filter here"
+	case is(m.keys.logs):
+		why = "there are no logs of this sandbox"
+	case is(m.keys.focus) && m.at != intent.Overview:
+		why = "nothing is selected that the overview has"
+	}
+	if why == "" {
+		return nil
+	}
+	return intent.Say{Text: why, Bad: true}
 }
 
 // click gives a click to the panel it is on.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -27,7 +26,7 @@ func (h *home) openTerminal(width, height int, args ...string) *terminal {
 	term := &terminal{home: h, socket: filepath.Join(h.tmp, "tmux")}
 	c := h.cmd(args...)
 	// The last words of the program stay on the screen when it has ended, with its exit status.
-	script := quote(append([]string{c.Path}, args...)...) + `; echo "exit status $?"; exec cat`
+	script := "trap : INT; " + quote(append([]string{c.Path}, args...)...) + `; echo "exit status $?"; exec cat`
 	begin := term.tmux("-f", os.DevNull, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "sh", "-c", script)
 	h.t.Cleanup(func() {
 		if h.t.Failed() {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -181,6 +182,43 @@ func TestInterruptedBoot(t *testing.T) {
 	r := e.Run(ctx, NewCmdRun(e.Deps, nil), save(t, passes))
 	if r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "1 scenario: 1 skipped") {
 		t.Errorf("ended with %+v\n%s", r, e.Out)
+	}
+}
+
+// teller calls f once somebody is told of a text, and passes everything on.
+type teller struct {
+	io.Writer
+	text string
+	f    func()
+}
+
+func (t teller) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), t.text) {
+		t.f()
+	}
+	return t.Writer.Write(b)
+}
+
+// Who interrupts a run on a sandbox that is up gets it back without the faults of the run.
+func TestInterruptedRunOnASandbox(t *testing.T) {
+	s := clitest.Serve(t, clitest.ZonesUSEU())
+	e := clitest.NewEnv(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	e.Streams.Err = teller{e.Err, "inject vcenter.down", cancel}
+	r := e.Run(ctx, NewCmdRun(e.Deps, nil), save(t, `
+  - inject: vcenter.down
+    on: {vcenter: eu}
+  - expect: {vcenter: eu, gate: down}
+    within: 10m
+`), "--on", "default")
+	if r.Exit != report.Interrupted || !strings.Contains(e.Out.String(), "1 scenario: 1 errored") {
+		t.Errorf("ended with %+v\n%s", r, e.Out)
+	}
+	if len(s.Injected()) != 1 || len(s.Healed()) != 1 {
+		t.Errorf("injected %v, healed %v", s.Injected(), s.Healed())
+	}
+	if want := "interrupted: heals its faults in sandbox default, in 15s at most"; !strings.Contains(e.Err.String(), want) {
+		t.Errorf("it is not told what is waited for:\n%s", e.Err)
 	}
 }
 

@@ -100,15 +100,26 @@ func (s *session) interrupted() {
 
 // runAll runs the scenarios, each on what boot gives.
 func (s *session) runAll(ctx context.Context, boot scenario.Boot) {
-	defer context.AfterFunc(ctx, s.interrupted)()
+	told := make(chan struct{})
+	quiet := context.AfterFunc(ctx, func() { defer close(told); s.interrupted() })
+	defer func() {
+		if !quiet() {
+			<-told
+		}
+	}()
 	options := scenario.Options{Observe: s.Update, Seed: s.o.seed, Patience: s.o.patience, FailFast: s.o.failFast}
 	suite := scenario.RunAll(ctx, s.o.scenarios, boot, options, func(_ *scenario.Scenario, out scenario.Outcome) {
 		s.bad = s.bad || out.Verdict != result.Passed
-		if s.o.on == "" && ctx.Err() != nil {
+		what := "is not as it was"
+		switch {
+		case ctx.Err() == nil:
+		case s.o.on == "":
 			return // the sandbox is thrown away as it is
+		default:
+			what = "is not yet as it was" // it was healed, and that is all that was waited for
 		}
 		for _, left := range out.Left {
-			s.Say("  is not as it was: %s", left)
+			s.Say("  %s: %s", what, left)
 		}
 	})
 	s.suite.Scenarios, s.suite.Boots = suite.Scenarios, suite.Boots

@@ -187,6 +187,8 @@ type Node struct {
 	Created      time.Time `json:"created,omitzero"`
 	// Labels are all labels of the Node object. They are not to be changed.
 	Labels map[string]string `json:"labels,omitempty"`
+	// Pods counts the pods on it that have not ended.
+	Pods int `json:"pods,omitempty"`
 	// Unschedulable: it is cordoned.
 	Unschedulable bool `json:"unschedulable,omitempty"`
 }

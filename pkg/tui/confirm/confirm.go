@@ -84,9 +84,9 @@ func (q *Question) answer(yes bool) intent.Intent {
 	return intent.Back{}
 }
 
-// The box has a border and a cell of space on both sides.
+// The box has a cell of space on both sides.
 const (
-	frame  = 4
+	frame  = 2
 	widest = 76
 	least  = 30
 )
@@ -94,7 +94,7 @@ const (
 // Size implements [panel.Box].
 func (q *Question) Size(width, height int) (int, int) {
 	w := min(width, widest, max(least, text.Width(q.question), text.Width(q.line)+2)+frame)
-	return w, min(height, len(q.body(w-frame))+2)
+	return w, min(height, len(q.body(w-frame)))
 }
 
 // body is the lines in the box: the question, the command line, the answers.
@@ -133,22 +133,15 @@ func (q *Question) View() string {
 		return ""
 	}
 	w, h, left, top := q.place()
-	border := q.theme.Border
-	inner := max(0, w-2)
 	body := q.body(max(0, w-frame))
-	if n := h - 2; n < len(body) { // the answers are seen in any case
-		body = append(body[:max(0, n-1):max(0, n-1)], q.answers())
+	if h < len(body) { // the answers are seen in any case
+		body = append(body[:max(0, h-1):max(0, h-1)], q.answers())
 	}
-	lines := make([]string, 0, q.height)
-	for range top {
-		lines = append(lines, "")
-	}
-	pad := strings.Repeat(" ", left)
-	lines = append(lines, pad+border.Render("╭"+strings.Repeat("─", inner)+"╮"))
+	lines := make([]string, top, q.height)
+	pad := strings.Repeat(" ", left+frame/2)
 	for _, l := range body {
-		lines = append(lines, pad+border.Render("│")+" "+text.Fit(l, max(0, w-frame))+" "+border.Render("│"))
+		lines = append(lines, pad+text.Cut(l, max(0, w-frame)))
 	}
-	lines = append(lines, pad+border.Render("╰"+strings.Repeat("─", inner)+"╯"))
 	return text.Block(lines, q.width, q.height)
 }
 
@@ -162,7 +155,7 @@ func (q *Question) place() (w, h, left, top int) {
 func (q *Question) Click(x, y int) (intent.Intent, bool) {
 	_, h, left, top := q.place()
 	x -= left + frame/2
-	if y != top+h-2 || x < 0 {
+	if y != top+h-1 || x < 0 {
 		return nil, true
 	}
 	first, second := text.Width(yes)+3, text.Width(no)+3

@@ -95,13 +95,13 @@ func aboutLease(th *theme.Theme, width int, l *api.Lease, now time.Time) []strin
 	p.lines = append(p.lines, th.Title.Render(text.Clean(l.ID+" "+l.Fault))+"  "+leaseStyle(th, l.State).Render(leaseState(l.State)))
 	p.gap()
 	if !l.Since.IsZero() {
-		p.fact("since", l.Since.UTC().Format("15:04:05")+", "+text.Ago(now.Sub(l.Since))+" ago")
+		p.fact("since", l.Since.In(now.Location()).Format("15:04:05")+", "+text.Ago(now.Sub(l.Since))+" ago")
 	}
 	switch {
 	case l.Ended != nil:
-		p.fact("ended", l.Ended.UTC().Format("15:04:05")+", "+text.Ago(now.Sub(*l.Ended))+" ago")
+		p.fact("ended", l.Ended.In(now.Location()).Format("15:04:05")+", "+text.Ago(now.Sub(*l.Ended))+" ago")
 	case l.Until != nil:
-		p.fact("ends", l.Until.UTC().Format("15:04:05")+", "+remains(*l, now))
+		p.fact("ends", l.Until.In(now.Location()).Format("15:04:05")+", "+remains(*l, now))
 	case l.State != healed:
 		p.fact("ends", remains(*l, now))
 	}

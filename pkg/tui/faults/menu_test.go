@@ -79,17 +79,17 @@ func TestMenuKeys(t *testing.T) {
 		keys []string
 		want intent.Intent
 	}{
-		{"the first", []string{"enter"}, fill("node.kubelet-killed", node)},
-		{"down", []string{"down", "ctrl+n", "up", "ctrl+p", "down", "enter"}, fill("node.kubelet-paused", node)},
-		{"the VM of the node", []string{"down", "down", "down", "enter"}, fill("vm.clone-same-uuid", vm)},
-		{"the ends", []string{"end", "home", "pgdown", "pgup", "enter"}, fill("node.kubelet-killed", node)},
+		{"the first", []string{"enter"}, fill("vm.clone-same-uuid", vm)},
+		{"down", []string{"down", "ctrl+n", "up", "ctrl+p", "down", "enter"}, fill("vm.crash-loop", vm)},
+		{"the node on the VM", []string{"k", "u", "b", "e", "l", "e", "t", "-", "k", "enter"}, fill("node.kubelet-killed", node)},
+		{"the ends", []string{"end", "home", "pgdown", "pgup", "enter"}, fill("vm.clone-same-uuid", vm)},
 		{"searched", []string{"o", "f", "f", "space", "p", "u", "l", "l", "enter"}, fill("vm.power-off", vm)},
 		{"searched anew", []string{"x", "y", "ctrl+u", "h", "a", "n", "g", "enter"}, fill("vm.hang", vm)},
 		{"corrected", []string{"h", "a", "n", "g", "x", "backspace", "enter"}, fill("vm.hang", vm)},
 		{"a word taken back", []string{"h", "a", "n", "g", "space", "x", "y", "ctrl+w", "enter"}, fill("vm.hang", vm)},
 		{"a name counts more than what is said of others", []string{"o", "f", "f", "enter"}, fill("vm.power-off", vm)},
 		{"nothing found", []string{"z", "z", "z", "enter"}, nil},
-		{"the search is closed first", []string{"z", "esc", "enter"}, fill("node.kubelet-killed", node)},
+		{"the search is closed first", []string{"z", "esc", "enter"}, fill("vm.clone-same-uuid", vm)},
 		{"closed", []string{"esc"}, intent.Back{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,11 +112,11 @@ func TestMenuKeys(t *testing.T) {
 func TestMenuMouse(t *testing.T) {
 	m := nodeMenu(t)
 	m.Wheel(3)
-	if m.chosen().name != "vm.clone-same-uuid" {
+	if m.chosen().name != "vm.guest-shutdown" {
 		t.Errorf("the wheel goes to %s", m.chosen().name)
 	}
 	y := m.above() + 2 // after the header and the heading
-	if got, ok := m.Click(3, y+1); got != nil || !ok || m.chosen().name != "node.kubelet-paused" {
+	if got, ok := m.Click(3, y+1); got != nil || !ok || m.chosen().name != "vm.crash-loop" {
 		t.Errorf("a click chooses %s, and does %v", m.chosen().name, got)
 	}
 	if got, _ := m.Click(3, y+1); got == nil {

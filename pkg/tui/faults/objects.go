@@ -14,7 +14,7 @@ func object(k api.FaultKind) string { return strings.ToLower(k.Object) }
 // nothing is what faults of the sandbox as a whole happen to: there is nothing to choose.
 const nothing = "sandbox"
 
-// related are the subjects whose faults a person may mean by one: itself, the VM of a node, the node of a VM; for a
+// related are the subjects whose faults a person may mean by one: itself and the VM of a node, the node of a VM; for a
 // component the sandbox as a whole, of which there is only one cloud controller manager and one control plane.
 func related(s api.Subject, state *fold.State) []api.Subject {
 	all := []api.Subject{s}
@@ -29,6 +29,9 @@ func related(s api.Subject, state *fold.State) []api.Subject {
 		case s.Kind == "vm" && n.VM == s.Name && (s.VCenter == "" || n.VCenter == s.VCenter):
 			all = append(all, api.Subject{Kind: "node", VCenter: n.VCenter, Name: n.Name})
 		}
+	}
+	if len(all) > 1 && s.Kind == "node" { // what happens to a VM comes first: the node follows it
+		all[0], all[1] = all[1], all[0]
 	}
 	return all
 }

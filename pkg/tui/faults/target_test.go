@@ -132,7 +132,7 @@ func TestRelated(t *testing.T) {
 		of   api.Subject
 		want []api.Subject
 	}{
-		{node, []api.Subject{node, vm}},
+		{node, []api.Subject{vm, node}}, // what happens to the VM first
 		{vm, []api.Subject{vm, nodeOf}},
 		{api.Subject{Kind: "vm", VCenter: "us", Name: "worker-eu-1"}, []api.Subject{{Kind: "vm", VCenter: "us", Name: "worker-eu-1"}}},
 		{api.Subject{Kind: "host", VCenter: "us", Name: "h"}, []api.Subject{{Kind: "host", VCenter: "us", Name: "h"}}},

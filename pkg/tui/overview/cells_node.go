@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +32,7 @@ func (s *Screen) nodeCells(c []table.Cell, l *line, ch change) {
 	}
 	c[colProvider] = s.mark(table.Cell{Text: text.Clean(id), Style: s.theme.Dim}, ch.is("providerID"))
 	c[colAddress] = s.mark(table.Cell{Text: text.Clean(addresses(n.Addresses)), Style: s.theme.Text}, ch.is("addresses"))
+	c[colPods] = s.pods(l)
 	c[colVolumes] = s.volumes(l)
 	if !n.Created.IsZero() {
 		c[colAge] = table.Cell{Text: text.Ago(s.state.Now().Sub(n.Created)), Style: s.theme.Dim}
@@ -77,15 +77,16 @@ func (s *Screen) volumes(l *line) table.Cell {
 	words := ""
 	if len(l.volumes) > 0 {
 		words = strconv.Itoa(len(l.volumes))
-		switch pods := l.pods(); pods {
-		case 0:
-		case 1:
-			words += ", 1 pod"
-		default:
-			words += fmt.Sprintf(", %d pods", pods)
-		}
 	}
 	return s.mark(table.Cell{Text: words, Style: s.theme.Text}, changed)
+}
+
+// pods is how many are on the node that have not ended.
+func (s *Screen) pods(l *line) table.Cell {
+	if l.node == nil || !l.node.Registered {
+		return table.Cell{}
+	}
+	return s.mark(table.Cell{Text: strconv.Itoa(l.node.Pods), Style: s.theme.Text}, s.changed(world.Node, l.nodeKey).is("pods"))
 }
 
 // addresses is the first one, and how many more there are.

@@ -16,6 +16,7 @@ const (
 	colZone
 	colProvider
 	colAddress
+	colPods
 	colVolumes
 	colAge
 	colFindings
@@ -44,7 +45,8 @@ func columns(width int, names bool) []table.Column {
 	c[colZone] = table.Column{Title: " ZONE", Width: 14, Drop: 7}
 	c[colProvider] = table.Column{Title: " PROVIDER", Width: 10, Drop: 11}
 	c[colAddress] = table.Column{Title: " ADDRESS", Width: 18, Drop: 6}
-	c[colVolumes] = table.Column{Title: " VOLUMES", Width: 10, Drop: 5}
+	c[colPods] = table.Column{Title: " PODS", Width: 6, Drop: 5}
+	c[colVolumes] = table.Column{Title: " VOLUMES", Width: 8, Drop: 5}
 	c[colAge] = table.Column{Title: "AGE", Width: 5, Right: true, Drop: 3}
 	c[colFindings] = table.Column{Title: "FINDINGS", Width: 26, Flex: 4, Drop: 2}
 	if width >= wordy {
@@ -56,7 +58,7 @@ func columns(width int, names bool) []table.Column {
 		c[colReady].Width = 12
 		c[colTaints].Width = 14
 		c[colFindings].Width = 14
-		for _, i := range []int{colVolumes, colAddress, colZone, colConnection, colTools, colGuest, colProvider} {
+		for _, i := range []int{colPods, colVolumes, colAddress, colZone, colConnection, colTools, colGuest, colProvider} {
 			c[i] = never(width)
 		}
 		if width < 100 {

@@ -91,20 +91,6 @@ func (l *line) disagreements() (n int) {
 	return n
 }
 
-// pods counts those that run with volumes of the line's node.
-func (l *line) pods() int {
-	seen := map[string]bool{}
-	for _, v := range l.volumes {
-		if v.State != api.VolumeInUse {
-			continue
-		}
-		for _, p := range v.Pods {
-			seen[p] = true
-		}
-	}
-	return len(seen)
-}
-
 // tally counts what is in a group.
 type tally struct{ vms, on, nodes, ready, findings, settling, bad, warn int }
 

@@ -24,6 +24,7 @@ type Details struct {
 	width, height int
 	keys          keys
 	last, next    key.Binding
+	age           age
 
 	parts  []*part
 	focus  int // the part that keys are for
@@ -54,10 +55,15 @@ func NewDetails(s api.Subject) *Details {
 	return d
 }
 
-// SetInspection tells what was read, or why it could not be. What is seen stays in its place when it is told again.
+// SetInspection tells what was read, or why it could not be. What is seen stays in its place when it is told again, and
+// also when it could not be read again, which is said above it.
 func (d *Details) SetInspection(i api.Inspection, err error) {
 	if err == nil && len(i.Parts) == 0 {
 		err = errors.New("there is nothing to be seen of it")
+	}
+	if d.age.told(err) {
+		d.SetSize(d.width, d.height)
+		return
 	}
 	if err != nil {
 		p := &part{viewer: newViewer()}
@@ -97,7 +103,7 @@ func (d *Details) put(parts []*part) {
 func (d *Details) Subject() (api.Subject, bool) { return d.subject, true }
 
 // SetState implements [panel.Panel]: what was read is shown until it is read again.
-func (d *Details) SetState(*fold.State) {}
+func (d *Details) SetState(s *fold.State) { d.age.pass(s) }
 
 // SetTheme implements [panel.Panel].
 func (d *Details) SetTheme(t *theme.Theme) {
@@ -129,10 +135,11 @@ func (d *Details) column() int {
 
 // heads is how many lines are above the objects.
 func (d *Details) heads() int {
+	n := 2
 	if len(d.parts) == 1 && d.parts[0].title == "" {
-		return 1
+		n = 1
 	}
-	return 2
+	return n + len(d.age.lines(d.theme, d.width))
 }
 
 // SetSize implements [panel.Panel].
@@ -194,7 +201,7 @@ func (d *Details) View() string {
 	}
 	at := d.parts[d.focus]
 	head := pane{viewer: at.viewer, title: d.title, width: d.width}
-	lines := []string{head.head(at.where())}
+	lines := append([]string{head.head(aside(d.age.String(), at.where()))}, d.age.lines(d.theme, d.width)...)
 	from, to := d.seen()
 	column := d.column()
 	line := d.theme.Border.Render(" │ ")
@@ -204,7 +211,7 @@ func (d *Details) View() string {
 		}
 		return strings.Join(cells, line)
 	}
-	if d.heads() == 2 {
+	if len(lines) < d.heads() {
 		var heads []string
 		for i := from; i < to; i++ {
 			heads = append(heads, d.heading(i, column))

@@ -11,15 +11,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// explained are the lines of an explanation.
-func explained(e *api.Explanation, width int) []line {
+// explained are the lines of an explanation, with times of day as they are at a place.
+func explained(e *api.Explanation, in *time.Location, width int) []line {
 	lines := of(e.Summary, title).wrapped(width, 2)
 	for _, q := range e.Questions {
 		lines = append(append(lines, line{}), question(q, width)...)
 	}
 	if len(e.Events) > 0 {
 		lines = append(lines, line{}, of("Events", title))
-		lines = append(lines, chain(e.Events, width)...)
+		lines = append(lines, chain(e.Events, in, width)...)
 	}
 	return lines
 }
@@ -84,7 +84,7 @@ func evidence(e api.Evidence, width int) []line {
 }
 
 // chain is events with the time that each took from its cause.
-func chain(events []event.Event, width int) []line {
+func chain(events []event.Event, in *time.Location, width int) []line {
 	at := map[uint64]time.Time{}
 	depth := map[uint64]int{}
 	number, took := 0, 0
@@ -102,7 +102,7 @@ func chain(events []event.Event, width int) []line {
 	for i, e := range events {
 		l := line{seq: e.Seq}
 		l.pad(2)
-		l.add(e.Time.Format("15:04:05.000"), dim)
+		l.add(e.Time.In(in).Format("15:04:05.000"), dim)
 		l.add(text.Right(hops[i], took+1)+" ", plain)
 		l.add(text.Right("#"+strconv.FormatUint(e.Seq, 10), number)+" ", link)
 		if d := depth[e.Seq]; d > 0 {

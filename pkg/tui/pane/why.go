@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
 )
@@ -21,6 +22,7 @@ type Why struct {
 
 	explanation *api.Explanation
 	err         error
+	age         age
 	built       int // the width that the lines are made for
 }
 
@@ -39,14 +41,21 @@ func NewWhy(s api.Subject) *Why {
 	return w
 }
 
-// SetExplanation tells the answer, or why there is none.
+// SetExplanation tells the answer, or why there is none. An answer that there was stays, then.
 func (w *Why) SetExplanation(e api.Explanation, err error) {
+	if w.age.told(err) {
+		w.SetSize(w.width, w.height)
+		return
+	}
 	w.explanation, w.err, w.built = &e, err, -1
 	if err != nil {
 		w.explanation = nil
 	}
-	w.build()
+	w.SetSize(w.width, w.height)
 }
+
+// SetState implements [panel.Panel]: an answer is shown until there is a newer one.
+func (w *Why) SetState(s *fold.State) { w.age.pass(s) }
 
 // Subject implements [panel.Selector].
 func (w *Why) Subject() (api.Subject, bool) { return w.subject, true }
@@ -54,6 +63,7 @@ func (w *Why) Subject() (api.Subject, bool) { return w.subject, true }
 // SetSize implements [panel.Panel].
 func (w *Why) SetSize(width, height int) {
 	w.pane.SetSize(width, height)
+	w.viewer.size(width, height-1-len(w.age.lines(w.theme, width)))
 	w.build()
 }
 
@@ -69,7 +79,7 @@ func (w *Why) build() {
 		w.viewer.set(failure(w.err, width))
 		return
 	}
-	w.viewer.set(explained(w.explanation, width))
+	w.viewer.set(explained(w.explanation, w.age.now.Location(), width))
 	if i := slices.IndexFunc(w.lines, func(l line) bool { return seq != 0 && l.seq == seq }); i >= 0 {
 		w.cursor = i // as it was, however the lines are wrapped now
 	}
@@ -104,8 +114,9 @@ func (w *Why) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 
 // Click implements [panel.Clicker]: it moves the cursor; on the line that has it, it is enter.
 func (w *Why) Click(_, y int) (intent.Intent, bool) {
-	i := w.top + y - 1
-	if y < 1 || i >= w.count() {
+	heads := 1 + len(w.age.lines(w.theme, w.width))
+	i := w.top + y - heads
+	if y < heads || i >= w.count() {
 		return nil, true
 	}
 	if line := w.lineAt(i); line != w.cursor {
@@ -118,14 +129,11 @@ func (w *Why) Click(_, y int) (intent.Intent, bool) {
 
 // View implements [panel.Panel].
 func (w *Why) View() string {
-	where := w.where()
+	event := ""
 	if seq := w.seq(); seq != 0 {
-		if where != "" {
-			where = "  " + where
-		}
-		where = "enter: event " + strconv.FormatUint(seq, 10) + where
+		event = "enter: event " + strconv.FormatUint(seq, 10)
 	}
-	return w.frame(where, w.viewer.view())
+	return w.frame(aside(event, w.age.String(), w.where()), append(w.age.lines(w.theme, w.width), w.viewer.view()...))
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -124,6 +124,7 @@ func newMachine(name, role string, at place, host, moref, uuid, address string) 
 			}},
 		},
 		node: api.Node{
+			Pods: 1,
 			Name: name, VM: name, VCenter: at.vcenter, Datacenter: at.datacenter, Power: "on", Registered: true, Ready: "True", Initialized: true,
 			Region: at.region, Zone: at.zone, ProviderID: "vsphere://" + uuid, InstanceType: "vsphere-vm.cpu-2.mem-4gb.os-ubuntu",
 			Addresses: []string{address}, Version: "v1.36.4", Created: Began.Add(4 * time.Second),

@@ -1,0 +1,34 @@
+// Command coredns is the cluster's name server with the plugins that a cluster made by kubeadm asks for, and no others:
+// the full list would pull in every cloud's libraries.
+package main
+
+import (
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/any"
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/cache"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/forward"
+	_ "github.com/coredns/coredns/plugin/health"
+	_ "github.com/coredns/coredns/plugin/hosts"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+	_ "github.com/coredns/coredns/plugin/log"
+	_ "github.com/coredns/coredns/plugin/loop"
+	_ "github.com/coredns/coredns/plugin/metrics"
+	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/reload"
+	_ "github.com/coredns/coredns/plugin/rewrite"
+	_ "github.com/coredns/coredns/plugin/template"
+)
+
+func main() {
+	// A query passes the plugins in this order, whatever order a Corefile names them in. CoreDNS reads it from a variable.
+	dnsserver.Directives = []string{
+		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "any", "loadbalance", "cache", "rewrite",
+		"template", "hosts", "kubernetes", "loop", "forward",
+	}
+	coremain.Run()
+}

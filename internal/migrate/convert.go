@@ -1,0 +1,93 @@
+package migrate
+
+import (
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// Source is a text with the name that it goes by in reports and errors.
+type Source struct {
+	Name string
+	Data []byte
+}
+
+// Options add to an old file what it does not say. The zero value adds nothing.
+type Options struct {
+	// Manifests are YAML documents of the cluster: StorageClasses, which are converted, and the Secrets that the file
+	// names, whose credentials csi-vsphere.conf needs.
+	Manifests []Source
+	// ClusterID is the CSI driver's name for the cluster, where the file has none.
+	ClusterID string
+	// DatastoreURLs are the URLs of datastores by what they are called in the file and in StorageClasses.
+	DatastoreURLs map[string]string
+	// Force drops what is not known, and what cannot be carried over, in place of refusing it.
+	Force bool
+}
+
+// Migration is what came of a file.
+type Migration struct {
+	// Config is what vsphere.conf means.
+	Config *config.Config
+	// Files are in the order in which they are of use, the report last. Their names are distinct.
+	Files  []File
+	Report Report
+}
+
+// Convert converts an old file. The error is a [*Refusal] when the file is not one to convert, and a [*config.Error] with
+// everything that is wrong with it otherwise.
+func Convert(old Source, o Options) (*Migration, error) {
+	text, err := open(old)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversion{name: old.Name, text: text, opts: o, credentials: map[string]config.Credentials{}}
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	if err := c.readManifests(); err != nil {
+		return nil, err
+	}
+	c.plan()
+	m := &Migration{Config: c.cfg}
+	if m.Files, err = c.files(); err != nil {
+		return nil, err
+	}
+	if err := c.verify(m.Files); err != nil {
+		return nil, err
+	}
+	if m.Report, err = c.report(); err != nil {
+		return nil, err
+	}
+	m.Files = append(m.Files, File{Name: "report.txt", Data: []byte(m.Report.Text())})
+	return m, nil
+}
+
+// conversion is a file on its way.
+type conversion struct {
+	name string
+	text []byte
+	opts Options
+
+	sections []config.INISection
+	starts   map[int]bool // lines in which something of the sections begins
+	physical [][]byte     // the text by lines
+	unknown  map[int]string // by line, why force drops it
+	dialect  Dialect
+	old, cfg *config.Config // what the file means, and what vsphere.conf is to mean
+	plans    []*plan        // in the order of the vCenters
+
+	objects     []object
+	credentials map[string]config.Credentials // of Secrets among the manifests, by server
+	classes     []class
+	lines       []Line // of the manifests
+	todo        []string
+}
+
+// attend notes something that is left to be done, once.
+func (c *conversion) attend(what string) {
+	for _, t := range c.todo {
+		if t == what {
+			return
+		}
+	}
+	c.todo = append(c.todo, what)
+}

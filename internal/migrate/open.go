@@ -1,0 +1,143 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// MaxSize is that of a file, in bytes: far beyond any real one.
+const MaxSize = 1 << 20
+
+// Refusal is the error for a file that is not one to convert.
+type Refusal struct {
+	// Code is a stable kebab-case id.
+	Code string
+	// Message is one sentence, and Try what to do about it.
+	Message, Try string
+	// Problems are what is wrong with the file as what it is.
+	Problems []config.Problem
+}
+
+// Error returns the message, and the problems, one a line.
+func (r *Refusal) Error() string {
+	lines := []string{r.Message}
+	for _, p := range r.Problems {
+		lines = append(lines, p.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// section is the header of a section that only a vsphere.conf has, wherever in a file.
+var sectionHeader = regexp.MustCompile(`(?mi)^\s*\[\s*(global|virtualcenter|workspace|labels|nodes)\b`)
+
+// open returns the text of an old file in one form: UTF-8 without a mark before it, and lines that end in a newline.
+func open(old Source) ([]byte, error) {
+	data := old.Data
+	switch {
+	case len(data) > MaxSize:
+		return nil, problem(old.Name, fmt.Sprintf("file is larger than %d bytes", MaxSize), "")
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		return nil, problem(old.Name, "file is UTF-16 text", "save it as UTF-8")
+	case !utf8.Valid(data):
+		return nil, problem(old.Name, "file is not UTF-8 text", "")
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	if !bytes.ContainsRune(data, '\n') && bytes.ContainsRune(data, '\r') {
+		return nil, problem(old.Name, "file has carriage returns and no newline: it is one line", "save it with the line ends of Unix or Windows")
+	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, &Refusal{Code: "cloud-config-empty", Message: old.Name + " is empty", Try: "give the vsphere.conf that --cloud-config names"}
+	case config.LooksLikeINI(data):
+		return data, notDriver(old.Name, data)
+	case sectionHeader.Match(data): // something stands before the first section
+		if _, problems := config.ReadINI(old.Name, data); len(problems) > 0 {
+			return nil, &config.Error{Problems: problems}
+		}
+	}
+	return nil, notINI(old.Name, data)
+}
+
+// problem is the error of a file as a whole.
+func problem(file, message, hint string) error {
+	return &config.Error{Problems: []config.Problem{{File: file, Message: message, Hint: hint}}}
+}
+
+// notDriver refuses a csi-vsphere.conf.
+func notDriver(name string, data []byte) error {
+	sections, _ := config.ReadINI(name, data)
+	driver := strings.HasPrefix(filepath.Base(name), "csi-")
+	for _, s := range sections {
+		switch strings.ToLower(s.Name) {
+		case "snapshot", "topologycategory", "netpermissions", "gc":
+			driver = true
+		case "workspace", "disk", "network", "nodes":
+			return nil
+		case "labels":
+			for _, e := range s.Entries {
+				driver = driver || strings.EqualFold(e.Key, "topology-categories")
+			}
+		}
+	}
+	if !driver {
+		return nil
+	}
+	_, problems := csi.Check(name, data, csi.Reading{Form: csi.CSI, ClusterID: "any"})
+	return &Refusal{
+		Code: "csi-config", Message: name + " is the CSI driver's csi-vsphere.conf, which is of use as it is: there is nothing to migrate",
+		Try: "give the vsphere.conf of the cloud provider", Problems: errorsOf(problems),
+	}
+}
+
+// notINI says what a file is that is not of the old form.
+func notINI(name string, data []byte) error {
+	_, problems := config.Check(name, data)
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+		return &Refusal{
+			Code: "not-a-cloud-config", Message: name + " is neither an old vsphere.conf, which begins with a [section], nor a new one",
+			Try: "give the vsphere.conf that --cloud-config names",
+		}
+	}
+	root := doc.Content[0]
+	switch kind := field(root, "kind"); {
+	case kind != nil && kind.Value == "ConfigMap":
+		return &Refusal{
+			Code: "not-a-cloud-config", Message: name + " is a ConfigMap, not the file in it",
+			Try: `kubectl get configmap NAME --namespace kube-system -o jsonpath='{.data.vsphere\.conf}' > vsphere.conf`,
+		}
+	case kind != nil && kind.Kind == yaml.ScalarNode:
+		return &Refusal{
+			Code: "not-a-cloud-config", Message: fmt.Sprintf("%s is a manifest of a %s, not a vsphere.conf", name, kind.Value),
+			Try: "name manifests with --manifests, beside the vsphere.conf",
+		}
+	}
+	r := &Refusal{Code: "already-migrated", Problems: errorsOf(problems)}
+	if len(r.Problems) > 0 {
+		r.Message = name + " is YAML, the new form, and cannot be used: there is nothing to migrate, but something to mend"
+		return r
+	}
+	r.Message = name + " is YAML already, the new form, and can be used: there is nothing to migrate"
+	return r
+}
+
+// errorsOf are the problems that are more than warnings.
+func errorsOf(all []config.Problem) []config.Problem {
+	var errs []config.Problem
+	for _, p := range all {
+		if !p.Warning {
+			errs = append(errs, p)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,149 @@
+package migrate
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// read takes the file apart and has the provider's reader say what it means. That reader is shown the file without the
+// lines that it does not know and this package does, and, when forced, without those that nobody knows.
+func (c *conversion) read() error {
+	var scanning []config.Problem
+	c.sections, scanning = config.ReadINI(c.name, c.text)
+	c.unknown = map[int]string{}
+	own := c.check()
+	shown := c.shown()
+	cfg, problems := config.Check(c.name, shown)
+	problems = errorsOf(problems)
+	if len(scanning) == 0 { // else a key may only seem to be another's
+		problems = c.merge(problems, own)
+	}
+	if len(problems) > 0 {
+		return &config.Error{Problems: config.SortProblems(problems)}
+	}
+	c.old, c.dialect = cfg, dialectOf(c.sections)
+	return nil
+}
+
+// check notes what is not known, and what stands twice where the provider's reader does not look.
+func (c *conversion) check() (problems []config.Problem) {
+	add := func(path string, line, column int, message, hint string, forcible bool) {
+		if forcible && c.opts.Force {
+			why := message
+			if hint != "" {
+				why += ", " + hint
+			}
+			c.unknown[line] = why
+			return
+		}
+		problems = append(problems, config.Problem{File: c.name, Line: line, Column: column, Path: path, Message: message, Hint: hint})
+	}
+	for _, s := range c.sections {
+		known, ok := sectionNamed(s.Name)
+		switch {
+		case !ok:
+			add(title(s), s.Line, s.Column, "unknown section", sectionHint(s.Name), true)
+		case known.refused != "":
+			add(title(s), s.Line, s.Column, known.refused, "", true)
+		case known.unread && s.HasSub:
+			add(title(s), s.Line, s.Column, "this section has no second name", "", false)
+		}
+		if !ok || known.refused != "" {
+			if c.opts.Force {
+				for _, e := range s.Entries {
+					c.unknown[e.Line] = c.unknown[s.Line]
+				}
+			}
+			continue
+		}
+		for _, e := range s.Entries {
+			if _, ok := known.key(e.Key); !ok {
+				add(title(s)+" "+e.Key, e.Line, e.Column, "unknown key", keyHint(known, e.Key), true)
+			}
+		}
+	}
+	return append(problems, c.twice()...)
+}
+
+// twice notes keys that the provider's reader does not look at and that are set again.
+func (c *conversion) twice() (problems []config.Problem) {
+	set := map[string]int{}
+	for _, s := range c.sections {
+		known, ok := sectionNamed(s.Name)
+		for _, e := range s.Entries {
+			k, found := known.key(e.Key)
+			if !ok || !found || !known.unread && !k.hidden {
+				continue
+			}
+			path := title(s) + " " + e.Key
+			if line := set[strings.ToLower(path)]; line > 0 {
+				problems = append(problems, config.Problem{
+					File: c.name, Line: e.Line, Column: e.Column, Path: path, Message: "is set already", Hint: lineHint(line),
+				})
+				continue
+			}
+			set[strings.ToLower(path)] = e.Line
+		}
+	}
+	return problems
+}
+
+// shown is the text as the provider's reader gets it: lines are emptied, and none is left out, so that it counts them as
+// they are.
+func (c *conversion) shown() []byte {
+	lines := bytes.Split(c.text, []byte("\n"))
+	hide := func(line int) { clear(lines[line-1 : c.lastOf(line)]) }
+	for _, s := range c.sections {
+		known, ok := sectionNamed(s.Name)
+		if _, drop := c.unknown[s.Line]; drop {
+			hide(s.Line)
+		}
+		for _, e := range s.Entries {
+			k, found := known.key(e.Key)
+			if _, drop := c.unknown[e.Line]; drop || ok && found && k.hidden {
+				hide(e.Line)
+			}
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
+}
+
+// lastOf is the last line of what begins in a line: a value goes on after a backslash at the end.
+func (c *conversion) lastOf(line int) int {
+	if c.starts == nil {
+		c.starts = map[int]bool{}
+		for _, s := range c.sections {
+			c.starts[s.Line] = true
+			for _, e := range s.Entries {
+				c.starts[e.Line] = true
+			}
+		}
+		c.physical = bytes.Split(c.text, []byte("\n"))
+	}
+	for line < len(c.physical) && bytes.HasSuffix(c.physical[line-1], []byte(`\`)) && !c.starts[line+1] {
+		line++
+	}
+	return line
+}
+
+// merge puts our problems beside the provider's. Where both are about one line, theirs stays, with our hint if it has none.
+func (c *conversion) merge(theirs, ours []config.Problem) []config.Problem {
+	at := map[int]int{}
+	for i, p := range theirs {
+		if p.Message == "unknown key" || p.Message == "unknown section" {
+			at[p.Line] = i
+		}
+	}
+	for _, p := range ours {
+		if i, ok := at[p.Line]; ok {
+			if theirs[i].Hint == "" {
+				theirs[i].Hint = p.Hint
+			}
+			continue
+		}
+		theirs = append(theirs, p)
+	}
+	return theirs
+}

@@ -1,0 +1,135 @@
+package migrate
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Report says what became of every line of the sources that is more than a comment.
+type Report struct {
+	// Source is the old file, and Dialect whose it is.
+	Source  string  `json:"source"`
+	Dialect Dialect `json:"dialect"`
+	// Lines are in the order of the files.
+	Lines []Line `json:"lines"`
+	// Todo is what is left to be done by hand.
+	Todo []string `json:"todo,omitempty"`
+}
+
+// Counts are the numbers of lines by what became of them.
+func (r Report) Counts() map[Verdict]int {
+	counts := map[Verdict]int{}
+	for _, l := range r.Lines {
+		counts[l.Verdict]++
+	}
+	return counts
+}
+
+// Text is the report as it is read.
+func (r Report) Text() string {
+	var b strings.Builder
+	n := r.Counts()
+	fmt.Fprintf(&b, "%s: %s\n%d kept, %d changed, %d moved, %d dropped\n", r.Source, r.Dialect, n[Kept], n[Changed], n[Moved], n[Dropped])
+	file := ""
+	for _, l := range r.Lines {
+		if l.File != file {
+			file = l.File
+			fmt.Fprintf(&b, "\n%s\n", file)
+		}
+		at := fmt.Sprint(l.Line)
+		if l.Last > l.Line {
+			at = fmt.Sprintf("%d-%d", l.Line, l.Last)
+		}
+		fmt.Fprintf(&b, "%7s  %-7s  %s\n", at, l.Verdict, l.What)
+		for _, to := range l.To {
+			fmt.Fprintf(&b, "%18s-> %s\n", "", to)
+		}
+		if l.Why != "" {
+			fmt.Fprintf(&b, "%18s%s\n", "", l.Why)
+		}
+	}
+	if len(r.Todo) > 0 {
+		b.WriteString("\nleft to do\n")
+		for _, t := range r.Todo {
+			b.WriteString("  - " + t + "\n")
+		}
+	}
+	return b.String()
+}
+
+// report judges every line of the file, and puts those of the manifests behind it.
+func (c *conversion) report() (Report, error) {
+	r := Report{Source: c.name, Dialect: c.dialect}
+	for _, s := range c.sections {
+		known, _ := sectionNamed(s.Name)
+		of := c.planOf(s.Name, s.Sub)
+		line := Line{File: c.name, Line: s.Line, Last: s.Line, What: title(s)}
+		if why, forced := c.unknown[s.Line]; forced {
+			line.Verdict, line.Why = Dropped, why
+		} else {
+			line.take(known.judge(c, of))
+		}
+		r.Lines = append(r.Lines, line)
+		for _, e := range s.Entries {
+			line := Line{File: c.name, Line: e.Line, Last: c.lastOf(e.Line), What: title(s) + " " + e.Key}
+			if why, forced := c.unknown[e.Line]; forced {
+				line.Verdict, line.Why = Dropped, why
+			} else if k, ok := known.key(e.Key); ok {
+				line.take(k.judge(c, located{s, e, of}))
+			}
+			r.Lines = append(r.Lines, line)
+		}
+	}
+	slices.SortStableFunc(r.Lines, func(a, b Line) int { return cmp.Compare(a.Line, b.Line) })
+	comments, err := c.account(r.Lines)
+	if err != nil {
+		return r, err
+	}
+	if comments > 0 {
+		c.attend(fmt.Sprintf("keep what is said in comments: there are %d lines of them in %s, and they are not carried over", comments, c.name))
+	}
+	r.Lines = append(r.Lines, c.lines...)
+	r.Todo = c.todo
+	return r, nil
+}
+
+func (l *Line) take(j judgment) { l.Verdict, l.To, l.Why = j.verdict, j.to, j.why }
+
+// planOf is the vCenter that a section is about; nil for all other sections.
+func (c *conversion) planOf(section, sub string) *plan {
+	for _, p := range c.plans {
+		if strings.EqualFold(section, "VirtualCenter") && p.was.Tenant == sub {
+			return p
+		}
+	}
+	return nil
+}
+
+// account compares the report with the file: every line that is neither empty nor a comment has to be in it once, with a
+// verdict. It counts the lines that are comments.
+func (c *conversion) account(lines []Line) (comments int, err error) {
+	told := map[int]int{}
+	for _, l := range lines {
+		if l.Verdict == "" {
+			return 0, fmt.Errorf("migrate: nothing is known of line %d, %s: this is a mistake of ours", l.Line, l.What)
+		}
+		for n := l.Line; n <= l.Last; n++ {
+			told[n]++
+		}
+	}
+	for i, text := range bytes.Split(c.text, []byte("\n")) {
+		text = bytes.TrimSpace(text)
+		comment := len(text) > 0 && (text[0] == '#' || text[0] == ';')
+		switch {
+		case told[i+1] > 1, told[i+1] == 0 && len(text) > 0 && !comment:
+			err = errors.Join(err, fmt.Errorf("migrate: line %d of %s is told of %d times: this is a mistake of ours", i+1, c.name, told[i+1]))
+		case comment && told[i+1] == 0:
+			comments++
+		}
+	}
+	return comments, err
+}

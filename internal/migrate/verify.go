@@ -1,0 +1,131 @@
+package migrate
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// verify reads what has been made with the readers that it is made for, from the manifests as a cluster would have it, and
+// compares it with what was meant. What it finds to warn of is left to be done.
+func (c *conversion) verify(files []File) error {
+	for _, f := range files {
+		if f.Name == "configmap.yaml" {
+			data, err := dataOf(f.Data, "data")
+			if err == nil {
+				err = c.verifyCloud(data["vsphere.conf"])
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range c.plans {
+		if p.secret == nil {
+			continue
+		}
+		i := slices.IndexFunc(files, func(f File) bool { return f.Name == "secret-"+p.secret.Name+".yaml" })
+		data, err := dataOf(files[i].Data, "stringData")
+		if err != nil {
+			return err
+		}
+		if got, err := config.ParseSecret(p.secret.Name, data).For(p.was.Server); err != nil || got != p.csi {
+			return c.inexpressible("the credentials of vCenter "+p.was.Tenant, "a Secret cannot hold them as they are: do they end in a newline?")
+		}
+	}
+	return c.verifyCSI(files)
+}
+
+// dataOf are the values of a ConfigMap or a Secret.
+func dataOf(manifest []byte, key string) (map[string][]byte, error) {
+	var m map[string]any
+	if err := yaml.Unmarshal(manifest, &m); err != nil {
+		return nil, fmt.Errorf("migrate: a manifest that was made cannot be read")
+	}
+	data := map[string][]byte{}
+	values, _ := m[key].(map[string]any)
+	for k, v := range values {
+		text, _ := v.(string)
+		data[k] = []byte(text)
+	}
+	return data, nil
+}
+
+func (c *conversion) verifyCloud(text []byte) error {
+	got, problems := config.Check("vsphere.conf", text)
+	if got == nil {
+		return &config.Error{Problems: errorsOf(problems)}
+	}
+	got.Warnings = nil
+	if !reflect.DeepEqual(got, c.cfg) {
+		return c.inexpressible("a value", "vsphere.conf would mean something else")
+	}
+	return nil
+}
+
+func (c *conversion) verifyCSI(files []File) error {
+	i := slices.IndexFunc(files, func(f File) bool { return f.Name == "secret-"+csiSecret+".yaml" })
+	data, err := dataOf(files[i].Data, "stringData")
+	if err != nil {
+		return err
+	}
+	// What is lacking is put in its place, for the rest to be read.
+	whole := c.csiConfig(func(p *plan) (string, string) {
+		if p.csi.User == "" {
+			return "user@domain", Withheld
+		}
+		return given(p)
+	})
+	lacking := slices.ContainsFunc(c.plans, func(p *plan) bool { return p.csi.User == "" })
+	if got := string(data["csi-vsphere.conf"]); !lacking && got != whole {
+		return c.inexpressible("a value", "csi-vsphere.conf cannot be in a Secret as it is")
+	}
+	reading := csi.Reading{Form: csi.CSI}
+	if c.clusterID() == "" {
+		reading.ClusterID = "any"
+		c.attend("give the CSI driver a cluster-id, if several clusters share a vCenter: this file has none")
+	}
+	got, problems := csi.Check("csi-vsphere.conf", []byte(whole), reading)
+	if got == nil {
+		return &config.Error{Problems: errorsOf(problems)}
+	}
+	for _, p := range problems {
+		where := ""
+		if p.Path != "" {
+			where = p.Path + ": "
+		}
+		c.attend("csi-vsphere.conf: " + where + p.Message)
+	}
+	for _, p := range c.plans {
+		if p.csi.User == "" {
+			c.attend(fmt.Sprintf("write the credentials of vCenter %s into csi-vsphere.conf: they are in %s (the manifest of a Secret can be given too)",
+				p.was.Tenant, credentialsIn(p.was)))
+		}
+		if len(p.was.Datacenters) == 0 {
+			c.attend(fmt.Sprintf("name the datacenters of vCenter %s in csi-vsphere.conf for upstream's driver: this file names none, which is all of them", p.was.Tenant))
+		}
+		if !slices.ContainsFunc(got.VCenters, func(vc csi.VCenter) bool { return sameForDriver(vc, p) }) {
+			return c.inexpressible("vCenter "+p.was.Tenant, "csi-vsphere.conf would mean something else")
+		}
+	}
+	return nil
+}
+
+// sameForDriver compares what csi-vsphere.conf can say of a vCenter.
+func sameForDriver(vc csi.VCenter, p *plan) bool {
+	w := p.was
+	return vc.Server == w.Server && vc.Port == w.Port && vc.InsecureFlag == w.InsecureFlag && vc.CAFile == w.CAFile &&
+		strings.EqualFold(vc.Thumbprint, w.Thumbprint) && slices.Equal(vc.Datacenters, w.Datacenters) &&
+		(p.csi.User == "" || vc.User == p.csi.User && vc.Password == p.csi.Password)
+}
+
+// inexpressible is the error for what a new file cannot say. It quotes no value.
+func (c *conversion) inexpressible(what, why string) error {
+	return problem(c.name, what+" cannot be carried over: "+why, "")
+}
