@@ -34,17 +34,24 @@ func (m *Model) header() string {
 		clock = t.Dim.Render(m.play.String())
 	}
 	room := m.width - text.Width(clock) - 1
-	counts := ""
-	for _, c := range m.counts() {
-		counts += "  " + c
+	counts, wide := m.counts(), 0
+	for _, c := range counts {
+		wide += 2 + text.Width(c)
 	}
 	join := func() string { return " " + strings.Join(left, t.Dim.Render(" · ")) }
 	line := join()
-	if a.Speed > 0 && text.Width(line)+text.Width(counts) > room { // the speed stays what it was
+	if a.Speed > 0 && text.Width(line)+wide > room { // it stays what it was
 		left = slices.Delete(left, len(left)-2, len(left)-1)
 		line = join()
 	}
-	return text.Fit(text.Cut(line+counts, room), room) + clock + " "
+	line = text.Cut(line, room)
+	for _, c := range counts { // those that there is room for
+		if text.Width(line)+2+text.Width(c) > room {
+			break
+		}
+		line += "  " + c
+	}
+	return text.Fit(line, room) + clock + " "
 }
 
 // phase is how the sandbox is, in a word or two.

@@ -17,8 +17,11 @@ var ErrCrashed = errors.New("the terminal UI crashed")
 func Run(ctx context.Context, o Options) (Outcome, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := NewModel(inner, o)
-	opts := programOptions(ctx)
+	return run(ctx, NewModel(inner, o))
+}
+
+func run(ctx context.Context, m *Model, more ...tea.ProgramOption) (Outcome, error) {
+	o, opts := m.opts, append(programOptions(ctx), more...)
 	if o.Input != nil {
 		opts = append(opts, tea.WithInput(o.Input))
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/charmbracelet/x/exp/teatest/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
 )
 
 // In a terminal, as bubbletea runs it: the stream arrives, keys arrive, it ends.
@@ -39,25 +42,67 @@ func waitFor(t *testing.T, tm *teatest.TestModel, text string) {
 	teatest.WaitFor(t, tm.Output(), func(b []byte) bool { return bytes.Contains(b, []byte(text)) }, teatest.WithDuration(20*time.Second))
 }
 
-// A panel that crashes gives the terminal back, with an error.
+// A panel that crashes, whatever it is at, gives the terminal back, with an error.
 func TestCrash(t *testing.T) {
-	var out bytes.Buffer
-	in, keys := io.Pipe()
-	defer keys.Close()
-	boom := &booming{fake: fake{upTo: calm}}
-	outcome, err := Run(t.Context(), Options{Sandbox: boom, Theme: "mono", Input: in, Output: &out, Environ: []string{"TERM=xterm-256color"}})
-	if !errors.Is(err, ErrCrashed) || outcome.Stop {
-		t.Fatalf("%+v, %v", outcome, err)
+	for _, at := range []string{"view", "key", "state", "question"} {
+		t.Run(at, func(t *testing.T) {
+			var out bytes.Buffer
+			in, keys := io.Pipe()
+			defer keys.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			f := &booming{fake: fake{upTo: calm}, at: at}
+			m := NewModel(ctx, Options{Sandbox: f, Theme: "mono", Input: in, Output: &out, Environ: []string{"TERM=xterm-256color"}})
+			b := &boom{Panel: m.screens[0], at: at}
+			m.screens[0] = b
+			m.resize(100, 30)
+			b.armed = true
+			go func() { _, _ = keys.Write([]byte("j")) }()
+			outcome, err := run(ctx, m, tea.WithWindowSize(100, 30))
+			if !errors.Is(err, ErrCrashed) || outcome.Stop {
+				t.Fatalf("%+v, %v", outcome, err)
+			}
+			if s := out.String(); strings.Count(s, "\x1b[?1049h") != strings.Count(s, "\x1b[?1049l") {
+				t.Errorf("the screen is not as it was: %q", s[max(0, len(s)-500):])
+			}
+		})
 	}
-	if s := out.String(); strings.Contains(s, "\x1b[?1049h") && !strings.Contains(s, "\x1b[?1049l") {
-		t.Errorf("the screen is not as it was: %q", s[max(0, len(s)-500):])
+}
+
+// boom is a panel that crashes.
+type boom struct {
+	panel.Panel
+	at    string
+	armed bool
+}
+
+func (b *boom) View() string { b.crash("view"); return b.Panel.View() }
+
+func (b *boom) SetState(s *fold.State) { b.crash("state"); b.Panel.SetState(s) }
+
+func (b *boom) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
+	b.crash("key")
+	return b.Panel.Handle(k)
+}
+
+func (b *boom) crash(at string) {
+	if b.armed && b.at == at {
+		panic("boom at " + at)
 	}
 }
 
 // booming is a sandbox of which a question crashes the UI.
-type booming struct{ fake }
+type booming struct {
+	fake
+	at string
+}
 
-func (b *booming) FaultKinds(context.Context) ([]api.FaultKind, error) { panic("boom") }
+func (b *booming) FaultKinds(ctx context.Context) ([]api.FaultKind, error) {
+	if b.at == "question" {
+		panic("boom at a question")
+	}
+	return b.fake.FaultKinds(ctx)
+}
 
 // When its context ends the UI does, which is no error.
 func TestContextEnds(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/coremain"
 
-	_ "github.com/coredns/coredns/plugin/any"
 	_ "github.com/coredns/coredns/plugin/bind"
 	_ "github.com/coredns/coredns/plugin/cache"
 	_ "github.com/coredns/coredns/plugin/errors"
@@ -20,15 +19,13 @@ import (
 	_ "github.com/coredns/coredns/plugin/metrics"
 	_ "github.com/coredns/coredns/plugin/ready"
 	_ "github.com/coredns/coredns/plugin/reload"
-	_ "github.com/coredns/coredns/plugin/rewrite"
-	_ "github.com/coredns/coredns/plugin/template"
 )
 
 func main() {
 	// A query passes the plugins in this order, whatever order a Corefile names them in. CoreDNS reads it from a variable.
 	dnsserver.Directives = []string{
-		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "any", "loadbalance", "cache", "rewrite",
-		"template", "hosts", "kubernetes", "loop", "forward",
+		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "loadbalance", "cache", "rewrite",
+		"hosts", "kubernetes", "loop", "forward",
 	}
 	coremain.Run()
 }
