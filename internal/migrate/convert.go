@@ -47,6 +47,9 @@ func Convert(old Source, o Options) (*Migration, error) {
 		return nil, err
 	}
 	c.plan()
+	if err := c.planClasses(); err != nil {
+		return nil, err
+	}
 	m := &Migration{Config: c.cfg}
 	if m.Files, err = c.files(); err != nil {
 		return nil, err
@@ -68,8 +71,8 @@ type conversion struct {
 	opts Options
 
 	sections []config.INISection
-	starts   map[int]bool // lines in which something of the sections begins
-	physical [][]byte     // the text by lines
+	starts   map[int]bool   // lines in which something of the sections begins
+	physical [][]byte       // the text by lines
 	unknown  map[int]string // by line, why force drops it
 	dialect  Dialect
 	old, cfg *config.Config // what the file means, and what vsphere.conf is to mean

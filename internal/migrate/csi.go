@@ -10,7 +10,7 @@ import (
 // filling says what stands for the credentials of a vCenter in csi-vsphere.conf.
 type filling func(*plan) (user, password string)
 
-func given(p *plan) (user, password string)  { return p.csi.User, p.csi.Password }
+func given(p *plan) (user, password string) { return p.csi.User, p.csi.Password }
 func withheld(p *plan) (user, password string) {
 	if p.csi.User == "" {
 		return "", ""

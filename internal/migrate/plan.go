@@ -53,7 +53,6 @@ func (c *conversion) plan() {
 	}
 	c.planNetwork(&cfg)
 	c.cfg = &cfg
-	c.planClasses()
 }
 
 // own are the keys that say something in the section of a vCenter.
@@ -102,7 +101,9 @@ func (c *conversion) planNetwork(cfg *config.Config) {
 	}
 }
 
-func (c *conversion) publicNetwork() string { return strings.TrimSpace(c.value("Network", "public-network")) }
+func (c *conversion) publicNetwork() string {
+	return strings.TrimSpace(c.value("Network", "public-network"))
+}
 
 // value is that of a key of a section without a second name; empty when there is none.
 func (c *conversion) value(section, key string) string {

@@ -15,23 +15,18 @@ import (
 // verify reads what has been made with the readers that it is made for, from the manifests as a cluster would have it, and
 // compares it with what was meant. What it finds to warn of is left to be done.
 func (c *conversion) verify(files []File) error {
-	for _, f := range files {
-		if f.Name == "configmap.yaml" {
-			data, err := dataOf(f.Data, "data")
-			if err == nil {
-				err = c.verifyCloud(data["vsphere.conf"])
-			}
-			if err != nil {
-				return err
-			}
-		}
+	data, err := c.dataOf(files, "configmap.yaml", "data")
+	if err == nil {
+		err = c.verifyCloud(data["vsphere.conf"])
+	}
+	if err != nil {
+		return err
 	}
 	for _, p := range c.plans {
 		if p.secret == nil {
 			continue
 		}
-		i := slices.IndexFunc(files, func(f File) bool { return f.Name == "secret-"+p.secret.Name+".yaml" })
-		data, err := dataOf(files[i].Data, "stringData")
+		data, err := c.dataOf(files, "secret-"+p.secret.Name+".yaml", "stringData")
 		if err != nil {
 			return err
 		}
@@ -42,11 +37,12 @@ func (c *conversion) verify(files []File) error {
 	return c.verifyCSI(files)
 }
 
-// dataOf are the values of a ConfigMap or a Secret.
-func dataOf(manifest []byte, key string) (map[string][]byte, error) {
+// dataOf are the values of a ConfigMap or a Secret that has been made.
+func (c *conversion) dataOf(files []File, name, key string) (map[string][]byte, error) {
+	i := slices.IndexFunc(files, func(f File) bool { return f.Name == name })
 	var m map[string]any
-	if err := yaml.Unmarshal(manifest, &m); err != nil {
-		return nil, fmt.Errorf("migrate: a manifest that was made cannot be read")
+	if err := yaml.Unmarshal(files[i].Data, &m); err != nil { // it may quote what it cannot read
+		return nil, c.inexpressible("a value", name+" cannot hold it: has it characters that cannot be written?")
 	}
 	data := map[string][]byte{}
 	values, _ := m[key].(map[string]any)
@@ -70,8 +66,7 @@ func (c *conversion) verifyCloud(text []byte) error {
 }
 
 func (c *conversion) verifyCSI(files []File) error {
-	i := slices.IndexFunc(files, func(f File) bool { return f.Name == "secret-"+csiSecret+".yaml" })
-	data, err := dataOf(files[i].Data, "stringData")
+	data, err := c.dataOf(files, "secret-"+csiSecret+".yaml", "stringData")
 	if err != nil {
 		return err
 	}

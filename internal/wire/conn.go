@@ -1,10 +1,12 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -74,15 +76,30 @@ func (c *conn) run() {
 	_ = c.server.Close()
 }
 
+// lingerNot has a socket send RST when it is closed.
+func lingerNot(_, _ string, raw syscall.RawConn) error {
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = syscall.SetsockoptLinger(int(fd), syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
+	})
+	return cmp.Or(err, failed)
+}
+
 // connect reaches the target.
 func (c *conn) connect() bool {
-	var d net.Dialer
+	// A reset may come when the target has taken the connection already and this side has not heard of it: then the dialer
+	// closes the socket, and the target is to see a reset, too.
+	d := net.Dialer{Control: lingerNot}
 	s, err := d.DialContext(c.ctx, "tcp", c.wire.target)
 	if err != nil {
 		return false
 	}
+	server := s.(*net.TCPConn) // DialContext's for "tcp"
+	if c.ctx.Err() == nil {
+		_ = server.SetLinger(-1) // its only error is that it is closed
+	}
 	c.mu.Lock()
-	c.server = s.(*net.TCPConn) // DialContext's for "tcp"
+	c.server = server
 	c.mu.Unlock()
 	// What fell upon it meanwhile did not see the new socket.
 	if c.muted.Load() {

@@ -45,23 +45,32 @@ func (m *Model) hinted(hints []key.Binding, room int) string {
 // How to move is known, or looked up.
 func (m *Model) hints() (first, last []key.Binding) {
 	k := m.rootKeys()
-	own := worth(m.bindings(m.top()))
+	own := m.worth(m.bindings(m.top()))
 	if len(m.over) > 0 {
 		return enabled(append(own, k.back)), enabled([]key.Binding{k.filter, k.help})
 	}
 	if m.play != nil {
 		first = k.playing()
 	}
+	for i, b := range own { // what enter does is what a row is for
+		if slices.Contains(b.Keys(), "enter") {
+			first, own = append(first, b), slices.Delete(own, i, i+1)
+			break
+		}
+	}
 	first = append(first, k.details, k.why, k.breaks, k.power)
 	first = append(append(first, own...), k.logs, k.focus, k.quit)
 	return enabled(first), enabled([]key.Binding{k.filter, k.prompt, k.help})
 }
 
-// worth leaves out the keys that only move.
-func worth(all []key.Binding) []key.Binding {
-	moves := []string{"up", "down", "left", "right", "home", "end", "pgup", "pgdown", "ctrl+u", "ctrl+d", "shift+tab"}
+// worth leaves out the keys that only move. Where text is typed, ctrl+d does something else.
+func (m *Model) worth(all []key.Binding) []key.Binding {
+	moves := []string{"up", "down", "left", "right", "home", "end", "pgup", "pgdown", "shift+tab"}
+	if !m.typesText() {
+		moves = append(moves, "ctrl+u", "ctrl+d")
+	}
 	return slices.DeleteFunc(all, func(b key.Binding) bool {
-		return slices.ContainsFunc(b.Keys(), func(k string) bool { return slices.Contains(moves, k) }) && b.Help().Key != "ctrl+d"
+		return slices.ContainsFunc(b.Keys(), func(k string) bool { return slices.Contains(moves, k) })
 	})
 }
 

@@ -33,7 +33,7 @@ func (m *Model) header() string {
 	if m.play != nil {
 		clock = t.Dim.Render(m.play.String())
 	}
-	room := m.width - text.Width(clock) - 1
+	room := m.width - text.Width(clock) - 2
 	counts, wide := m.counts(), 0
 	for _, c := range counts {
 		wide += 2 + text.Width(c)
@@ -51,7 +51,7 @@ func (m *Model) header() string {
 		}
 		line += "  " + c
 	}
-	return text.Fit(line, room) + clock + " "
+	return text.Fit(line, room) + " " + clock + " "
 }
 
 // phase is how the sandbox is, in a word or two.
@@ -59,7 +59,11 @@ func (m *Model) phase() (string, theme.Style) {
 	if cut := m.state.IsCut(); cut == errEnded { //nolint:errorlint // it is never wrapped
 		return theme.GlyphBad + " ended", m.theme.Bad
 	} else if cut != nil {
-		return theme.GlyphUnknown + " not connected", m.theme.Bad
+		phase := theme.GlyphUnknown + " not connected"
+		if !m.toldAt.IsZero() {
+			phase += ", " + text.Ago(m.state.Now().Sub(m.toldAt)) + " old"
+		}
+		return phase, m.theme.Bad
 	}
 	if !m.state.World().Synced() {
 		return theme.GlyphWarn + " connecting", m.theme.Warn
@@ -71,7 +75,8 @@ func (m *Model) phase() (string, theme.Style) {
 	case "boot.failed":
 		return theme.GlyphBad + " boot failed", m.theme.Bad
 	case "boot.step":
-		return theme.GlyphWarn + " booting: " + text.Clean(m.phaseAt.text), m.theme.Warn
+		step, _, _ := strings.Cut(m.phaseAt.text, ": up in ")
+		return theme.GlyphWarn + " booting, " + text.Clean(step) + " up", m.theme.Warn
 	}
 	return theme.GlyphGood + " ready", m.theme.Good
 }
@@ -149,7 +154,10 @@ func (m *Model) count() []string {
 		}
 	}
 	all := []string{of("nodes", ready, nodes), of("vCenters", up, vcenters)}
-	if leases > 0 {
+	switch {
+	case leases == 1:
+		all = append(all, t.Warn.Render(theme.GlyphWarn+" 1 fault"))
+	case leases > 1:
 		all = append(all, t.Warn.Render(fmt.Sprintf("%s %d faults", theme.GlyphWarn, leases)))
 	}
 	if n := len(m.state.Findings()); n > 0 {

@@ -45,6 +45,7 @@ type Model struct {
 	leaving  bool
 	outcome  Outcome
 	phaseAt  phaseAt
+	toldAt   time.Time // when the sandbox told something last
 	counted  counted
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -99,7 +102,7 @@ func (m *Model) details(s api.Subject) tea.Cmd {
 	p := pane.NewDetails(s)
 	return m.pushAsked(p, s, func(ctx context.Context) func(*Model) {
 		i, err := m.opts.Sandbox.Inspect(ctx, s)
-		return func(*Model) { p.SetInspection(i, err) }
+		return func(*Model) { p.SetInspection(i, inWords(err)) }
 	})
 }
 
@@ -114,7 +117,7 @@ func (m *Model) why(s api.Subject) tea.Cmd {
 	p := pane.NewWhy(s)
 	return m.pushAsked(p, s, func(ctx context.Context) func(*Model) {
 		e, err := m.opts.Sandbox.Explain(ctx, s)
-		return func(*Model) { p.SetExplanation(e, err) }
+		return func(*Model) { p.SetExplanation(e, inWords(err)) }
 	})
 }
 
@@ -141,7 +144,7 @@ func (m *Model) plan(i intent.Plan) tea.Cmd {
 	r.DryRun = true
 	return m.request(askTime, func(ctx context.Context) func(*Model) {
 		lease, err := m.opts.Sandbox.Inject(ctx, r)
-		return func(*Model) { form.SetPlan(lease, err) }
+		return func(*Model) { form.SetPlan(lease, inWords(err)) }
 	})
 }
 
@@ -153,6 +156,18 @@ func reason(err error) string {
 		return fmt.Sprintf("%v (try: %s)", err, told.Try)
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the sandbox did not answer in time"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return "the sandbox is not there any more"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return "the sandbox broke off"
 	}
 	return err.Error()
+}
+
+// inWords is an error that says its [reason], for panels that know what to make of what to try.
+func inWords(err error) error {
+	if told := (*api.Error)(nil); err == nil || errors.As(err, &told) {
+		return err
+	}
+	return errors.New(reason(err))
 }

@@ -105,6 +105,18 @@ func (s *screen) expect(text string) {
 	s.waiting, s.got = []byte(text), s.got[:0]
 }
 
+// wait waits until it has come, and returns when that was.
+func (s *screen) wait(b *testing.B) time.Time {
+	b.Helper()
+	select {
+	case at := <-s.seen:
+		return at
+	case <-time.After(20 * time.Second):
+		b.Fatalf("%q is not shown", s.waiting)
+		return time.Time{}
+	}
+}
+
 // open runs the UI in a large terminal, until the benchmark is over.
 func open(b *testing.B, c *crowd, s *screen) *tea.Program {
 	ctx, cancel := context.WithCancel(b.Context())
@@ -131,11 +143,11 @@ func BenchmarkEventToScreen(b *testing.B) {
 	c, s := newCrowd(), &screen{seen: make(chan time.Time, 1)}
 	s.expect("worker-")
 	p := open(b, c, s)
-	<-s.seen
-	s.expect("MESSAGE")
+	s.wait(b)
+	s.expect("following")
 	k, _ := keyOf("2")
 	p.Send(k)
-	<-s.seen
+	s.wait(b)
 
 	busy := burst(c.state, 30)
 	seq := c.state.World().LastEvent()
@@ -147,6 +159,7 @@ func BenchmarkEventToScreen(b *testing.B) {
 		c.more <- u
 	}
 	var took []time.Duration
+	cpu, start := spent(b), time.Now()
 	const letters = "QZXJVGPYDB" // of a row before none is where it is in the next
 	for i := 0; b.Loop(); i++ {
 		for range 5 { // 50 ms of 100 events a second
@@ -159,13 +172,9 @@ func BenchmarkEventToScreen(b *testing.B) {
 		s.expect(mark)
 		began := time.Now()
 		tell(api.Update{Event: &event.Event{Plane: event.PlaneSandbox, Level: event.Info, Kind: "command", Message: mark}})
-		select {
-		case at := <-s.seen:
-			took = append(took, at.Sub(began))
-		case <-time.After(10 * time.Second):
-			b.Fatal("it is not shown")
-		}
+		took = append(took, s.wait(b).Sub(began))
 	}
+	b.ReportMetric(100*float64(spent(b)-cpu)/float64(time.Since(start)), "cpu-%")
 	slices.Sort(took)
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 }
 	b.ReportMetric(ms(took[len(took)/2]), "p50-ms")
@@ -182,11 +191,27 @@ func BenchmarkAttach(b *testing.B) {
 		s.expect("worker-")
 		began := time.Now()
 		open(b, c, s)
-		first += (<-s.seen).Sub(began)
+		first += s.wait(b).Sub(began)
 		c.more <- api.Update{Synced: true} // it is taken when all that was before it has been
 		all += time.Since(began)
 	}
 	b.ReportMetric(first.Seconds()*1000/float64(b.N), "first-row-ms")
 	b.ReportMetric(all.Seconds()*1000/float64(b.N), "all-told-ms")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkIdle is what the UI takes of a processor while nothing is told, of 1,000 nodes: each op is five seconds.
+func BenchmarkIdle(b *testing.B) {
+	c, s := newCrowd(), &screen{seen: make(chan time.Time, 1)}
+	s.expect("worker-")
+	open(b, c, s)
+	s.wait(b)
+	c.more <- api.Update{Synced: true}
+	time.Sleep(2 * time.Second) // what was told is drawn, and what it left is collected
+	cpu, start := spent(b), time.Now()
+	for b.Loop() {
+		time.Sleep(5 * time.Second)
+	}
+	b.ReportMetric(100*float64(spent(b)-cpu)/float64(time.Since(start)), "cpu-%")
 	b.ReportMetric(0, "ns/op")
 }

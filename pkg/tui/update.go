@@ -78,8 +78,12 @@ func (m *Model) take(b batch) tea.Cmd {
 			m.state.Cut(nil)
 		}
 		m.state.Apply(b.at, b.updates...)
+		m.toldAt = b.at
 	}
 	if b.cut != nil {
+		if m.state.IsCut() == nil && b.cut != errEnded { //nolint:errorlint // it is never wrapped
+			m.say("cut off from the sandbox, and trying again: "+reason(b.cut)+"; what is shown is what was told last", true)
+		}
 		m.state.Cut(b.cut)
 	}
 	m.tell()

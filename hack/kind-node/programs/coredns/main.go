@@ -24,7 +24,7 @@ import (
 func main() {
 	// A query passes the plugins in this order, whatever order a Corefile names them in. CoreDNS reads it from a variable.
 	dnsserver.Directives = []string{
-		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "loadbalance", "cache", "rewrite",
+		"reload", "bind", "health", "ready", "prometheus", "errors", "log", "loadbalance", "cache",
 		"hosts", "kubernetes", "loop", "forward",
 	}
 	coremain.Run()

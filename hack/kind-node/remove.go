@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// remove deletes a folder of ours. What is mounted in it, as debootstrap leaves /proc when it is killed, is unmounted
+// first: it is not ours.
+func remove(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	inside := mountedIn(string(mounts), dir)
+	for i := len(inside) - 1; i >= 0; i-- {
+		if err := syscall.Unmount(inside[i], 0); err != nil {
+			return fmt.Errorf("%s is mounted and cannot be unmounted: %w", inside[i], err)
+		}
+	}
+	return os.RemoveAll(dir)
+}
+
+// mountedIn are the mount points below a folder, of the text of /proc/self/mounts, in its order.
+func mountedIn(mounts, dir string) []string {
+	var found []string
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && strings.HasPrefix(fields[1], dir+"/") {
+			found = append(found, fields[1])
+		}
+	}
+	return found
+}

@@ -1,0 +1,130 @@
+package migrate
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/folder"
+)
+
+type configOptions struct {
+	streams *iostreams.Streams
+
+	old       string
+	out       string
+	manifests []string
+	urls      []string
+	clusterID string
+	force     bool
+	format    string
+}
+
+// NewCmdConfig returns the command; runF, when not nil, runs in its place.
+func NewCmdConfig(d *command.Deps, runF func(*configOptions) error) *cobra.Command {
+	o := &configOptions{streams: d.Streams}
+	cmd := &cobra.Command{
+		Use:   "config OLD",
+		Short: "Convert an old vsphere.conf, and tell of every line",
+		Long: `Convert a vsphere.conf of the in-tree provider, or one of cloud-provider-vsphere in
+INI, into what is used now:
+
+  vsphere.conf                        in YAML, for the cloud controller manager
+  configmap.yaml                      the ConfigMap that holds it
+  secret-vsphere-cloud-secret*.yaml   the credentials, a Secret for each vCenter
+  secret-vsphere-config-secret.yaml   the csi-vsphere.conf of the CSI driver
+  storageclasses.yaml                 StorageClasses of the CSI driver
+  report.txt                          what became of every line, and why
+
+OLD is a file; "-" is standard input. With --out the files are written to a
+folder, all of them or none, those with credentials readable by their owner
+alone. Without it the manifests are printed, with a note in place of every
+credential, and the report goes to standard error.
+
+--manifests names files of manifests, as kubectl get -o yaml writes them:
+StorageClasses of kubernetes.io/vsphere-volume, which are converted, and the
+Secrets that OLD names, whose credentials csi-vsphere.conf needs. A StorageClass
+names a datastore by its URL now: --datastore-url tells those of the datastores
+that OLD and the StorageClasses name.
+
+A section or key that is not known is refused, with its line and the nearest
+known name. --force drops it, and says so in the report; it also lets files of
+the same names be replaced in a folder that is not empty.
+
+Nothing is asked of a cluster or a vCenter, and nothing of a sandbox.
+
+Exit status: 0 when the file has been converted, 2 when it cannot be.`,
+		Example: `  vsphere-sandbox migrate config vsphere.conf
+  vsphere-sandbox migrate config vsphere.conf --out new
+  vsphere-sandbox migrate config vsphere.conf --out new --manifests classes.yaml --datastore-url vsanDatastore=ds:///vmfs/volumes/vsan:52d1/
+  vsphere-sandbox migrate config - -o json < vsphere.conf`,
+		Args: command.ExactlyOne("OLD"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.old = args[0]
+			if runF != nil {
+				return runF(o)
+			}
+			return convert(o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.out, "out", "", "`FOLDER` to write the files to")
+	f.StringArrayVar(&o.manifests, "manifests", nil, "`FILE` of StorageClasses and Secrets; repeat it for more")
+	f.StringArrayVar(&o.urls, "datastore-url", nil, "the URL of a datastore, as `NAME=URL`; repeat it for more")
+	f.StringVar(&o.clusterID, "cluster-id", "", "`ID` of this cluster for the CSI driver")
+	f.BoolVar(&o.force, "force", false, "drop what is not known; replace files of the same names")
+	_ = cmd.MarkFlagDirname("out") // its only error is an unknown flag
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
+	return cmd
+}
+
+func convert(o *configOptions) error {
+	in, err := o.read()
+	if err != nil {
+		return err
+	}
+	m, err := migration.Convert(in.old, migration.Options{
+		Manifests: in.manifests, ClusterID: o.clusterID, DatastoreURLs: in.urls, Force: o.force,
+	})
+	if err != nil {
+		return refused(o, err)
+	}
+	if o.out != "" {
+		if err := o.write(m); err != nil {
+			return err
+		}
+	}
+	return o.print(m)
+}
+
+// write puts the files into the folder.
+func (o *configOptions) write(m *migration.Migration) error {
+	for _, name := range append([]string{o.old}, o.manifests...) {
+		if file := sameAs(o.out, name, m.Files); file != "" {
+			return report.UsageError("name another folder", "%s would be replaced by the new %s", name, file)
+		}
+	}
+	err := folder.Write(o.out, m.Files, o.force)
+	if occupied, ok := errors.AsType[*folder.Occupied](err); ok {
+		return &report.Error{
+			Code: "folder-not-empty", Message: occupied.Error(), Exit: report.Usage,
+			Try: "name a folder that is not there yet\n--force, which replaces files of the same names: " + strings.Join(names(m.Files), ", "),
+		}
+	}
+	if err != nil {
+		return &report.Error{Code: "folder-unwritable", Message: err.Error(), Exit: report.Prerequisite}
+	}
+	return nil
+}

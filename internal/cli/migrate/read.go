@@ -1,0 +1,135 @@
+package migrate
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// input is what the flags name.
+type input struct {
+	old       migration.Source
+	manifests []migration.Source
+	urls      map[string]string
+}
+
+func (o *configOptions) read() (in input, err error) {
+	if in.old, err = o.source(o.old); err != nil {
+		return in, err
+	}
+	seen := map[string]bool{o.old: true}
+	for _, name := range o.manifests {
+		if seen[name] {
+			return in, report.UsageError("", "--manifests: %s is named twice", name)
+		}
+		seen[name] = true
+		s, err := o.source(name)
+		if err != nil {
+			return in, err
+		}
+		in.manifests = append(in.manifests, s)
+	}
+	in.urls = map[string]string{}
+	for _, text := range o.urls {
+		name, url, ok := strings.Cut(text, "=")
+		switch {
+		case !ok || name == "" || url == "":
+			return in, report.UsageError("--datastore-url vsanDatastore=ds:///vmfs/volumes/vsan:52d1/", "--datastore-url: %q is not NAME=URL", text)
+		case in.urls[name] != "":
+			return in, report.UsageError("", "--datastore-url: %s is named twice", name)
+		}
+		in.urls[name] = url
+	}
+	return in, nil
+}
+
+// source reads a file, or standard input, no further than it takes to see that it is too large.
+func (o *configOptions) source(name string) (migration.Source, error) {
+	s, r := migration.Source{Name: "standard input"}, o.streams.In
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return s, unreadable(name, err)
+		}
+		defer f.Close()
+		s.Name, r = name, f
+	}
+	var err error
+	if s.Data, err = io.ReadAll(io.LimitReader(r, migration.MaxSize+1)); err != nil {
+		return s, unreadable(s.Name, err)
+	}
+	return s, nil
+}
+
+func unreadable(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return &report.Error{Code: "cloud-config-unreadable", Message: name + ": " + err.Error(), Exit: report.Usage}
+}
+
+// sameAs is the new file that an input is; empty when it is none of them.
+func sameAs(dir, input string, files []migration.File) string {
+	was, err := os.Stat(input)
+	if err != nil {
+		return "" // standard input, or gone by now
+	}
+	for _, f := range files {
+		if is, err := os.Stat(filepath.Join(dir, f.Name)); err == nil && os.SameFile(was, is) {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+func names(files []migration.File) []string {
+	all := make([]string, len(files))
+	for i, f := range files {
+		all[i] = f.Name
+	}
+	return all
+}
+
+// refused tells why there is nothing to show.
+func refused(o *configOptions, err error) error {
+	if r, ok := errors.AsType[*migration.Refusal](err); ok {
+		e := &report.Error{Code: r.Code, Message: r.Message + told(r.Problems), Try: r.Try, Exit: report.Usage}
+		if r.Code == "already-migrated" {
+			e.Try = "vsphere-sandbox config validate " + o.old
+		}
+		return e
+	}
+	if bad, ok := errors.AsType[*config.Error](err); ok {
+		e := &report.Error{
+			Code: "cloud-config-invalid", Message: o.old + " cannot be converted, and nothing has been written" + told(bad.Problems), Exit: report.Usage,
+		}
+		for _, p := range bad.Problems {
+			if strings.HasPrefix(p.Message, "unknown ") {
+				e.Try = "mend the file, or drop what is not known with --force"
+			}
+		}
+		return e
+	}
+	return err
+}
+
+// told are the first problems, one a line.
+func told(problems []config.Problem) string {
+	const most = 20
+	var b strings.Builder
+	for _, p := range problems[:min(most, len(problems))] {
+		b.WriteString("\n" + p.String())
+	}
+	if more := len(problems) - most; more > 0 {
+		b.WriteString("\nand " + plural(more, "more problem", "more problems"))
+	}
+	return b.String()
+}

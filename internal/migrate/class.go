@@ -1,0 +1,155 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// inTreeProvisioner is what the StorageClasses of the in-tree provider name.
+const inTreeProvisioner = "kubernetes.io/vsphere-volume"
+
+// class is a StorageClass of the CSI driver.
+type class struct {
+	name             string
+	node, parameters *yaml.Node
+	// wants is whether the in-tree provider made its volumes in the default datastore, and has whether they are now.
+	wants, has bool
+}
+
+// planClasses converts the StorageClasses, and makes one for the default datastore when there is none of them.
+func (c *conversion) planClasses() error {
+	u := &urls{given: c.opts.DatastoreURLs, used: map[string]bool{}}
+	var problems []config.Problem
+	for _, o := range c.objects {
+		switch provisioner := text(field(o.node, "provisioner")); {
+		case o.kind == "Secret":
+		case o.kind != "StorageClass":
+			c.tell(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is neither a StorageClass nor a Secret"})
+		case provisioner == names.Driver:
+			c.tell(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is one of the CSI driver"})
+		case provisioner != inTreeProvisioner:
+			c.tell(o.file, o.node.Line, o.title(), judgment{verdict: Kept, why: "is left alone: it is not one of vSphere"})
+		default:
+			w := &classWriter{c: c, o: o, urls: u, made: class{node: mapping(), wants: true}}
+			w.write()
+			problems = append(problems, w.problems...)
+			c.classes = append(c.classes, w.made)
+		}
+	}
+	if len(c.classes) > 0 {
+		c.attend("make the classes anew with kubectl replace --force -f storageclasses.yaml: a class cannot be changed in place, and no volume is touched by it")
+	}
+	c.useDefault(u)
+	problems = append(problems, u.unused()...)
+	if err := c.accountManifests(); err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return &config.Error{Problems: problems}
+	}
+	return nil
+}
+
+// useDefault gives the classes that want it the default datastore.
+func (c *conversion) useDefault(u *urls) {
+	name, _ := c.defaultDatastore()
+	if name == "" {
+		return
+	}
+	if len(c.classes) == 0 {
+		c.classes = append(c.classes, c.newClass())
+	}
+	for i := range c.classes {
+		k := &c.classes[i]
+		if !k.wants {
+			continue
+		}
+		url := u.of(name)
+		if url == "" {
+			c.attendURL(k.name, name)
+			continue
+		}
+		if k.parameters == nil {
+			k.parameters = mapping()
+			put(k.node, "parameters", k.parameters)
+		}
+		put(k.parameters, names.ParameterDatastore, scalar(url))
+		k.has = true
+	}
+}
+
+// attendURL notes that a class would have a datastore if its URL was known.
+func (c *conversion) attendURL(class, datastore string) {
+	c.attend(fmt.Sprintf("StorageClass %s: its volumes were made in the datastore %s, and are made in any that all nodes reach now. "+
+		"Give its URL, --datastore-url %[2]s=ds:///vmfs/volumes/..., or a storage policy", class, datastore))
+}
+
+// newClass is a class for volumes that were made in the default datastore.
+func (c *conversion) newClass() class {
+	name := "vsphere"
+	for n := 2; slices.ContainsFunc(c.objects, func(o object) bool { return o.name() == name }); n++ {
+		name = fmt.Sprintf("vsphere-%d", n)
+	}
+	k := class{name: name, node: mapping(), wants: true}
+	put(k.node, "apiVersion", scalar("storage.k8s.io/v1"))
+	put(k.node, "kind", scalar("StorageClass"))
+	metadata := mapping()
+	put(metadata, "name", scalar(name))
+	put(k.node, "metadata", metadata)
+	put(k.node, "provisioner", scalar(names.Driver))
+	if c.zones() {
+		put(k.node, "volumeBindingMode", scalar("WaitForFirstConsumer")) // else a volume may be where its pod cannot be
+	}
+	return k
+}
+
+// defaultDatastore is the one that a class without any had, and the section that says it.
+func (c *conversion) defaultDatastore() (name, section string) {
+	section, key := "Global", "datastore"
+	for _, s := range c.sections {
+		if strings.EqualFold(s.Name, "VirtualCenter") {
+			section, key = "Workspace", "default-datastore"
+		}
+	}
+	if c.dialect == OutOfTree {
+		return "", section
+	}
+	return strings.TrimSpace(c.value(section, key)), section
+}
+
+// datastoreUsers are the classes that have the default datastore now.
+func (c *conversion) datastoreUsers() []string {
+	var users []string
+	for _, k := range c.classes {
+		if k.has {
+			users = append(users, k.name+": parameters."+names.ParameterDatastore)
+		}
+	}
+	return users
+}
+
+func (c *conversion) wantsDefault() bool {
+	return slices.ContainsFunc(c.classes, func(k class) bool { return k.wants })
+}
+
+// classManifests are the StorageClasses.
+func (c *conversion) classManifests() []byte {
+	var b bytes.Buffer
+	b.WriteString(c.head("StorageClasses of the CSI driver."))
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	for _, k := range c.classes {
+		if err := e.Encode(k.node); err != nil {
+			panic("migrate: a class cannot be written: " + err.Error()) // it has been read from YAML
+		}
+	}
+	_ = e.Close() // writes to memory
+	return b.Bytes()
+}

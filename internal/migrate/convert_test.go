@@ -1,0 +1,364 @@
+package migrate
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// golden compares got with a file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run with -update", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", path, d)
+	}
+}
+
+// secretWord is in every password of the corpus, and in nothing else.
+const secretWord = "hunter"
+
+// optionsOf are what some files of the corpus are converted with.
+func optionsOf(t *testing.T, path string) Options {
+	t.Helper()
+	o := map[string]Options{
+		"in-tree-datastore-url":          {DatastoreURLs: map[string]string{"vsanDatastore": "ds:///vmfs/volumes/vsan:52d1/"}, ClusterID: "blue"},
+		"in-tree-classes":                {DatastoreURLs: map[string]string{"shared": "ds:///vmfs/volumes/1/", "gold-01": "ds:///vmfs/volumes/2/"}},
+		"in-tree-forced":                 {Force: true},
+		"out-of-tree-nsxt-forced":        {Force: true},
+		"in-tree-resourcepool-in-global": {ClusterID: "green"},
+	}[strings.TrimSuffix(filepath.Base(path), ".conf")]
+	if data, err := os.ReadFile(strings.TrimSuffix(path, ".conf") + ".yaml"); err == nil {
+		o.Manifests = []Source{{Name: "manifests.yaml", Data: data}}
+	}
+	return o
+}
+
+// corpus calls f for every file that can be converted.
+func corpus(t *testing.T, f func(t *testing.T, path string, data []byte, m *Migration)) {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.conf")
+	if err != nil || len(paths) < 25 {
+		t.Fatalf("a corpus of %d files, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".conf"), func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := Convert(Source{Name: "vsphere.conf", Data: data}, optionsOf(t, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, path, data, m)
+		})
+	}
+}
+
+func TestGolden(t *testing.T) {
+	corpus(t, func(t *testing.T, path string, _ []byte, m *Migration) {
+		var b strings.Builder
+		for _, f := range m.Files {
+			if f.Name != "vsphere.conf" { // it is in the ConfigMap
+				fmt.Fprintf(&b, "=== %s\n%s", f.Name, f.Masked())
+			}
+		}
+		golden(t, strings.TrimSuffix(path, ".conf")+".golden", b.String())
+	})
+}
+
+// Only the files for it have a password, and their masked texts have none.
+func TestNoPasswordIsTold(t *testing.T) {
+	corpus(t, func(t *testing.T, _ string, _ []byte, m *Migration) {
+		var secrets int
+		for _, f := range m.Files {
+			if bytes.Contains(f.Masked(), []byte(secretWord)) {
+				t.Errorf("%s tells a password: %s", f.Name, f.Masked())
+			}
+			if bytes.Contains(f.Data, []byte(secretWord)) {
+				secrets++
+				if !f.Secret {
+					t.Errorf("%s has a password and is no Secret", f.Name)
+				}
+			}
+		}
+		for _, vc := range m.Config.VCenters {
+			if vc.Password != "" || vc.User != "" {
+				t.Errorf("vCenter %s has credentials of its own", vc.Tenant)
+			}
+		}
+	})
+}
+
+// Every line that is neither empty nor a comment is in the report, once. The lines are counted from the bytes of the file.
+func TestEveryLineIsTold(t *testing.T) {
+	corpus(t, func(t *testing.T, path string, data []byte, m *Migration) {
+		sources := append([]Source{{Name: "vsphere.conf", Data: data}}, optionsOf(t, path).Manifests...)
+		for _, s := range sources {
+			told := map[int]int{}
+			for _, l := range m.Report.Lines {
+				if l.Verdict == "" || l.What == "" || l.Verdict == Dropped && l.Why == "" || l.Verdict != Dropped && l.Verdict != Kept && len(l.To) == 0 {
+					t.Errorf("half told: %+v", l)
+				}
+				if l.File == s.Name {
+					for n := l.Line; n <= l.Last; n++ {
+						told[n]++
+					}
+				}
+			}
+			lines := strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")
+			for i, line := range lines {
+				line = strings.TrimSpace(strings.TrimPrefix(line, "\uFEFF"))
+				says := line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ";") && line != "---"
+				if n := told[i+1]; says && n == 0 || s.Name == "vsphere.conf" && says && n != 1 {
+					t.Errorf("line %d of %s is told of %d times: %s", i+1, s.Name, n, line)
+				}
+			}
+			for n := range told {
+				if n > len(lines) {
+					t.Errorf("line %d of %s is told of, and there is none", n, s.Name)
+				}
+			}
+		}
+	})
+}
+
+// secretsIn are the credentials in the files, by the name of the Secret.
+func secretsIn(t *testing.T, files []File) map[config.SecretRef]*config.Secret {
+	t.Helper()
+	all := map[config.SecretRef]*config.Secret{}
+	for _, f := range files {
+		var m struct {
+			Kind       string
+			Metadata   struct{ Name, Namespace string }
+			StringData map[string]string `yaml:"stringData"`
+		}
+		if !f.Secret {
+			continue
+		}
+		if err := yaml.Unmarshal(f.Data, &m); err != nil || m.Kind != "Secret" || m.Metadata.Namespace == "" {
+			t.Fatalf("%s: %v, %+v", f.Name, err, m.Metadata)
+		}
+		data := map[string][]byte{}
+		for k, v := range m.StringData {
+			data[k] = []byte(v)
+		}
+		all[config.SecretRef{Namespace: m.Metadata.Namespace, Name: m.Metadata.Name}] = config.ParseSecret(f.Name, data)
+	}
+	return all
+}
+
+// What the provider reads in the new vsphere.conf and its Secrets is what it reads in the old file.
+func TestSameMeaning(t *testing.T) {
+	corpus(t, func(t *testing.T, path string, data []byte, m *Migration) {
+		old, problems := config.Check("old", data)
+		if old == nil {
+			name := strings.TrimSuffix(filepath.Base(path), ".conf")
+			if !slices.Contains([]string{"in-tree-forced", "in-tree-resourcepool-in-global"}, name) {
+				t.Fatalf("the provider does not read the old file: %v", problems)
+			}
+			t.Skip("the provider does not read the old file, by design")
+		}
+		now, err := config.Load("new", m.Files[0].Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets := secretsIn(t, m.Files)
+		for i, vc := range now.VCenters {
+			if s, made := secrets[vc.Secret]; made {
+				c, err := s.For(vc.Server)
+				if err != nil {
+					t.Fatal(err)
+				}
+				now.VCenters[i].User, now.VCenters[i].Password, now.VCenters[i].Secret = c.User, c.Password, config.SecretRef{}
+			}
+		}
+		old.Format, old.Warnings, now.Warnings = config.YAML, nil, nil
+		if m.Report.Dialect != OutOfTree { // the in-tree provider took addresses from one network
+			for _, l := range bytes.Split(data, []byte("\n")) {
+				if key, value, ok := strings.Cut(string(l), "="); ok && strings.TrimSpace(key) == "public-network" {
+					old.Nodes.InternalVMNetwork = strings.Trim(value, " \r\"")
+					old.Nodes.ExternalVMNetwork = old.Nodes.InternalVMNetwork
+				}
+			}
+		}
+		if d := cmp.Diff(old, now, cmp.Comparer(func(a, b config.Nodes) bool { return fmt.Sprint(a) == fmt.Sprint(b) })); d != "" {
+			t.Errorf("(-old +new):\n%s", d)
+		}
+	})
+}
+
+// The driver reads the csi-vsphere.conf in its Secret, unless credentials are lacking, and has the old file's vCenters.
+func TestDriverReads(t *testing.T) {
+	corpus(t, func(t *testing.T, _ string, data []byte, m *Migration) {
+		var manifest struct {
+			StringData map[string]string `yaml:"stringData"`
+		}
+		for _, f := range m.Files {
+			if f.Name == "secret-vsphere-config-secret.yaml" {
+				if err := yaml.Unmarshal(f.Data, &manifest); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		text := manifest.StringData["csi-vsphere.conf"]
+		got, problems := csi.Check("csi-vsphere.conf", []byte(text), csi.Reading{ClusterID: "any"})
+		lacking := strings.Contains(text, "# user and password are needed here")
+		if (got == nil) != lacking {
+			t.Fatalf("%v\n%s", problems, text)
+		}
+		if lacking {
+			for _, p := range problems {
+				if !p.Warning && !strings.Contains(p.Message, "credentials are missing") {
+					t.Error(p)
+				}
+			}
+			return
+		}
+		old, _ := config.Check("old", data)
+		for _, vc := range got.VCenters {
+			if old == nil {
+				break
+			}
+			i := slices.IndexFunc(old.VCenters, func(o config.VCenter) bool { return o.Server == vc.Server })
+			if i < 0 {
+				t.Errorf("the old file has no vCenter %s", vc.Server)
+				continue
+			}
+			o := old.VCenters[i]
+			o.Tenant, o.IPFamilies, o.SOAPRoundtripCount, vc.Tenant, vc.SOAPRoundtripCount = "", nil, 0, "", 0
+			if o.Secret != (config.SecretRef{}) { // a manifest told them
+				o.Secret, vc.User, vc.Password = config.SecretRef{}, "", ""
+			}
+			if d := cmp.Diff(o, vc); d != "" {
+				t.Errorf("%s (-old +new):\n%s", vc.Server, d)
+			}
+		}
+	})
+}
+
+// A Secret that was given tells its credentials to csi-vsphere.conf, in either form of its data.
+func TestGivenSecret(t *testing.T) {
+	corpus(t, func(t *testing.T, path string, _ []byte, m *Migration) {
+		if filepath.Base(path) != "in-tree-secret-given.conf" {
+			return
+		}
+		i := slices.IndexFunc(m.Files, func(f File) bool { return f.Name == "secret-vsphere-config-secret.yaml" })
+		for _, want := range []string{`"hunter2-vcsa"`, `"hunter2-vcsb"`, `user = "k8s@vsphere.local"`} {
+			if !bytes.Contains(m.Files[i].Data, []byte(want)) {
+				t.Errorf("no %s in %s", want, m.Files[i].Data)
+			}
+		}
+	})
+}
+
+func TestRefused(t *testing.T) {
+	paths, err := filepath.Glob("testdata/refused/*.conf")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".conf")
+		m, err := Convert(Source{Name: "vsphere.conf", Data: data}, Options{})
+		if err == nil || m != nil {
+			t.Errorf("%s is converted", name)
+			continue
+		}
+		fmt.Fprintf(&b, "=== %s\n%v\n", name, err)
+		if r, ok := errors.AsType[*Refusal](err); ok {
+			fmt.Fprintf(&b, "%s; try: %s\n", r.Code, r.Try)
+		} else if _, ok := errors.AsType[*config.Error](err); !ok {
+			t.Errorf("%s: %T", name, err)
+		}
+	}
+	if strings.Contains(b.String(), secretWord) {
+		t.Errorf("an error tells a password:\n%s", b.String())
+	}
+	golden(t, "testdata/refused/errors.golden", b.String())
+}
+
+// What cannot be forced is not: a file that is wrong is refused all the same.
+func TestForceForgivesOnlyWhatIsUnknown(t *testing.T) {
+	forgiven := []string{"unknown-section", "unknown-key", "nsxt"}
+	paths, _ := filepath.Glob("testdata/refused/*.conf")
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".conf")
+		_, err = Convert(Source{Name: "vsphere.conf", Data: data}, Options{Force: true})
+		if lacks := err != nil && (name == "unknown-section" || name == "unknown-key"); (err == nil) != slices.Contains(forgiven, name) && !lacks {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Noise of a megabyte is refused in no time and few words; more of it is not looked at.
+func TestNoise(t *testing.T) {
+	for name, line := range map[string]string{
+		"words": "lorem ipsum dolor sit amet\n", "keys": "lorem = ipsum\n", "sections": "[lorem]\n", "quotes": "[Global]\nuser = \"\n", "brackets": "[[[[\n", "colons": "a: b\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := []byte(strings.Repeat(line, MaxSize/len(line)))
+			if _, err := Convert(Source{Name: "noise", Data: data}, Options{}); err == nil {
+				t.Error("noise is converted")
+			}
+			if _, err := Convert(Source{Name: "noise", Data: append(data, make([]byte, len(line))...)}, Options{}); err == nil || len(err.Error()) > 200 {
+				t.Errorf("more than a megabyte: %v", err)
+			}
+		})
+	}
+}
+
+// Every key of ours is one of the provider's reader, or is hidden from it.
+func TestKeysAreTheProviders(t *testing.T) {
+	for _, s := range sections() {
+		for _, k := range s.keys {
+			sub := ""
+			if s.sub {
+				sub = ` "x"`
+			}
+			_, problems := config.Check("f", fmt.Appendf(nil, "[%s%s]\n%s = 1\n", s.name, sub, k.name))
+			unknown := slices.ContainsFunc(problems, func(p config.Problem) bool { return p.Message == "unknown key" })
+			if unknown != k.hidden {
+				t.Errorf("[%s] %s: hidden %v, the provider knows it: %v", s.name, k.name, k.hidden, !unknown)
+			}
+			if k.judge == nil {
+				t.Errorf("[%s] %s has no judge", s.name, k.name)
+			}
+		}
+		if s.judge == nil && s.refused == "" {
+			t.Errorf("[%s] has no judge", s.name)
+		}
+	}
+}

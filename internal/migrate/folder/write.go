@@ -1,0 +1,150 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
+)
+
+// Occupied is the error for a folder that holds something already.
+type Occupied struct {
+	Dir   string
+	Names []string // what it holds, in order
+}
+
+// Error names the folder and the first of what is in it.
+func (e *Occupied) Error() string {
+	const most = 3
+	names := strings.Join(e.Names[:min(most, len(e.Names))], ", ")
+	if more := len(e.Names) - most; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("folder %s is not empty: it holds %s", e.Dir, names)
+}
+
+// Write makes the folder, whose parent has to be there, and the files in it. A folder that is there already has to be empty,
+// unless replace is set: then files of the same names are replaced, and others stay. When an error is returned, nothing has
+// changed; it is of type [*Occupied] when the folder is not empty.
+func Write(dir string, files []migrate.File, replace bool) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return plain(dir, create(dir, files))
+	case err != nil:
+		return plain(dir, err)
+	case len(entries) > 0 && !replace:
+		e := &Occupied{Dir: dir}
+		for _, entry := range entries {
+			e.Names = append(e.Names, entry.Name())
+		}
+		return e
+	}
+	return plain(dir, update(dir, files))
+}
+
+// create makes the folder under another name first.
+func create(dir string, files []migrate.File) error {
+	staged, err := stage(filepath.Dir(dir), files)
+	if err != nil {
+		return err
+	}
+	err = os.Chmod(staged, 0o755)
+	if err == nil {
+		err = os.Rename(staged, dir)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(staged))
+	}
+	return nil
+}
+
+// stage writes the files into a new folder of a passing name.
+func stage(parent string, files []migrate.File) (dir string, err error) {
+	if dir, err = os.MkdirTemp(parent, ".unfinished-"); err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		mode := fs.FileMode(0o644)
+		if f.Secret {
+			mode = 0o600
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, mode); err != nil {
+			return "", errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return dir, nil
+}
+
+// update puts the files into a folder that is there and may be somebody's working directory: it stays the same one. What is
+// replaced is kept until all of it is.
+func update(dir string, files []migrate.File) error {
+	staged, err := stage(dir, files)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if err = exchange(dir, staged, f.Name); err != nil {
+			for _, done := range files[:i] {
+				err = errors.Join(err, restore(dir, staged, done.Name))
+			}
+			break
+		}
+	}
+	return errors.Join(err, os.RemoveAll(staged))
+}
+
+func kept(staged, name string) string { return filepath.Join(staged, ".was-"+name) }
+
+// exchange puts one file in its place, and what was there aside.
+func exchange(dir, staged, name string) error {
+	path := filepath.Join(dir, name)
+	if info, err := os.Lstat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a file", name)
+		}
+		if err := os.Rename(path, kept(staged, name)); err != nil {
+			return err
+		}
+	}
+	err := os.Rename(filepath.Join(staged, name), path)
+	if err != nil {
+		return errors.Join(err, restore(dir, staged, name))
+	}
+	return nil
+}
+
+// restore undoes exchange.
+func restore(dir, staged, name string) error {
+	path := filepath.Join(dir, name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, err := os.Lstat(kept(staged, name)); err != nil {
+		return nil // there was none
+	}
+	return os.Rename(kept(staged, name), path)
+}
+
+// plain is err with the folder that was asked for, not a file on the way there.
+func plain(dir string, err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Errorf("folder %s: %w", dir, err)
+}

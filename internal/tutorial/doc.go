@@ -1,0 +1,48 @@
+// Package tutorial reads, runs and rewrites tutorials: pages of Markdown whose commands are really run, and whose printed
+// outputs are really compared.
+//
+//	page, err := tutorial.Load("tutorials/01-first-run/README.md")
+//	if err != nil {
+//		return err // with the line that is wrong
+//	}
+//	r := tutorial.Runner{Binary: "/src/bin/vsphere-sandbox", Root: "/src"}
+//	err = r.Run(ctx, page) // errors.As a *Mismatch: file, line, what was expected, what there is
+//
+// # Notation
+//
+// A page is a title, steps (headings of the second level) and, in steps, blocks of the language console:
+//
+//	```console
+//	$ kubectl get nodes
+//	NAME   STATUS   ROLES    AGE   VERSION
+//	cp-1   Ready    …        …     v1.36.4
+//	…
+//	```
+//
+// A line that begins with "$ " is a command; lines with "> " right below continue it, as in a shell. All up to the next
+// command is what it prints, on both of its streams. In there, … stands for any text within a line, and a line that is …
+// alone for any number of lines. However many spaces there are between two words makes no difference, since columns grow
+// with what is in them; nor do empty lines at the end. A command without output has to print nothing.
+//
+// A line ^C interrupts what runs in the terminal, as the keys do; what is below is printed from then on.
+//
+// Comments of HTML right above a block, which a reader does not see, say how it is run:
+//
+//	<!-- wait 30s -->           run each command again and again until it prints what is expected, for at most so long
+//	<!-- terminal 2 -->         in another terminal; the first is 1
+//	<!-- background -->         the last command goes on running; it has to have begun with what is expected
+//	<!-- exit 1 -->             the last command ends with this status; all others with 0
+//	<!-- not run: why not -->   a reader runs it, a test does not
+//
+// # Terminals
+//
+// A terminal is one sh that lives as long as the run, so that cd, export and alias are what they are to a reader. It
+// stands in something that looks like a clone after "make build": bin with the program, and tutorials. HOME, TMPDIR and
+// the state directory are its own, and are removed afterwards with all that lives there; a page that leaves a sandbox
+// running is in error.
+//
+// It writes nothing to the terminal of its user, and it knows nothing of sandboxes but how their program is called and
+// that "down --all" ends them.
+//
+// Floor 2: of this module it imports internal/nearest.
+package tutorial

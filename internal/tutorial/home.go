@@ -1,0 +1,168 @@
+package tutorial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const program = "vsphere-sandbox"
+
+// home is where a reader sits: a clone, and directories of their own. One run has it for itself.
+type home struct {
+	dir, clone, state string
+	binary            string
+	as                *syscall.Credential
+}
+
+func newHome(r Runner) (h *home, err error) {
+	dir, err := os.MkdirTemp("", "vst-") // short: there will be sockets in it
+	if err != nil {
+		return nil, err
+	}
+	h = &home{dir: dir, clone: filepath.Join(dir, "clone"), state: filepath.Join(dir, "state"), as: r.As}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	if h.binary, err = filepath.Abs(r.Binary); err != nil {
+		return nil, err
+	}
+	if _, err = os.Stat(h.binary); err != nil {
+		return nil, err
+	}
+	for _, d := range []string{filepath.Join(h.clone, "bin"), h.state, filepath.Join(dir, "home"), filepath.Join(dir, "tmp")} {
+		if err = os.MkdirAll(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err = os.Symlink(h.binary, filepath.Join(h.clone, "bin", program)); err != nil {
+		return nil, err
+	}
+	if r.Root != "" {
+		if err = os.CopyFS(filepath.Join(h.clone, "tutorials"), os.DirFS(filepath.Join(r.Root, "tutorials"))); err != nil {
+			return nil, err
+		}
+	}
+	return h, h.give()
+}
+
+// give makes all of it belong to whom the commands run as.
+func (h *home) give() error {
+	if h.as == nil {
+		return nil
+	}
+	return filepath.WalkDir(h.dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(h.as.Uid), int(h.as.Gid))
+	})
+}
+
+// environ is what the shells start with; nothing of ours is in it but the way to the system's programs.
+func (h *home) environ() []string {
+	return []string{
+		"PATH=" + filepath.Join(h.clone, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + filepath.Join(h.dir, "home"), "TMPDIR=" + filepath.Join(h.dir, "tmp"), h.mine(),
+		"LANG=C.UTF-8", "TZ=UTC", "TERM=dumb", "PS2=",
+	}
+}
+
+// mine is the variable by which processes of this home are known.
+func (h *home) mine() string { return "VSPHERE_SANDBOX_STATE=" + h.state }
+
+// hide replaces our own paths by what stands for any.
+func (h *home) hide(output string) string {
+	// The program calls itself by the path that it has been found at.
+	for _, own := range []string{filepath.Dir(h.binary), filepath.Join(h.clone, "bin"), h.clone, h.dir} {
+		output = strings.ReplaceAll(output, own+string(filepath.Separator), anything+string(filepath.Separator))
+	}
+	return output
+}
+
+// left lists what lives in this home: sandboxes, and processes where the system tells of them (Linux does).
+func (h *home) left() []string {
+	var found []string
+	entries, err := os.ReadDir(h.state)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, e := range entries {
+		found = append(found, "sandbox "+e.Name())
+	}
+	for _, pid := range h.processes() {
+		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+		if err != nil {
+			continue // it has ended since
+		}
+		found = append(found, fmt.Sprintf("process %d: %s", pid, bytes.ReplaceAll(bytes.TrimRight(line, "\x00"), []byte{0}, []byte{' '})))
+	}
+	return found
+}
+
+func (h *home) processes() []int {
+	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is fine
+	var found []int
+	for _, path := range all {
+		env, err := os.ReadFile(path)
+		if err != nil || !slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == h.mine() }) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// remove ends all that lives here and removes the directory. It says what there was to end.
+func (h *home) remove(ctx context.Context) (left []string, err error) {
+	const orderly, soon, look = 30 * time.Second, 3 * time.Second, 20 * time.Millisecond
+	ctx = context.WithoutCancel(ctx)
+	// The last process of a sandbox may end a moment after the command that ended it.
+	h.waitGone(ctx, soon, look)
+	left = h.left()
+	var errs []error
+	if len(left) > 0 {
+		down, cancel := context.WithTimeout(ctx, orderly)
+		cmd := exec.CommandContext(down, h.binary, "down", "--all")
+		cmd.Dir, cmd.Env = h.clone, h.environ()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.as}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			errs = append(errs, fmt.Errorf("%s down --all: %w\n%s", program, err, out))
+		}
+		cancel()
+		h.waitGone(ctx, soon, look)
+		for _, pid := range h.processes() {
+			errs = append(errs, fmt.Errorf("process %d survived \"down --all\" and is killed", pid), syscall.Kill(pid, syscall.SIGKILL))
+		}
+	}
+	return left, errors.Join(append(errs, os.RemoveAll(h.dir))...)
+}
+
+// waitGone looks again and again: the death of another's child cannot be waited for.
+func (h *home) waitGone(ctx context.Context, long, again time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	for len(h.processes()) > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package vcenter
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// Config is one or more vCenters. Make one with [LoadFile], [Load] or [FromEnvironment].
+type Config struct {
+	// VCenters are in the order of their names, at least one.
+	VCenters []VCenter
+	// Region and Zone are names of tag categories.
+	Region, Zone string
+	// Warnings are about what is valid and has no effect, one line each.
+	Warnings []string
+}
+
+// VCenter is where one vCenter is and whom it is to take us for. It may be copied; its password is in no text made of it.
+type VCenter struct {
+	// Name is what messages call it.
+	Name string
+	// Server is a host name or an IP address without brackets; Port is never zero.
+	Server string
+	Port   int
+	// User is empty where SecretsDirectory has the credentials.
+	User             string
+	SecretsDirectory string
+
+	// Insecure takes any certificate.
+	Insecure bool
+	// CAFile names a PEM file of authorities to trust instead of the system's; Authorities are PEM, too, in memory.
+	CAFile      string
+	Authorities []byte
+	// Thumbprint, SHA-1 or SHA-256, is trusted where verification fails for lack of trust.
+	Thumbprint string
+	// Datacenters are names or inventory paths; empty means all.
+	Datacenters []string
+
+	password string
+	govc     bool // it came from govc's variables, which is how to trust it is then told
+}
+
+// The tag categories of a configuration that names none.
+const (
+	DefaultRegion = "k8s-region"
+	DefaultZone   = "k8s-zone"
+)
+
+// LoadFile reads a vsphere.conf, YAML or INI. What is wrong with it is told all at once, each with file and line, as
+// [*config.Error].
+func LoadFile(name string) (*Config, error) {
+	read, err := config.LoadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return fromCloudConfig(name, read)
+}
+
+// Load is [LoadFile] for a text; name stands for the file in messages.
+func Load(name string, data []byte) (*Config, error) {
+	read, err := config.Load(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return fromCloudConfig(name, read)
+}
+
+func fromCloudConfig(name string, read *config.Config) (*Config, error) {
+	c := &Config{Region: read.Labels.Region, Zone: read.Labels.Zone, Warnings: read.Warnings}
+	if c.Region == "" {
+		c.Region, c.Zone = DefaultRegion, DefaultZone
+	}
+	var errs []error
+	for _, v := range read.VCenters {
+		if v.Password == "" && v.SecretsDirectory == "" {
+			why := "has no credentials"
+			if v.Secret != (config.SecretRef{}) {
+				why = fmt.Sprintf("has its credentials in Secret %s/%s, which only a cluster can read", v.Secret.Namespace, v.Secret.Name)
+			}
+			errs = append(errs, fmt.Errorf("%s: vcenter.%s: %s: add user and password, or secretsDirectory", name, v.Tenant, why))
+			continue
+		}
+		c.VCenters = append(c.VCenters, VCenter{
+			Name: v.Tenant, Server: v.Server, Port: cmp.Or(v.Port, 443), User: v.User, password: v.Password,
+			SecretsDirectory: v.SecretsDirectory, Insecure: v.InsecureFlag, CAFile: v.CAFile, Thumbprint: v.Thumbprint,
+			Datacenters: v.Datacenters,
+		})
+	}
+	if len(read.VCenters) == 0 {
+		errs = append(errs, fmt.Errorf("%s: names no vCenter: add one below vcenter:", name))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Address is host:port.
+func (v VCenter) Address() string { return net.JoinHostPort(v.Server, strconv.Itoa(v.Port)) }
+
+// String names the vCenter and the user.
+func (v VCenter) String() string {
+	who := v.User
+	if who == "" {
+		who = "credentials of " + v.SecretsDirectory
+	}
+	return fmt.Sprintf("vcenter %q at %s (%s)", v.Name, v.Address(), who)
+}
+
+// GoString is String: %#v is no way to a password either.
+func (v VCenter) GoString() string { return v.String() }
+
+// LogValue is String, for logs.
+func (v VCenter) LogValue() slog.Value { return slog.StringValue(v.String()) }

@@ -1,0 +1,114 @@
+package vcenter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+)
+
+// Patience is how long a call may take unless Options say otherwise: a vCenter that needs half a minute for an answer is
+// slow, not dead.
+const Patience = time.Minute
+
+// Options of [VCenter.Connect]. UserAgent is mandatory.
+type Options struct {
+	// UserAgent is sent with every request.
+	UserAgent string
+	// Patience bounds every call, the login among them. Default: [Patience].
+	Patience time.Duration
+	// OnCall, when set, is told of every call; see the field of the same name of provider/vcenter's Config.
+	OnCall func(client.Call)
+	// Logger receives changes of the connection; none when nil.
+	Logger *slog.Logger
+}
+
+// Connection is a session at a vCenter, which is made anew where it expires. It may be used from any goroutine until it is
+// closed.
+type Connection struct {
+	// VCenter is the one that it leads to.
+	VCenter VCenter
+
+	client *client.Client
+	end    context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+// Connect logs in, once: a vCenter that cannot be reached, is not to be trusted ([*UntrustedError]) or refuses the
+// credentials is an error at once. ctx bounds the login only; [Connection.Close] logs out.
+func (v VCenter) Connect(ctx context.Context, o Options) (*Connection, error) {
+	states := make(chan client.State, 1)
+	c, err := client.New(client.Config{
+		Name: v.Name, Server: v.Server, Port: v.Port, Insecure: v.Insecure, CAFile: v.CAFile, CAData: v.Authorities,
+		Thumbprint: v.Thumbprint, UserAgent: o.UserAgent, Credentials: v.credentials,
+		CallTimeout: cmp.Or(o.Patience, Patience), OnCall: o.OnCall, Logger: o.Logger,
+		OnState: func(s client.State) {
+			select {
+			case states <- s:
+			default: // only the first is waited for
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	conn := &Connection{VCenter: v, client: c, end: end}
+	conn.ended.Go(func() { _ = c.Run(running) }) // it says only that running has ended
+	select {
+	case s := <-states:
+		if s.Connected {
+			return conn, nil
+		}
+		err = s.Err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	conn.Close()
+	if errors.Is(err, client.ErrCertificate) {
+		return nil, v.untrusted(ctx, err)
+	}
+	return nil, fmt.Errorf("%v: %w", v, err)
+}
+
+// credentials are read anew at every login where they are in a directory.
+func (v VCenter) credentials(context.Context) (client.Credentials, error) {
+	if v.password != "" {
+		return client.Credentials{User: v.User, Password: v.password}, nil
+	}
+	secret, err := config.ReadSecretsDirectory(v.SecretsDirectory)
+	if err != nil {
+		return client.Credentials{}, err
+	}
+	found, err := secret.For(v.Server)
+	if err != nil {
+		return client.Credentials{}, fmt.Errorf("%s: %w", v.SecretsDirectory, err)
+	}
+	return client.Credentials(found), nil
+}
+
+// Close logs out and waits for it, at most a few seconds. It may be called more than once.
+func (c *Connection) Close() {
+	c.end()
+	c.ended.Wait()
+}
+
+// Do runs f, one exchange over SOAP, within the patience, and once more where the session has expired. Its error names the
+// vCenter.
+func (c *Connection) Do(ctx context.Context, f func(context.Context, *vim25.Client) error) error {
+	return c.client.Do(ctx, func(ctx context.Context, s *client.Session) error { return f(ctx, s.Vim) })
+}
+
+// DoREST is Do for the REST API, which needs a login of its own at the first call.
+func (c *Connection) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
+	return c.client.DoREST(ctx, f)
+}

@@ -1,0 +1,105 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+)
+
+// choose keeps the VMs that the selection means, tags aside.
+func (inv *Inventory) choose(s Selection, datacenters []string) error {
+	all := inv.paths()
+	errs := []error{
+		missing("datacenter", s.Datacenters, all.datacenters), missing("datacenter", datacenters, all.datacenters),
+		missing("folder", s.Folders, all.folders), missing("resource pool", s.Pools, all.pools),
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	inv.VMs = slices.DeleteFunc(inv.VMs, func(vm VM) bool {
+		dc, folder, pool := inv.Tree.Above(vm.Ref, "Datacenter"), "", ""
+		if dc == nil {
+			return true // it is in none that the account may see
+		}
+		if o := inv.Tree[vm.Ref]; o != nil {
+			folder = inv.Tree.Path(o.Parent)
+		}
+		pool = inv.Tree.Path(vm.PoolRef)
+		dcPath := inv.Tree.Path(dc.Ref)
+		return !in(datacenters, dcPath, dc.Name, false) || !in(s.Datacenters, dcPath, dc.Name, false) ||
+			!in(s.Folders, folder, vm.Folder, true) || !in(s.Pools, pool, vm.Pool, true) || !s.named(vm.Name)
+	})
+	return nil
+}
+
+// in tells whether one of the paths is meant for an object of that inventory path and that short one, or, where inside
+// counts, for one around it.
+func in(paths []string, long, short string, inside bool) bool {
+	if len(paths) == 0 {
+		return true
+	}
+	for _, p := range paths {
+		own := short
+		if strings.HasPrefix(p, "/") {
+			own = long
+		}
+		p = strings.TrimRight(p, "/")
+		if own == p || inside && strings.HasPrefix(own, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// known are the paths that there are, both forms of each.
+type known struct{ datacenters, folders, pools []string }
+
+func (inv *Inventory) paths() known {
+	var k known
+	for ref, o := range inv.Tree {
+		switch ref.Type {
+		case "Datacenter":
+			k.datacenters = append(k.datacenters, o.Name, inv.Tree.Path(ref))
+		case "Folder":
+			if inv.Tree.Above(ref, "Datacenter") != nil {
+				k.folders = append(k.folders, inv.Tree.Folder(ref), inv.Tree.Path(ref))
+			}
+		case "ResourcePool", "VirtualApp":
+			k.pools = append(k.pools, inv.Tree.Pool(ref), inv.Tree.Path(ref))
+		}
+	}
+	for _, list := range [][]string{k.datacenters, k.folders, k.pools} {
+		slices.Sort(list)
+	}
+	return k
+}
+
+// missing is an error for each that is not there, with the nearest that is.
+func missing(noun string, wanted, there []string) error {
+	var errs []error
+	for _, name := range wanted {
+		name = strings.TrimRight(name, "/")
+		if slices.Contains(there, name) {
+			continue
+		}
+		hint := ""
+		if near := nearest.Of(name, there); near != "" {
+			hint = fmt.Sprintf(": did you mean %q?", near)
+		}
+		errs = append(errs, fmt.Errorf("%s %q: there is none that this account may see%s", noun, name, hint))
+	}
+	return errors.Join(errs...)
+}
+
+// warnNames tells of patterns that no VM of the vCenter has.
+func (inv *Inventory) warnNames(s Selection, all []VM) {
+	for _, pattern := range s.Names {
+		one := Selection{Names: []string{pattern}}
+		if !slices.ContainsFunc(all, func(vm VM) bool { return one.named(vm.Name) }) {
+			inv.Warnings = append(inv.Warnings, fmt.Sprintf("name pattern %q: no VM is called so", pattern))
+		}
+	}
+}

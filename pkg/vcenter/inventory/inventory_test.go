@@ -1,0 +1,203 @@
+package inventory_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+func categories() inventory.Categories {
+	return inventory.Categories{Region: "k8s-region", Zone: "k8s-zone"}
+}
+
+// connect leads to the vCenter of a configuration.
+func connect(t testing.TB, v vcenter.VCenter, onCall func(client.Call)) *vcenter.Connection {
+	t.Helper()
+	c, err := v.Connect(t.Context(), vcenter.Options{UserAgent: "test", OnCall: onCall})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func zones(t *testing.T) *vcenter.Connection {
+	t.Helper()
+	config, err := vcenter.LoadFile(sim.Start(t, "../testdata/zones.yaml").CloudConfigFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connect(t, config.VCenters[0], nil)
+}
+
+func read(t *testing.T, c *vcenter.Connection, s inventory.Selection) map[string]inventory.VM {
+	t.Helper()
+	inv, err := inventory.Read(t.Context(), c, s, categories())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range inv.Warnings {
+		t.Error(w)
+	}
+	all := map[string]inventory.VM{}
+	for _, vm := range inv.VMs {
+		all[vm.Name] = vm
+	}
+	return all
+}
+
+func TestRows(t *testing.T) {
+	all := read(t, zones(t), inventory.Selection{})
+	got := all["cp-1"]
+	if got.UUID == "" || got.InstanceUUID == "" || got.Ref.Value == "" || got.HostRef.Value == "" || got.PoolRef.Value == "" {
+		t.Errorf("%+v lacks an identity", got)
+	}
+	want := inventory.VM{
+		VCenter: "vc", Name: "cp-1", Path: "/americas/dcwest/vm/k8s/masters/cp-1", Folder: "k8s/masters", Hostname: "cp-1.corp.example",
+		Addresses: []string{"10.20.0.5", "2001:db8::5", "10.1.0.5"}, Tools: "guestToolsRunning", Power: "poweredOn",
+		Connection: "connected", Datacenter: "dcwest", Cluster: "c1", Host: got.Host, Region: "us", Zone: "us-west",
+		Tags: []inventory.Tag{{"env", "blue"}, {"env", "prod"}}, HardwareVersion: "vmx-21",
+		Ref: got.Ref, UUID: got.UUID, InstanceUUID: got.InstanceUUID, DiskUUID: got.DiskUUID, HostRef: got.HostRef, PoolRef: got.PoolRef,
+	}
+	want.VCenter = got.VCenter // the tenant's name, which the sandbox chooses
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for name, zone := range map[string]string{
+		"worker-1": "us-west", "worker-9": "us-west-2", "off-1": "attic", "worker-3": "us-east",
+	} {
+		if all[name].Zone != zone || all[name].Region != "us" {
+			t.Errorf("%s is in %s/%s, want us/%s", name, all[name].Region, all[name].Zone, zone)
+		}
+	}
+	if vm := all["worker-1"]; vm.Pool != "prod/web" || vm.Folder != "k8s" {
+		t.Errorf("worker-1 in pool %q, folder %q", vm.Pool, vm.Folder)
+	}
+	if vm := all["off-1"]; vm.Cluster != "" || vm.Host != "10.7.0.1" || vm.Power != "poweredOff" || len(vm.Addresses) != 0 {
+		t.Errorf("off-1: %+v", vm)
+	}
+	if !all["golden"].Template {
+		t.Error("golden is a template")
+	}
+}
+
+func TestSelection(t *testing.T) {
+	c := zones(t)
+	for _, tc := range []struct {
+		name string
+		s    inventory.Selection
+		want string
+	}{
+		{"all", inventory.Selection{}, "cp-1 golden off-1 worker-1 worker-2 worker-3 worker-9"},
+		{"folder", inventory.Selection{Folders: []string{"k8s"}}, "cp-1 worker-1 worker-2 worker-9"},
+		{"inner folder", inventory.Selection{Folders: []string{"k8s/masters/"}}, "cp-1"},
+		{"inventory path", inventory.Selection{Folders: []string{"/americas/dceast/vm"}}, "worker-3"},
+		{"tag", inventory.Selection{Tags: []string{"env:prod"}}, "cp-1 worker-1 worker-2"},
+		{"any of two tags", inventory.Selection{Tags: []string{"env:blue", "env:none"}}, "cp-1"},
+		{"name", inventory.Selection{Names: []string{"worker-*"}}, "worker-1 worker-2 worker-3 worker-9"},
+		{"pool", inventory.Selection{Pools: []string{"prod"}}, "worker-1 worker-2"},
+		{"pool by path", inventory.Selection{Pools: []string{"/americas/dcwest/host/c2"}}, "worker-9"},
+		{"datacenter", inventory.Selection{Datacenters: []string{"dceast"}}, "worker-3"},
+		{"all at once", inventory.Selection{Folders: []string{"k8s"}, Tags: []string{"env:prod"}, Names: []string{"*-1"}}, "cp-1 worker-1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inv, err := inventory.Read(t.Context(), c, tc.s, categories())
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := map[string]bool{}
+			for _, vm := range inv.VMs {
+				all[vm.Name] = true
+			}
+			if diff := cmp.Diff(strings.Fields(tc.want), slices.Sorted(maps.Keys(all))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSelectionRefuses(t *testing.T) {
+	c := zones(t)
+	for _, tc := range []struct {
+		s    inventory.Selection
+		want string
+	}{
+		{inventory.Selection{Folders: []string{"k8s/mastrs"}}, `folder "k8s/mastrs": there is none that this account may see: did you mean "k8s/masters"?`},
+		{inventory.Selection{Pools: []string{"prod/wbe"}}, `did you mean "prod/web"?`},
+		{inventory.Selection{Datacenters: []string{"dcnorth"}}, `datacenter "dcnorth": there is none`},
+		{inventory.Selection{Tags: []string{"prod"}}, "must be category:name"},
+		{inventory.Selection{Names: []string{"["}}, `name pattern "["`},
+		{inventory.Selection{Folders: []string{"/"}}, "is empty"},
+	} {
+		if _, err := inventory.Read(t.Context(), c, tc.s, categories()); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: error %v", tc.s, err)
+		}
+	}
+	inv, err := inventory.Read(t.Context(), c, inventory.Selection{Names: []string{"nobody*"}}, categories())
+	if err != nil || len(inv.VMs) != 0 || len(inv.Warnings) != 1 {
+		t.Errorf("%+v, %v", inv, err)
+	}
+}
+
+// TestStock reads what a vcsim has that shares nothing with the sandbox, and has no tags to tell.
+func TestStock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes a thousand VMs")
+	}
+	s, err := stocksim.Start(10, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Remove)
+	password, _ := s.URL().User.Password()
+	config, err := vcenter.FromEnvironment([]string{
+		"GOVC_URL=" + s.URL().Host, "GOVC_USERNAME=" + s.URL().User.Username(), "GOVC_PASSWORD=" + password, "GOVC_INSECURE=1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := make(chan string, 100)
+	c := connect(t, config.VCenters[0], func(call client.Call) { calls <- call.Method })
+	for len(calls) > 0 {
+		<-calls
+	}
+	start := time.Now()
+	inv, err := inventory.Read(t.Context(), c, inventory.Selection{}, categories())
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	t.Logf("%d VMs in %v with %d calls", len(inv.VMs), took, len(calls))
+	if len(inv.VMs) != 1000 || took > 10*time.Second || len(calls) > 12 {
+		t.Errorf("%d VMs in %v with %d calls", len(inv.VMs), took, len(calls))
+	}
+	for _, vm := range inv.VMs {
+		if vm.UUID == "" || vm.Host == "" || vm.Cluster == "" || vm.Datacenter != "DC0" || vm.Path == "" || vm.Power != "poweredOn" {
+			t.Fatalf("%+v", vm)
+		}
+	}
+	if len(inv.Warnings) != 1 {
+		t.Errorf("warnings %q: that there are no tags is to be told", inv.Warnings)
+	}
+	if _, err := inventory.Read(context.Background(), c, inventory.Selection{Tags: []string{"a:b"}}, categories()); err == nil {
+		t.Error("tags wanted from a vCenter that has none")
+	}
+}
+
+func ExampleParseTag() {
+	tag, err := inventory.ParseTag("env:prod")
+	fmt.Println(tag.Category, tag.Name, err)
+	// Output: env prod <nil>
+}

@@ -1,0 +1,117 @@
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+)
+
+// Categories are the tag categories of regions and zones.
+type Categories struct{ Region, Zone string }
+
+// Inventory is one reading of a vCenter.
+type Inventory struct {
+	// VMs are those of the selection, by path.
+	VMs []VM
+	// Tree is everything that the account may see.
+	Tree Tree
+	// Warnings are about what could not be read or chose nothing, one line each.
+	Warnings []string
+}
+
+// Read reads the VMs of a selection; the vCenter's own list of datacenters narrows it further. Something in the selection
+// that is not there is an error, a name pattern that no VM has a warning. So is a vCenter that tells no tags, unless the
+// selection needs them.
+func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Categories) (*Inventory, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	content, err := retrieve(ctx, c, []string{"ManagedEntity"}, []types.PropertySpec{
+		{Type: "ManagedEntity", PathSet: []string{"name", "parent"}},
+		{Type: "VirtualMachine", PathSet: vmProperties()},
+	})
+	if err != nil {
+		return nil, err
+	}
+	inv := &Inventory{Tree: Tree{}}
+	if err := inv.take(c.VCenter.Name, content); err != nil {
+		return nil, err
+	}
+	all := inv.VMs
+	if err := inv.choose(s, c.VCenter.Datacenters); err != nil {
+		return nil, fmt.Errorf("vcenter %q: %w", c.VCenter.Name, err)
+	}
+	if err := inv.readTags(ctx, c); err != nil {
+		err = fmt.Errorf("read tags: %w", err)
+		if len(s.Tags) > 0 {
+			return nil, err
+		}
+		inv.Warnings = append(inv.Warnings, err.Error()+": VMs have no region and zone")
+	}
+	inv.VMs = slices.DeleteFunc(inv.VMs, func(vm VM) bool { return !s.tagged(vm.Tags) })
+	inv.place(categories)
+	inv.warnNames(s, all)
+	slices.SortFunc(inv.VMs, func(a, b VM) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Ref.Value, b.Ref.Value)) })
+	return inv, nil
+}
+
+// take makes objects of what was read. A VM that is in a vApp has no folder: it lies in the vApp.
+func (inv *Inventory) take(vcenter string, content []types.ObjectContent) error {
+	for _, one := range content {
+		o := inv.Tree[one.Obj]
+		if o == nil {
+			o = &Object{Ref: one.Obj}
+			inv.Tree[one.Obj] = o
+		}
+		for _, p := range one.PropSet {
+			switch value := p.Val.(type) {
+			case string:
+				if p.Name == "name" {
+					o.Name = value
+				}
+			case types.ManagedObjectReference:
+				if p.Name == "parent" || p.Name == "parentVApp" && o.Parent.Value == "" {
+					o.Parent = value
+				}
+			}
+		}
+	}
+	var vms []mo.VirtualMachine
+	machines := slices.DeleteFunc(slices.Clone(content), func(o types.ObjectContent) bool {
+		return o.Obj.Type != "VirtualMachine" || len(o.PropSet) < 3 // with the two of any entity alone
+	})
+	if err := mo.LoadObjectContent(machines, &vms); err != nil {
+		return fmt.Errorf("vcenter %q: read VMs: %w", vcenter, err)
+	}
+	for i := range vms {
+		vm := newVM(vcenter, &vms[i])
+		inv.locate(&vm)
+		inv.VMs = append(inv.VMs, vm)
+	}
+	return nil
+}
+
+// locate says where a VM is.
+func (inv *Inventory) locate(vm *VM) {
+	t := inv.Tree
+	vm.Path = t.Path(vm.Ref)
+	if dc := t.Above(vm.Ref, "Datacenter"); dc != nil {
+		vm.Datacenter = dc.Name
+	}
+	if o := t[vm.Ref]; o != nil && o.Parent.Type == "Folder" {
+		vm.Folder = t.Folder(o.Parent)
+	}
+	vm.Pool = t.Pool(vm.PoolRef)
+	if host := t[vm.HostRef]; host != nil {
+		vm.Host = host.Name
+	}
+	if cluster := t.Above(vm.HostRef, "ClusterComputeResource"); cluster != nil {
+		vm.Cluster = cluster.Name
+	}
+}

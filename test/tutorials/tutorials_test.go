@@ -1,0 +1,111 @@
+package tutorials
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
+)
+
+var update = flag.Bool("update", false, "rewrite the outputs in the pages")
+
+const (
+	// words that somebody reads within ten minutes, with time left for the commands.
+	words = 1400
+	// longest is what a whole page may take to run; a reader waits for it, too.
+	longest = 4 * time.Minute
+)
+
+// Every tutorial does what it says.
+func TestTutorials(t *testing.T) {
+	for _, page := range pages(t) {
+		t.Run(page.Name, func(t *testing.T) {
+			for _, err := range page.Check() {
+				t.Error(err)
+			}
+			if n := page.Words(); n > words {
+				t.Errorf("%s: %d words are more than ten minutes; at most %d", page.File, n, words)
+			}
+			begin := time.Now()
+			r := runner(t)
+			if !*update {
+				if err := r.Run(t.Context(), page); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				text, err := r.Regenerate(t.Context(), page)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(page.File, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(begin); took > longest {
+				t.Errorf("%s: took %s, more than %s", page.File, took.Round(time.Second), longest)
+			}
+		})
+	}
+}
+
+// A page that no longer tells the truth fails, at the line that is not true, and leaves nothing all the same.
+func TestUntrue(t *testing.T) {
+	const first = "01-first-run"
+	root := t.TempDir()
+	if err := os.CopyFS(filepath.Join(root, "tutorials"), os.DirFS(filepath.Join("..", "..", "tutorials"))); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(root, "tutorials", first, "README.md")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What a change of behaviour would do: the zone of one node is another one, in the first table of nodes.
+	before, after, found := strings.Cut(string(data), "us-west\n")
+	if !found {
+		t.Fatalf("%s: no node in us-west", file)
+	}
+	if err := os.WriteFile(file, []byte(before+"us-north\n"+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	page, err := tutorial.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runner(t)
+	r.Root = root
+	var m *tutorial.Mismatch
+	if err := r.Run(t.Context(), page); !errors.As(err, &m) {
+		t.Fatalf("the page was run, with %v", err)
+	}
+	line := strings.Count(before, "\n") + 1
+	if m.File != file || m.Line != line || !strings.Contains(m.Want, "us-north") || !strings.Contains(m.Got, "us-west") {
+		t.Errorf("fails otherwise than at line %d: %v", line, m)
+	}
+}
+
+func pages(t *testing.T) []*tutorial.Page {
+	t.Helper()
+	all, err := tutorial.List(filepath.Join("..", "..", "tutorials"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("there are no tutorials")
+	}
+	return all
+}
+
+func runner(t *testing.T) tutorial.Runner {
+	return tutorial.Runner{
+		Binary: binary, Root: filepath.Join("..", ".."), As: as,
+		Ran: func(c *tutorial.Command, r tutorial.Ran) {
+			t.Logf("%d: $ %s\n%s", c.Line, c.Text, r.Output)
+		},
+	}
+}
