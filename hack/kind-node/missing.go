@@ -22,7 +22,7 @@ func missing(o *options) error {
 		all = append(all, errors.New("not root: debootstrap and the node's containerd need it; try sudo"))
 	}
 	for program, pkg := range map[string]string{
-		"go": "golang, or https://go.dev/dl", "debootstrap": "debootstrap", "tar": "tar", "cp": "coreutils",
+		"go": "golang, or https://go.dev/dl", "debootstrap": "debootstrap", "tar": "tar", "cp": "coreutils", "zstd": "zstd",
 	} {
 		if _, err := exec.LookPath(program); err != nil {
 			all = append(all, fmt.Errorf("%s is not installed: try apt-get install --no-install-recommends %s", program, pkg))

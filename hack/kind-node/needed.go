@@ -11,10 +11,13 @@ import (
 // libraries is where Debian keeps shared libraries.
 const libraries = "usr/lib/x86_64-linux-gnu"
 
+// loader is the library that programs name as their interpreter, at /lib64.
+const loader = "ld-linux-x86-64.so.2"
+
 // needed are the shared libraries that programs and libraries of a root need, and what those need, as paths in the root
 // with the loader's among them. A missing one is an error: the program would only fail when it is run.
 func needed(root string, files []string) ([]string, error) {
-	found := []string{"usr/lib64/ld-linux-x86-64.so.2"}
+	found := []string{libraries + "/" + loader}
 	for todo := slices.Clone(files); len(todo) > 0; todo = todo[1:] {
 		f, err := elf.Open(filepath.Join(root, todo[0]))
 		if err != nil {
@@ -27,7 +30,7 @@ func needed(root string, files []string) ([]string, error) {
 		}
 		for _, name := range names {
 			path := filepath.Join(libraries, name)
-			if name == "ld-linux-x86-64.so.2" || slices.Contains(found, path) {
+			if slices.Contains(found, path) {
 				continue
 			}
 			if _, err := os.Stat(filepath.Join(root, path)); err != nil {

@@ -57,13 +57,13 @@ func (m *Model) said() []string {
 	}
 	first, rest := " "+glyph+" ", strings.Repeat(" ", 2+text.Width(glyph))
 	room := max(1, m.width-text.Width(rest)-1)
-	lines := text.Wrap(text.Clean(f.text), room)
+	lines := text.Words(text.Clean(f.text), room)
 	if f.command != "" {
 		command := "$ " + text.Clean(f.command)
 		if last := len(lines) - 1; text.Width(lines[last])+3+text.Width(command) <= room {
 			lines[last] += "   " + command
 		} else {
-			lines = append(lines, text.Wrap(command, room)...)
+			lines = append(lines, text.Words(command, room)...)
 		}
 	}
 	if most := min(flashLines, max(1, m.layout.body.height)); len(lines) > most {

@@ -27,7 +27,7 @@ func (m *Model) rootKeys() keymap {
 	for _, b := range k.all() {
 		left := slices.DeleteFunc(slices.Clone(b.Keys()), func(name string) bool {
 			text := len([]rune(name)) == 1 || name == "enter" || name == "esc" || name == "tab" || name == "shift+tab"
-			return name != "ctrl+c" && (slices.Contains(taken, name) || typing && text)
+			return name != "ctrl+c" && name != "ctrl+z" && (slices.Contains(taken, name) || typing && text)
 		})
 		switch {
 		case len(left) == 0:

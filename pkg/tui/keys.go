@@ -4,10 +4,10 @@ import "charm.land/bubbles/v2/key"
 
 // keymap are the keys of the root model. Those of panels are their own.
 type keymap struct {
-	help, prompt, filter, next, previous, back, quit, force key.Binding
-	readOnly, logs, why, details, power, breaks, focus      key.Binding
-	screens                                                 key.Binding
-	pause, rewind, forward, slower, faster                  key.Binding
+	help, prompt, filter, next, previous, back, quit, force, suspend key.Binding
+	readOnly, logs, why, details, power, breaks, focus               key.Binding
+	screens                                                          key.Binding
+	pause, rewind, forward, slower, faster                           key.Binding
 }
 
 func newKeymap() keymap {
@@ -23,6 +23,7 @@ func newKeymap() keymap {
 		back:     b([]string{"esc"}, "esc", "back"),
 		quit:     b([]string{"q"}, "q", "quit"),
 		force:    b([]string{"ctrl+c"}, "ctrl+c", "quit; twice, at once"),
+		suspend:  b([]string{"ctrl+z"}, "ctrl+z", "to the shell; fg comes back"),
 		readOnly: b([]string{"ctrl+r"}, "ctrl+r", "read-only on/off"),
 		logs:     b([]string{"l"}, "l", "logs"),
 		why:      b([]string{"w"}, "w", "why"),
@@ -42,7 +43,7 @@ func newKeymap() keymap {
 // all are all of them.
 func (k *keymap) all() []*key.Binding {
 	return []*key.Binding{
-		&k.help, &k.prompt, &k.filter, &k.next, &k.previous, &k.back, &k.quit, &k.force, &k.readOnly, &k.logs, &k.why, &k.details,
+		&k.help, &k.prompt, &k.filter, &k.next, &k.previous, &k.back, &k.quit, &k.force, &k.suspend, &k.readOnly, &k.logs, &k.why, &k.details,
 		&k.power, &k.breaks, &k.focus, &k.screens, &k.pause, &k.rewind, &k.forward, &k.slower, &k.faster,
 	}
 }
@@ -50,7 +51,7 @@ func (k *keymap) all() []*key.Binding {
 // general are the keys for the help, as they are now.
 func (k keymap) general() []key.Binding {
 	return []key.Binding{
-		k.screens, k.next, k.previous, k.prompt, k.filter, k.back, k.help, k.quit, k.force, k.readOnly,
+		k.screens, k.next, k.previous, k.prompt, k.filter, k.back, k.help, k.quit, k.force, k.suspend, k.readOnly,
 	}
 }
 

@@ -16,6 +16,15 @@ func (m *Model) quit() tea.Cmd {
 	return m.leave(false)
 }
 
+// suspend goes to the shell, until the person comes back. A UI that owns its sandbox does not: that would stand still, too.
+func (m *Model) suspend() tea.Cmd {
+	if m.opts.Owned {
+		m.say("the sandbox runs in this process, and would stand still, too", true)
+		return nil
+	}
+	return tea.Suspend
+}
+
 // interrupt is ctrl+c: as q, and at once when it is pressed again.
 func (m *Model) interrupt() tea.Cmd {
 	if m.opts.Owned && !m.leaving {

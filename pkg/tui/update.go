@@ -101,6 +101,9 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 		return m.interrupt()
 	}
 	m.heard()
+	if k.String() == "ctrl+z" {
+		return m.suspend()
+	}
 	if m.layout.small {
 		if key.Matches(k, m.keys.quit) {
 			return m.do(intent.Quit{})

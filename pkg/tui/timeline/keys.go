@@ -177,6 +177,9 @@ func (s *Screen) Bindings() []key.Binding {
 		follow = "follow"
 	}
 	enter := b(isEvent, "enter/c", "chain: cause to effects", "enter", "c")
+	if r, there := s.shown.selected(); there && !chain && !isEvent && r.burst != nil {
+		enter = b(true, "enter", "all calls", "enter")
+	}
 	if chain {
 		enter = b(isEvent, "enter", "show in the log", "enter")
 	}

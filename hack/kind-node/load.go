@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// load gives an archive to docker, whichever DOCKER_HOST or the current context names, unless it has the image.
+func load(ctx context.Context, image, archive string, w io.Writer) error {
+	if _, err := command(ctx, "", nil, "docker", "version", "--format", "{{.Server.Version}}"); err != nil {
+		return fmt.Errorf("no Docker to load the image into: %w\nhack/kind-node/dockerd starts one of your own", err)
+	}
+	if _, err := command(ctx, "", nil, "docker", "image", "inspect", image); err == nil {
+		fmt.Fprintf(w, "docker has %s\n", image)
+		return nil
+	}
+	return step(w, "the archive into docker", func() error {
+		_, err := command(ctx, "", nil, "docker", "load", "--quiet", "--input", archive)
+		return err
+	})
+}

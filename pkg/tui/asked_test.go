@@ -1,0 +1,78 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
+)
+
+// answering is a sandbox whose answers differ each time.
+type answering struct {
+	*fake
+	asked int
+	err   error
+}
+
+func (a *answering) Inspect(context.Context, api.Subject) (api.Inspection, error) {
+	a.asked++
+	return api.Inspection{Parts: []api.Part{{Title: "Node", YAML: fmt.Sprintf("answer: %d\n", a.asked)}}}, a.err
+}
+
+// Details that are open are read again when something has changed, say of when they are, and stay when they cannot be read
+// any more.
+func TestDetailsAge(t *testing.T) {
+	now := tuitest.Story()[0].Time.Add(calm)
+	a := &answering{fake: &fake{upTo: calm, more: make(chan api.Update)}}
+	d := drive(t, a.fake, func(o *Options) {
+		o.Sandbox = a
+		o.Now = func() time.Time { return now }
+	})
+	pass := func() {
+		now = now.Add(askEvery)
+		_, cmd := d.Update(clock(now))
+		_ = cmd // the next tick, and what is asked
+		d.run(d.askAgain())
+	}
+	node := func(ready string) {
+		d.state.Apply(now, api.Update{Node: &api.Node{Name: "worker-west-1", Registered: true, Ready: ready}})
+	}
+	d.choose(worker())
+	d.press("y")
+	d.shows("answer: 1")
+	d.shows("as of " + now.Format("15:04:05"))
+
+	for range 5 { // marks of changes go meanwhile
+		pass()
+	}
+	still := a.asked
+	pass()
+	if a.asked != still {
+		t.Fatalf("it was read again though nothing has changed")
+	}
+	node("False")
+	d.run(d.askAgain())
+	d.shows(fmt.Sprintf("answer: %d", still+1))
+
+	a.err = errors.New("no such node")
+	node("Unknown")
+	pass()
+	d.shows("old: no such node")
+	d.shows(fmt.Sprintf("answer: %d", still+1))
+
+	before := a.asked
+	d.press("y") // asks again, and opens no other
+	if a.asked != before+1 || len(d.over) != 1 {
+		t.Errorf("asked %d times, %d panels", a.asked-before, len(d.over))
+	}
+	d.press("esc")
+	node("True")
+	before = a.asked
+	if pass(); a.asked != before {
+		t.Error("what is closed is read")
+	}
+}

@@ -1,0 +1,73 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// A long answer is read whole: it takes as many lines as it needs, on top of what is there.
+func TestLongAnswer(t *testing.T) {
+	long := "the vCenter us answers: " + strings.Repeat("NoPermission on datastore ds-1 ", 6) + "end-of-it"
+	d := drive(t, &fake{upTo: calm, fails: &api.Error{Message: long, Try: "get events"}}, nil)
+	for _, size := range [][2]int{{80, 24}, {200, 60}} {
+		d.resize(size[0], size[1])
+		d.press(":")
+		d.typedText("vm power-off worker-west-1")
+		d.press("enter")
+		d.shows("end-of-it (try: get events)")
+		rows := strings.Split(ansi.Strip(d.Frame()), "\n")
+		if len(rows) != size[1] {
+			t.Fatalf("%d lines", len(rows))
+		}
+		for i, row := range rows {
+			if w := ansi.StringWidth(row); w != size[0] {
+				t.Errorf("line %d is %d wide", i, w)
+			}
+		}
+		if strings.Contains(rows[size[1]-1], "…") {
+			t.Errorf("it is cut off: %s", rows[size[1]-1])
+		}
+	}
+	// Not even the longest takes more than its share.
+	d.say(strings.Repeat("no end ", 500), true)
+	if n := len(d.said()); n != flashLines {
+		t.Errorf("%d lines", n)
+	}
+}
+
+// What was done is said with the command line that does the same, whole; a key takes it away as soon as it can have been
+// read, and no sooner.
+func TestFlashGoes(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	d := drive(t, &fake{upTo: calm}, func(o *Options) { o.Now = func() time.Time { return now } })
+	d.resize(80, 24)
+	d.press(":")
+	d.typedText("vm power-off worker-west-1 worker-east-1 worker-east-2 worker-eu-1 worker-eu-2")
+	d.press("enter")
+	if len(d.over) > 0 { // it asks
+		d.press("y")
+	}
+	d.until(func() bool { return d.under == 0 })
+	d.shows("worker-eu-2")
+	if s := d.said(); !strings.Contains(ansi.Strip(s[len(s)-1]), "worker-eu-2") {
+		t.Errorf("the command is not whole: %q", s)
+	}
+	d.press("j")
+	if d.flash.text == "" {
+		t.Error("a key took it away at once")
+	}
+	now = now.Add(flashLeast)
+	if d.press("j"); d.flash.text != "" {
+		t.Error("it stays")
+	}
+	d.say("all is well", false)
+	d.pass(now.Add(flashTime))
+	if d.flash.text != "" {
+		t.Error("it stays for ever")
+	}
+}
