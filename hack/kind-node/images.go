@@ -41,7 +41,7 @@ func (b *build) images(ctx context.Context) error {
 		}
 	}
 	kube := b.in("images/kube")
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "etcd"} {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubectl", "etcd"} {
 		if err := link("kube", filepath.Join(kube, "usr/local/bin", name)); err != nil {
 			return err
 		}

@@ -40,6 +40,13 @@ func (c *conversion) planClasses() error {
 			w := &classWriter{c: c, o: o, urls: u, made: class{node: mapping(), wants: true}}
 			w.write()
 			problems = append(problems, w.problems...)
+			at := config.Problem{File: o.file, Line: o.node.Line, Path: o.title()}
+			if at.Message = "has no name"; w.made.name == "" {
+				problems = append(problems, at)
+			}
+			if at.Message = "stands twice"; slices.ContainsFunc(c.classes, func(k class) bool { return k.name == w.made.name }) {
+				problems = append(problems, at)
+			}
 			c.classes = append(c.classes, w.made)
 		}
 	}
@@ -48,12 +55,10 @@ func (c *conversion) planClasses() error {
 	}
 	c.useDefault(u)
 	problems = append(problems, u.unused()...)
-	if err := c.accountManifests(); err != nil {
-		return err
-	}
 	if len(problems) > 0 {
 		return &config.Error{Problems: problems}
 	}
+	c.accountManifests()
 	return nil
 }
 
@@ -88,7 +93,7 @@ func (c *conversion) useDefault(u *urls) {
 // attendURL notes that a class would have a datastore if its URL was known.
 func (c *conversion) attendURL(class, datastore string) {
 	c.attend(fmt.Sprintf("StorageClass %s: its volumes were made in the datastore %s, and are made in any that all nodes reach now. "+
-		"Give its URL, --datastore-url %[2]s=ds:///vmfs/volumes/..., or a storage policy", class, datastore))
+		"Give its URL, --datastore-url '%[2]s=ds:///vmfs/volumes/...', or a storage policy", class, datastore))
 }
 
 // newClass is a class for volumes that were made in the default datastore.
@@ -140,16 +145,15 @@ func (c *conversion) wantsDefault() bool {
 }
 
 // classManifests are the StorageClasses.
-func (c *conversion) classManifests() []byte {
+func (c *conversion) classManifests() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(c.head("StorageClasses of the CSI driver."))
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	for _, k := range c.classes {
 		if err := e.Encode(k.node); err != nil {
-			panic("migrate: a class cannot be written: " + err.Error()) // it has been read from YAML
+			return nil, problem("StorageClass "+k.name, "cannot be written: "+err.Error(), "")
 		}
 	}
-	_ = e.Close() // writes to memory
-	return b.Bytes()
+	return b.Bytes(), e.Close()
 }

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"fmt"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -73,7 +72,7 @@ func (w *classWriter) write() {
 
 // near is the hint for a name that is unknown.
 func near(name string, all ...string) string {
-	if best := config.Nearest(name, all); best != "" {
+	if best := nearestOf(name, all); best != "" {
 		return "did you mean " + best + "?"
 	}
 	return ""
@@ -162,10 +161,10 @@ func (w *classWriter) expression(n *yaml.Node, path string) {
 			continue
 		}
 		category := ""
-		switch {
-		case strings.HasSuffix(p.value.Value, "kubernetes.io/zone"):
+		switch p.value.Value {
+		case "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone":
 			category = w.c.cfg.Labels.Zone
-		case strings.HasSuffix(p.value.Value, "kubernetes.io/region"):
+		case "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region":
 			category = w.c.cfg.Labels.Region
 		default:
 			w.problems = append(w.problems, config.Problem{

@@ -39,7 +39,7 @@ func Convert(old Source, o Options) (*Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conversion{name: old.Name, text: text, opts: o, credentials: map[string]config.Credentials{}}
+	c := &conversion{name: old.Name, text: text, opts: o, known: sections(), credentials: map[string]config.Credentials{}}
 	if err := c.read(); err != nil {
 		return nil, err
 	}
@@ -70,6 +70,7 @@ type conversion struct {
 	text []byte
 	opts Options
 
+	known    known
 	sections []config.INISection
 	starts   map[int]bool   // lines in which something of the sections begins
 	physical [][]byte       // the text by lines

@@ -326,7 +326,8 @@ func TestForceForgivesOnlyWhatIsUnknown(t *testing.T) {
 // Noise of a megabyte is refused in no time and few words; more of it is not looked at.
 func TestNoise(t *testing.T) {
 	for name, line := range map[string]string{
-		"words": "lorem ipsum dolor sit amet\n", "keys": "lorem = ipsum\n", "sections": "[lorem]\n", "quotes": "[Global]\nuser = \"\n", "brackets": "[[[[\n", "colons": "a: b\n",
+		"words": "lorem ipsum dolor sit amet\n", "keys": "[Global]\nlorem = ipsum\n", "sections": "[lorem]\n", "quotes": "[Global]\nuser = \"\n",
+		"brackets": "[[[[\n", "colons": "a: b\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(strings.Repeat(line, MaxSize/len(line)))

@@ -40,20 +40,20 @@ const (
 	both            = inTree | outside
 )
 
-// dialectOf looks at the sections and keys that only one of them knows.
-func dialectOf(all []config.INISection) Dialect {
+// dialect looks at the sections and keys that only one of them knows.
+func (all known) dialect(of []config.INISection) Dialect {
 	var old bool
-	for _, s := range all {
-		known, ok := sectionNamed(s.Name)
+	for _, s := range of {
+		section, ok := all.section(s.Name)
 		if !ok {
 			continue
 		}
-		if known.readers == outside {
+		if section.readers == outside {
 			return OutOfTree
 		}
-		old = old || known.readers == inTree
+		old = old || section.readers == inTree
 		for _, e := range s.Entries {
-			k, ok := known.key(e.Key)
+			k, ok := section.key(e.Key)
 			if ok && k.readers == outside {
 				return OutOfTree
 			}

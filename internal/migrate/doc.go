@@ -17,5 +17,5 @@
 //
 // It reads and writes no files (package folder writes), asks no cluster and no vCenter, and prints nothing.
 //
-// Floor 2: of this module it imports provider/config, csi/config and csi/names.
+// Floor 2: of this module it imports provider/config, csi/config, csi/names and internal/nearest.
 package migrate

@@ -45,10 +45,11 @@ func (c *conversion) files() ([]File, error) {
 		Name: "secret-" + csiSecret + ".yaml", Secret: true, Manifest: true,
 		Data: c.csiSecret(c.csiConfig(given)), masked: c.csiSecret(c.csiConfig(withheld)),
 	})
-	if len(c.classes) > 0 {
-		all = append(all, File{Name: "storageclasses.yaml", Data: c.classManifests(), Manifest: true})
+	if len(c.classes) == 0 {
+		return all, nil
 	}
-	return all, nil
+	classes, err := c.classManifests()
+	return append(all, File{Name: "storageclasses.yaml", Data: classes, Manifest: true}), err
 }
 
 // head is the comment at the beginning of a file.

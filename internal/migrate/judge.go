@@ -3,6 +3,8 @@ package migrate
 import (
 	"fmt"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
 // Files that lines go to, as reports call them.
@@ -46,7 +48,20 @@ func carried(yaml, csi, why string) func(*conversion, located) judgment {
 	}
 }
 
-func empty(at located) bool { return !at.entry.Bare && strings.Trim(at.entry.Value, " \t,") == "" }
+func empty(at located) bool { return !says(at.entry) }
+
+// says is whether an entry says anything. Of the keys that may stand alone there is one.
+func says(e config.INIEntry) bool {
+	switch key := strings.ToLower(e.Key); key {
+	case "insecure-flag":
+		return e.Bare || e.Value != ""
+	case "datacenters", "ip-family":
+		return strings.Trim(e.Value, " \t,") != ""
+	case "public-network", "default-datastore", "datastore":
+		return strings.TrimSpace(e.Value) != ""
+	}
+	return e.Value != ""
+}
 
 // users are the vCenters that a key is for: the one in whose section it is, or those that inherit it.
 func (c *conversion) users(at located, inherits func(*plan) bool) []*plan {

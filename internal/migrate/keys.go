@@ -1,9 +1,11 @@
 package migrate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -117,9 +119,11 @@ func globalKeys() []key {
 
 func vcenterKeys() []key { return endpointKeys(outside) }
 
-// sectionNamed finds a section; its case counts for nothing.
-func sectionNamed(name string) (section, bool) {
-	all := sections()
+// known are the sections, made once for a file that may have very many.
+type known []section
+
+// section finds a section; its case counts for nothing.
+func (all known) section(name string) (section, bool) {
 	i := slices.IndexFunc(all, func(s section) bool { return strings.EqualFold(s.name, name) })
 	if i < 0 {
 		return section{}, false
@@ -136,19 +140,19 @@ func (s section) key(name string) (key, bool) {
 }
 
 // sectionHint says what may have been meant by the name of a section.
-func sectionHint(name string) string {
+func (all known) sectionHint(name string) string {
 	var names []string
-	for _, s := range sections() {
+	for _, s := range all {
 		names = append(names, s.name)
 	}
-	if best := config.Nearest(name, names); best != "" {
+	if best := nearestOf(name, names); best != "" {
 		return "did you mean [" + best + "]?"
 	}
 	return ""
 }
 
 // keyHint says what may have been meant by a key that its section does not know.
-func keyHint(in section, name string) string {
+func (all known) keyHint(in section, name string) string {
 	names := make([]string, len(in.keys))
 	for i, k := range in.keys {
 		names[i] = k.name
@@ -156,10 +160,18 @@ func keyHint(in section, name string) string {
 	if best := config.Nearest(name, names); best != "" {
 		return "did you mean " + best + "?"
 	}
-	for _, s := range sections() {
+	for _, s := range all {
 		if k, ok := s.key(name); ok {
 			return "did you mean [" + s.name + "] " + k.name + "?"
 		}
 	}
+	if best := nearest.Of(name, names); best != "" {
+		return "did you mean " + best + "?"
+	}
 	return ""
+}
+
+// nearestOf is the name that is meant by a slip, or else by what is left of it.
+func nearestOf(name string, names []string) string {
+	return cmp.Or(config.Nearest(name, names), nearest.Of(name, names))
 }

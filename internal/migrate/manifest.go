@@ -134,7 +134,7 @@ func (c *conversion) tell(file string, line int, what string, j judgment) {
 }
 
 // accountManifests has every line of the manifests belong to what begins before it, and orders what is told of them.
-func (c *conversion) accountManifests() error {
+func (c *conversion) accountManifests() {
 	var all []Line
 	for _, s := range c.opts.Manifests {
 		var own []Line
@@ -153,13 +153,12 @@ func (c *conversion) accountManifests() error {
 			if len(line) == 0 || line[0] == '#' || line[0] == '%' || bytes.HasPrefix(line, []byte("---")) || string(line) == "..." {
 				continue
 			}
-			if next == 0 {
-				return fmt.Errorf("migrate: line %d of %s is told of nowhere: this is a mistake of ours", i+1, s.Name)
+			if next == 0 { // an anchor or a tag on a line of its own
+				own[0].Line, next = i+1, 1
 			}
 			own[next-1].Last = max(own[next-1].Last, i+1)
 		}
 		all = append(all, own...)
 	}
 	c.lines = all
-	return nil
 }

@@ -36,8 +36,11 @@ func (r *Refusal) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// section is the header of a section that only a vsphere.conf has, wherever in a file.
+// sectionHeader is that of a section that only a vsphere.conf has, wherever in a file.
 var sectionHeader = regexp.MustCompile(`(?mi)^\s*\[\s*(global|virtualcenter|workspace|labels|nodes)\b`)
+
+// newSection is one of a vsphere.conf in YAML, where it cannot be read as a whole.
+var newSection = regexp.MustCompile(`(?m)^(global|vcenter|labels|nodes):`)
 
 // open returns the text of an old file in one form: UTF-8 without a mark before it, and lines that end in a newline.
 func open(old Source) ([]byte, error) {
@@ -56,16 +59,34 @@ func open(old Source) ([]byte, error) {
 	}
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	switch {
-	case len(bytes.TrimSpace(data)) == 0:
-		return nil, &Refusal{Code: "cloud-config-empty", Message: old.Name + " is empty", Try: "give the vsphere.conf that --cloud-config names"}
+	case saysNone(data):
+		return nil, &Refusal{
+			Code: "cloud-config-empty", Message: old.Name + " says nothing: it is empty, or all of it is comments", Try: giveConf,
+		}
 	case config.LooksLikeINI(data):
 		return data, notDriver(old.Name, data)
-	case sectionHeader.Match(data): // something stands before the first section
-		if _, problems := config.ReadINI(old.Name, data); len(problems) > 0 {
-			return nil, &config.Error{Problems: problems}
-		}
 	}
 	return nil, notINI(old.Name, data)
+}
+
+const giveConf = "give the vsphere.conf that --cloud-config names"
+
+// saysNone is whether every line is empty or a comment.
+func saysNone(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if !isSilent(line) {
+			return false
+		}
+	}
+	return true
+}
+
+// isSilent is whether a line is empty or a comment.
+func isSilent(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 || isComment(line) }
+
+func isComment(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) > 0 && (line[0] == '#' || line[0] == ';')
 }
 
 // problem is the error of a file as a whole.
@@ -99,14 +120,29 @@ func notDriver(name string, data []byte) error {
 	}
 }
 
+// mostNodes are more than a vsphere.conf in YAML has. A reader that compares every key with every other has no end with
+// what is much larger.
+const mostNodes = 4000
+
 // notINI says what a file is that is not of the old form.
 func notINI(name string, data []byte) error {
-	_, problems := config.Check(name, data)
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
+	budget := mostNodes
+	if err := yaml.Unmarshal(data, &doc); err == nil {
+		_ = plain(&doc, &budget)
+	} else if newSection.Match(data) {
+		_, problems := config.Check(name, data)
+		return newForm(name, problems)
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode || budget < 0 {
+		if sectionHeader.Match(data) { // something stands before the first section
+			if _, problems := config.ReadINI(name, data); len(problems) > 0 {
+				return &config.Error{Problems: problems[:min(len(problems), mostProblems)]}
+			}
+		}
 		return &Refusal{
 			Code: "not-a-cloud-config", Message: name + " is neither an old vsphere.conf, which begins with a [section], nor a new one",
-			Try: "give the vsphere.conf that --cloud-config names",
+			Try: giveConf,
 		}
 	}
 	root := doc.Content[0]
@@ -122,6 +158,12 @@ func notINI(name string, data []byte) error {
 			Try: "name manifests with --manifests, beside the vsphere.conf",
 		}
 	}
+	_, problems := config.Check(name, data)
+	return newForm(name, problems)
+}
+
+// newForm refuses a vsphere.conf in YAML.
+func newForm(name string, problems []config.Problem) error {
 	r := &Refusal{Code: "already-migrated", Problems: errorsOf(problems)}
 	if len(r.Problems) > 0 {
 		r.Message = name + " is YAML, the new form, and cannot be used: there is nothing to migrate, but something to mend"

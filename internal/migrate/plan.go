@@ -63,7 +63,7 @@ func (c *conversion) own(tenant string) map[string]bool {
 			continue
 		}
 		for _, e := range s.Entries {
-			if e.Bare || strings.Trim(e.Value, " \t,") != "" {
+			if says(e) {
 				keys[strings.ToLower(e.Key)] = true
 			}
 		}

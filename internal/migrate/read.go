@@ -2,10 +2,14 @@ package migrate
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
+
+// mostProblems is more than anyone reads.
+const mostProblems = 1000
 
 // read takes the file apart and has the provider's reader say what it means. That reader is shown the file without the
 // lines that it does not know and this package does, and, when forced, without those that nobody knows.
@@ -14,22 +18,36 @@ func (c *conversion) read() error {
 	c.sections, scanning = config.ReadINI(c.name, c.text)
 	c.unknown = map[int]string{}
 	own := c.check()
+	for _, all := range [][]config.Problem{scanning, own} {
+		if len(all) > mostProblems { // this is no configuration: there is nothing to be had from looking closer
+			return &config.Error{Problems: all[:mostProblems]}
+		}
+	}
 	shown := c.shown()
 	cfg, problems := config.Check(c.name, shown)
 	problems = errorsOf(problems)
-	if len(scanning) == 0 { // else a key may only seem to be another's
+	if len(scanning) == 0 { // else a key may only seem to be another's, or to be missing
 		problems = c.merge(problems, own)
+	} else {
+		problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return strings.HasPrefix(p.Message, "credentials are missing") })
+	}
+	if c.value("Global", "vm-name") != "" && len(problems) == 1 && problems[0].Line == 0 {
+		problems[0].Hint = "this is the file of a node, which needs none any more: convert that of the control plane"
 	}
 	if len(problems) > 0 {
 		return &config.Error{Problems: config.SortProblems(problems)}
 	}
-	c.old, c.dialect = cfg, dialectOf(c.sections)
+	c.old, c.dialect = cfg, c.known.dialect(c.sections)
 	return nil
 }
 
 // check notes what is not known, and what stands twice where the provider's reader does not look.
 func (c *conversion) check() (problems []config.Problem) {
-	add := func(path string, line, column int, message, hint string, forcible bool) {
+	add := func(path string, line, column int, message string, hinted func() string, forcible bool) {
+		hint := ""
+		if len(problems) < mostProblems {
+			hint = hinted()
+		}
 		if forcible && c.opts.Force {
 			why := message
 			if hint != "" {
@@ -40,15 +58,16 @@ func (c *conversion) check() (problems []config.Problem) {
 		}
 		problems = append(problems, config.Problem{File: c.name, Line: line, Column: column, Path: path, Message: message, Hint: hint})
 	}
+	none := func() string { return "" }
 	for _, s := range c.sections {
-		known, ok := sectionNamed(s.Name)
+		known, ok := c.known.section(s.Name)
 		switch {
 		case !ok:
-			add(title(s), s.Line, s.Column, "unknown section", sectionHint(s.Name), true)
+			add(title(s), s.Line, s.Column, "unknown section", func() string { return c.known.sectionHint(s.Name) }, true)
 		case known.refused != "":
-			add(title(s), s.Line, s.Column, known.refused, "", true)
+			add(title(s), s.Line, s.Column, known.refused, none, true)
 		case known.unread && s.HasSub:
-			add(title(s), s.Line, s.Column, "this section has no second name", "", false)
+			add(title(s), s.Line, s.Column, "this section has no second name", none, false)
 		}
 		if !ok || known.refused != "" {
 			if c.opts.Force {
@@ -60,7 +79,7 @@ func (c *conversion) check() (problems []config.Problem) {
 		}
 		for _, e := range s.Entries {
 			if _, ok := known.key(e.Key); !ok {
-				add(title(s)+" "+e.Key, e.Line, e.Column, "unknown key", keyHint(known, e.Key), true)
+				add(title(s)+" "+e.Key, e.Line, e.Column, "unknown key", func() string { return c.known.keyHint(known, e.Key) }, true)
 			}
 		}
 	}
@@ -71,7 +90,7 @@ func (c *conversion) check() (problems []config.Problem) {
 func (c *conversion) twice() (problems []config.Problem) {
 	set := map[string]int{}
 	for _, s := range c.sections {
-		known, ok := sectionNamed(s.Name)
+		known, ok := c.known.section(s.Name)
 		for _, e := range s.Entries {
 			k, found := known.key(e.Key)
 			if !ok || !found || !known.unread && !k.hidden {
@@ -96,7 +115,7 @@ func (c *conversion) shown() []byte {
 	lines := bytes.Split(c.text, []byte("\n"))
 	hide := func(line int) { clear(lines[line-1 : c.lastOf(line)]) }
 	for _, s := range c.sections {
-		known, ok := sectionNamed(s.Name)
+		known, ok := c.known.section(s.Name)
 		if _, drop := c.unknown[s.Line]; drop {
 			hide(s.Line)
 		}
@@ -122,7 +141,7 @@ func (c *conversion) lastOf(line int) int {
 		}
 		c.physical = bytes.Split(c.text, []byte("\n"))
 	}
-	for line < len(c.physical) && bytes.HasSuffix(c.physical[line-1], []byte(`\`)) && !c.starts[line+1] {
+	for line < len(c.physical) && bytes.HasSuffix(c.physical[line-1], []byte(`\`)) && !c.starts[line+1] && !isSilent(c.physical[line]) {
 		line++
 	}
 	return line

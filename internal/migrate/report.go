@@ -65,7 +65,7 @@ func (r Report) Text() string {
 func (c *conversion) report() (Report, error) {
 	r := Report{Source: c.name, Dialect: c.dialect}
 	for _, s := range c.sections {
-		known, _ := sectionNamed(s.Name)
+		known, _ := c.known.section(s.Name)
 		of := c.planOf(s.Name, s.Sub)
 		line := Line{File: c.name, Line: s.Line, Last: s.Line, What: title(s)}
 		if why, forced := c.unknown[s.Line]; forced {
@@ -90,7 +90,7 @@ func (c *conversion) report() (Report, error) {
 		return r, err
 	}
 	if comments > 0 {
-		c.attend(fmt.Sprintf("keep what is said in comments: there are %d lines of them in %s, and they are not carried over", comments, c.name))
+		c.attend(fmt.Sprintf("keep what is said in the comments of %s, lines of them: %d. They are not carried over", c.name, comments))
 	}
 	r.Lines = append(r.Lines, c.lines...)
 	r.Todo = c.todo
@@ -122,12 +122,10 @@ func (c *conversion) account(lines []Line) (comments int, err error) {
 		}
 	}
 	for i, text := range bytes.Split(c.text, []byte("\n")) {
-		text = bytes.TrimSpace(text)
-		comment := len(text) > 0 && (text[0] == '#' || text[0] == ';')
 		switch {
-		case told[i+1] > 1, told[i+1] == 0 && len(text) > 0 && !comment:
+		case told[i+1] > 1, told[i+1] == 0 && !isSilent(text):
 			err = errors.Join(err, fmt.Errorf("migrate: line %d of %s is told of %d times: this is a mistake of ours", i+1, c.name, told[i+1]))
-		case comment && told[i+1] == 0:
+		case isComment(text):
 			comments++
 		}
 	}

@@ -33,7 +33,7 @@ func (u *urls) unused() (problems []config.Problem) {
 			continue
 		default:
 			p.Message = "neither the file nor a StorageClass names this datastore"
-			if best := config.Nearest(name, u.asked); best != "" {
+			if best := nearestOf(name, u.asked); best != "" {
 				p.Hint = "did you mean " + best + "?"
 			}
 		}

@@ -77,8 +77,7 @@ func (c *conversion) verifyCSI(files []File) error {
 		}
 		return given(p)
 	})
-	lacking := slices.ContainsFunc(c.plans, func(p *plan) bool { return p.csi.User == "" })
-	if got := string(data["csi-vsphere.conf"]); !lacking && got != whole {
+	if string(data["csi-vsphere.conf"]) != c.csiConfig(given) {
 		return c.inexpressible("a value", "csi-vsphere.conf cannot be in a Secret as it is")
 	}
 	reading := csi.Reading{Form: csi.CSI}
@@ -99,8 +98,11 @@ func (c *conversion) verifyCSI(files []File) error {
 	}
 	for _, p := range c.plans {
 		if p.csi.User == "" {
-			c.attend(fmt.Sprintf("write the credentials of vCenter %s into csi-vsphere.conf: they are in %s (the manifest of a Secret can be given too)",
-				p.was.Tenant, credentialsIn(p.was)))
+			instead := ""
+			if p.was.SecretsDirectory == "" {
+				instead = ", whose manifest can be given too: --manifests FILE"
+			}
+			c.attend(fmt.Sprintf("write the credentials of vCenter %s into csi-vsphere.conf: they are in %s%s", p.was.Tenant, credentialsIn(p.was), instead))
 		}
 		if len(p.was.Datacenters) == 0 {
 			c.attend(fmt.Sprintf("name the datacenters of vCenter %s in csi-vsphere.conf for upstream's driver: this file names none, which is all of them", p.was.Tenant))

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Rewrite returns the text of a page with outputs as they are now, by the lines of their commands. Commands that are not
@@ -134,19 +135,36 @@ func changing() []struct {
 		as    string
 	}{
 		{regexp.MustCompile(`\b\d\d:\d\d:\d\d(\.\d+)?\b`), anything},
-		{regexp.MustCompile(`\b\d{4}-\d\d-\d\d(T…Z?)?\b`), anything},
+		{regexp.MustCompile(`\b\d+:\d\d/\d+:\d\d\b`), anything},
 		{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ns|µs|ms|s)\b`), anything},
 		{regexp.MustCompile(`\b\d+[hm]\d*[ms]?\b`), anything},
-		{regexp.MustCompile(`\b(127\.\d+\.\d+\.\d+):\d+\b`), anything},
+		{regexp.MustCompile(`\b127\.\d+\.\d+\.\d+(:\d+)?\b`), anything},
 		{regexp.MustCompile(`\bpvc-[0-9a-f]{8}[0-9a-f…-]*`), "pvc-" + anything},
-		{regexp.MustCompile(`\b(pid|port) \d+\b`), "$1 " + anything},
+		{regexp.MustCompile(`\burn:vmomi:(\w+):[0-9a-f-]{36}:GLOBAL`), "urn:vmomi:$1:" + anything + ":GLOBAL"},
+		{regexp.MustCompile(`\bpid \d+\b`), "pid " + anything},
 		{regexp.MustCompile(`#\d+\b`), "#" + anything},
 	}
 }
 
+// volatile makes an expectation of a line. Columns stay where they are.
 func volatile(line string) string {
 	for _, c := range changing() {
-		line = c.found.ReplaceAllString(line, c.as)
+		var b strings.Builder
+		rest := line
+		for {
+			at := c.found.FindStringSubmatchIndex(rest)
+			if at == nil {
+				break
+			}
+			as := string(c.found.ExpandString(nil, c.as, rest, at))
+			b.WriteString(rest[:at[0]] + as)
+			lost := utf8.RuneCountInString(rest[at[0]:at[1]]) - utf8.RuneCountInString(as)
+			rest = rest[at[1]:]
+			if lost > 0 && strings.HasPrefix(rest, "  ") {
+				b.WriteString(strings.Repeat(" ", lost))
+			}
+		}
+		line = b.String() + rest
 	}
 	return strings.TrimRight(line, " \t")
 }

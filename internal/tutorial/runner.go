@@ -41,7 +41,8 @@ func (r Runner) Run(ctx context.Context, page *Page) error {
 }
 
 // Regenerate runs a page and returns its text with the outputs that it has now. Expectations that hold are kept as they
-// are written, patterns and all; see Rewrite. Exit statuses are not rewritten: another one is an error.
+// are written, patterns and all; see Rewrite. Another exit status is an error, and so is something that has been waited for
+// in vain.
 func (r Runner) Regenerate(ctx context.Context, page *Page) (string, error) {
 	ran, err := r.all(ctx, page, true)
 	if err != nil {

@@ -139,7 +139,8 @@ func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command
 		if s.runner.Ran != nil {
 			s.runner.Ran(c, ran)
 		}
-		if m == nil || s.lenient && m.Exit == m.WantExit {
+		// What is waited for is a claim, not a print: it is never replaced by what there was instead.
+		if m == nil || s.lenient && m.Exit == m.WantExit && b.Wait == 0 && !background {
 			return nil
 		}
 		return m

@@ -35,8 +35,7 @@ func TestDetailsAge(t *testing.T) {
 	pass := func() {
 		now = now.Add(askEvery)
 		_, cmd := d.Update(clock(now))
-		_ = cmd // the next tick, and what is asked
-		d.run(d.askAgain())
+		d.run(cmd)
 	}
 	node := func(ready string) {
 		d.state.Apply(now, api.Update{Node: &api.Node{Name: "worker-west-1", Registered: true, Ready: ready}})
@@ -55,7 +54,7 @@ func TestDetailsAge(t *testing.T) {
 		t.Fatalf("it was read again though nothing has changed")
 	}
 	node("False")
-	d.run(d.askAgain())
+	pass()
 	d.shows(fmt.Sprintf("answer: %d", still+1))
 
 	a.err = errors.New("no such node")

@@ -45,6 +45,21 @@ func (m *Model) heard() {
 	}
 }
 
+// aboveFoot is what the foot has no room for: it stands on the body.
+func (m *Model) aboveFoot() []string {
+	switch {
+	case m.leaving:
+	case m.typing:
+		if wrong := m.line.Error(m.width); wrong != "" {
+			return m.lines(theme.GlyphBad, m.theme.Bad, text.Words(wrong, m.width-4))
+		}
+	case m.flash.text != "":
+		said := m.said()
+		return said[:len(said)-1]
+	}
+	return nil
+}
+
 // said are the lines of what is said: one if there is room, else as many as it takes.
 func (m *Model) said() []string {
 	f, t := m.flash, m.theme
@@ -55,8 +70,7 @@ func (m *Model) said() []string {
 	case f.under:
 		style, glyph = t.Warn, theme.GlyphWarn
 	}
-	first, rest := " "+glyph+" ", strings.Repeat(" ", 2+text.Width(glyph))
-	room := max(1, m.width-text.Width(rest)-1)
+	room := max(1, m.width-4)
 	lines := text.Words(text.Clean(f.text), room)
 	if f.command != "" {
 		command := "$ " + text.Clean(f.command)
@@ -66,15 +80,17 @@ func (m *Model) said() []string {
 			lines = append(lines, text.Words(command, room)...)
 		}
 	}
+	return m.lines(glyph, style, lines)
+}
+
+// lines are some lines with a glyph before them, cut off after [flashLines].
+func (m *Model) lines(glyph string, style theme.Style, lines []string) []string {
 	if most := min(flashLines, max(1, m.layout.body.height)); len(lines) > most {
-		lines = append(lines[:most-1:most-1], text.Cut(strings.Join(lines[most-1:], " "), room))
+		lines = append(lines[:most-1:most-1], text.Cut(strings.Join(lines[most-1:], " "), m.width-4))
 	}
 	for i, l := range lines {
-		before := rest
-		if i == 0 {
-			before = first
-		}
-		lines[i] = style.Render(text.Fit(before+l, m.width))
+		lines[i] = style.Render(text.Fit(" "+text.Fit(glyph, 2)+l, m.width))
+		glyph = ""
 	}
 	return lines
 }

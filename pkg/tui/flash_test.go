@@ -19,7 +19,8 @@ func TestLongAnswer(t *testing.T) {
 		d.press(":")
 		d.typedText("vm power-off worker-west-1")
 		d.press("enter")
-		d.shows("end-of-it (try: get events)")
+		d.shows("end-of-it")
+		d.shows("(try: get events)")
 		rows := strings.Split(ansi.Strip(d.Frame()), "\n")
 		if len(rows) != size[1] {
 			t.Fatalf("%d lines", len(rows))
@@ -69,5 +70,36 @@ func TestFlashGoes(t *testing.T) {
 	d.pass(now.Add(flashTime))
 	if d.flash.text != "" {
 		t.Error("it stays for ever")
+	}
+}
+
+// What is wrong with a typed command is read whole, too.
+func TestLongPromptError(t *testing.T) {
+	d := drive(t, &fake{upTo: calm}, nil)
+	d.resize(80, 24)
+	d.press(":")
+	d.typedText("vm frobnicate-" + strings.Repeat("abc-", 18) + "end")
+	d.press("enter")
+	if !d.typing {
+		t.Fatal("it was understood")
+	}
+	wrong := d.line.Error(80)
+	if wrong == "" {
+		t.Fatalf("there is room for all of it:\n%s", ansi.Strip(d.Frame()))
+	}
+	last := wrong[strings.LastIndexByte(wrong, ' ')+1:]
+	rows := strings.Split(ansi.Strip(d.Frame()), "\n")
+	if above := strings.Join(rows[len(rows)-4:len(rows)-1], "\n"); !strings.Contains(above, last[len(last)-4:]) {
+		t.Errorf("%q is not above the line:\n%s", wrong, above)
+	}
+	if d.resize(200, 24); d.line.Error(200) != "" {
+		t.Error("it is said twice")
+	}
+	d.press("esc")
+	d.press(":")
+	d.typedText("no")
+	d.press("enter")
+	if d.line.Error(80) != "" {
+		t.Error("a short one is said twice")
 	}
 }

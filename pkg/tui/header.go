@@ -140,11 +140,14 @@ func (m *Model) count() []string {
 			ready++
 		}
 	}
-	up, vcenters := 0, 0
+	up, slow, vcenters := 0, 0, 0
 	for _, row := range w.Rows(world.VCenter) {
 		vcenters++
-		if row.Value.(api.VCenter).Gate == "up" {
+		switch row.Value.(api.VCenter).Gate {
+		case "up":
 			up++
+		case "slow":
+			slow++
 		}
 	}
 	leases := 0
@@ -154,6 +157,9 @@ func (m *Model) count() []string {
 		}
 	}
 	all := []string{of("nodes", ready, nodes), of("vCenters", up, vcenters)}
+	if slow > 0 && up+slow == vcenters { // they all answer, some late
+		all[1] = t.Dim.Render("vCenters ") + t.Warn.Render(fmt.Sprintf("%s %d/%d", theme.GlyphWarn, up, vcenters))
+	}
 	switch {
 	case leases == 1:
 		all = append(all, t.Warn.Render(theme.GlyphWarn+" 1 fault"))

@@ -14,9 +14,10 @@ func (m *Model) typesText() bool {
 	return ok && w.Typing()
 }
 
-// rootKeys are the keys of the root model as they are now: without those that what is on top takes for itself, and, while
-// text is typed there, with those alone that are no text.
+// rootKeys are the keys of the root model as they are now: without those that what is on top takes for itself, which are
+// nearly all while text is typed there.
 func (m *Model) rootKeys() keymap {
+	always := []string{"ctrl+c", "ctrl+z", "f1"}
 	k := m.keys
 	k.help.SetEnabled(!m.helps())
 	var taken []string
@@ -26,8 +27,7 @@ func (m *Model) rootKeys() keymap {
 	typing := m.typesText()
 	for _, b := range k.all() {
 		left := slices.DeleteFunc(slices.Clone(b.Keys()), func(name string) bool {
-			text := len([]rune(name)) == 1 || name == "enter" || name == "esc" || name == "tab" || name == "shift+tab"
-			return name != "ctrl+c" && name != "ctrl+z" && (slices.Contains(taken, name) || typing && text)
+			return !slices.Contains(always, name) && (typing || slices.Contains(taken, name))
 		})
 		switch {
 		case len(left) == 0:

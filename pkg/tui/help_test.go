@@ -57,18 +57,15 @@ func TestShadowedKeys(t *testing.T) {
 	if d.helps() {
 		t.Error("a letter of a search opens the help")
 	}
-	k, _ := keyOf("esc")
-	d.Update(k) // takes the search away
-	d.run(func() (msg any) { return nil })
-	f1(d)
+	d.press("f1")
 	if !d.helps() {
 		t.Fatal("f1 shows no help")
 	}
-	for _, no := range []string{"next screen", "all keys", "command\n"} {
+	for _, no := range []string{"next screen", "read-only", "quit\n"} {
 		d.hides(no)
 	}
 	d.shows("search by typing")
-	if f1(d); d.helps() {
+	if d.press("f1"); d.helps() {
 		t.Error("f1 does not close it")
 	}
 }
@@ -115,6 +112,24 @@ func TestIdleKeys(t *testing.T) {
 	d = &driver{Model: m, t: t}
 	said(d, "f", "nothing can be broken")
 	said(d, "y", "only a sandbox that runs can be asked")
+}
+
+// In read-only mode no hint and no line of the help is about a key that changes something.
+func TestReadOnlyHints(t *testing.T) {
+	for _, tc := range []struct{ keys, hidden string }{
+		{"1", "power"}, {"1", "break it"}, {"3", "detach"}, {"3", "out of service"}, {"4", "heal"}, {"5", "vCenter down"}, {"4 ] enter", "ctrl+s"},
+	} {
+		for _, readOnly := range []bool{false, true} {
+			d := drive(t, &fake{upTo: 40 * time.Second}, func(o *Options) { o.ReadOnly = readOnly })
+			d.resize(200, 60)
+			d.choose(worker())
+			d.press(strings.Fields(tc.keys)...)
+			d.press("f1")
+			if got := strings.Contains(ansi.Strip(d.Frame()), tc.hidden); got == readOnly {
+				t.Errorf("%s, read-only %t: %q is in the help: %t\n%s", tc.keys, readOnly, tc.hidden, got, ansi.Strip(d.Frame()))
+			}
+		}
+	}
 }
 
 // The plan of a fault changes nothing: read-only mode shows it.

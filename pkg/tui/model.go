@@ -211,6 +211,9 @@ func (m *Model) bind() {
 	set(&k.breaks, live && !m.readOnly && len(m.kinds) > 0)
 	set(&k.focus, ok && m.at != intent.Overview)
 	set(&k.filter, filters)
+	if k.filter.SetHelp("/", "filter"); len(m.over) > 0 {
+		k.filter.SetHelp("/", "find")
+	}
 	set(&k.suspend, !m.opts.Owned)
 	set(&k.readOnly, live && !m.opts.Locked)
 	for _, b := range []*key.Binding{&k.pause, &k.rewind, &k.forward, &k.slower, &k.faster} {

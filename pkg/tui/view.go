@@ -41,9 +41,7 @@ func (m *Model) Frame() string {
 		b := m.layout.box(w, h)
 		body = put(body, m.frameOf(o.panel.View(), b), b.x-m.layout.body.x, b.y-m.layout.body.y)
 	}
-	if m.flash.text != "" && !m.typing && !m.leaving { // all but the last line of it stand on the body
-		above := m.said()
-		above = above[:len(above)-1]
+	if above := m.aboveFoot(); len(above) > 0 {
 		body = put(body, above, 0, m.layout.body.height-len(above))
 	}
 	return m.header() + "\n" + m.tabs() + "\n" + body + "\n" + m.foot()

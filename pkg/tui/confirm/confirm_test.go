@@ -98,7 +98,7 @@ func TestMouse(t *testing.T) {
 		t.Fatalf("no %s", s)
 		return 0, 0
 	}
-	for s, want := range map[string]intent.Intent{"[y] Yes": action(), "[n] No": intent.Back{}, "Destroy": nil, "╰": nil} {
+	for s, want := range map[string]intent.Intent{"[y] Yes": action(), "[n] No": intent.Back{}, "Destroy": nil, "$ vsphere": nil} {
 		x, y := find(s)
 		q.Wheel(1)
 		if got, taken := q.Click(x, y); got != want || !taken {

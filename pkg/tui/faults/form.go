@@ -173,6 +173,9 @@ func (f *Form) ask() (intent.Intent, bool) {
 	return intent.Plan{InjectRequest: r}, true
 }
 
+// Writes implements [panel.Writer]. A plan changes nothing.
+func (f *Form) Writes() []string { return []string{"ctrl+s"} }
+
 // Bindings implements [panel.Panel].
 func (f *Form) Bindings() []key.Binding {
 	return []key.Binding{

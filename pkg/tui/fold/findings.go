@@ -74,7 +74,8 @@ type findings struct {
 	dirty map[rowKey]bool // those to be looked at anew, and
 	todo  []rowKey        // in which order
 	by    map[rowKey][]Finding
-	next  time.Time // when the next of them is settling no more; zero for never
+	due   map[rowKey]time.Time // when the next finding about a row is settling no more
+	next  time.Time            // when the next of all is; zero for never
 
 	list  []Finding // nil when it has to be made again
 	about map[subjectName][]Finding
@@ -96,7 +97,7 @@ type found struct {
 func newFindings(w *world.World, speed pace.Speed) *findings {
 	return &findings{
 		world: w, speed: speed, vms: index{}, names: index{}, uuids: index{}, nodes: index{}, attached: index{}, attachments: index{}, volumes: index{},
-		leases: map[string][]api.LeaseTarget{}, dirty: map[rowKey]bool{}, by: map[rowKey][]Finding{},
+		leases: map[string][]api.LeaseTarget{}, dirty: map[rowKey]bool{}, by: map[rowKey][]Finding{}, due: map[rowKey]time.Time{},
 	}
 }
 
@@ -110,6 +111,7 @@ func (f *findings) examine(now time.Time) (kinds []world.Kind) {
 			continue
 		}
 		is := make([]Finding, len(list))
+		delete(f.due, at)
 		for i, one := range list {
 			is[i] = Finding{Subject: subject, Field: one.field, Text: one.text, Since: now}
 			for _, old := range was {
@@ -118,8 +120,8 @@ func (f *findings) examine(now time.Time) (kinds []world.Kind) {
 				}
 			}
 			is[i].Settling = now.Before(is[i].Since.Add(one.lag))
-			if until := is[i].Since.Add(one.lag); is[i].Settling && (f.next.IsZero() || until.Before(f.next)) {
-				f.next = until
+			if is[i].Settling {
+				f.expect(at, is[i].Since.Add(one.lag))
 			}
 		}
 		if slices.Equal(was, is) {
@@ -169,10 +171,22 @@ func (f *findings) settle(now time.Time) {
 		return
 	}
 	f.next = time.Time{}
-	for at, list := range f.by {
-		if slices.ContainsFunc(list, func(one Finding) bool { return one.Settling }) {
+	for at, until := range f.due {
+		if now.Before(until) {
+			f.expect(at, until)
+		} else {
 			f.soil(at)
 		}
+	}
+}
+
+// expect has a row looked at anew when something about it is settling no more.
+func (f *findings) expect(at rowKey, until time.Time) {
+	if due, there := f.due[at]; !there || until.Before(due) {
+		f.due[at] = until
+	}
+	if f.next.IsZero() || until.Before(f.next) {
+		f.next = until
 	}
 }
 

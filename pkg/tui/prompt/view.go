@@ -8,8 +8,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
-// gap is between what is typed and what is said beside it.
-const gap = 3
+const (
+	// gap is between what is typed and what is said beside it.
+	gap = 3
+	// least is how much of what is typed is seen in any case.
+	least = 10
+)
 
 // View is the line, exactly width cells wide: what is typed, how it would go on, and beside it the candidates, the usage
 // or what is wrong.
@@ -35,6 +39,14 @@ func (m *Model) View(width int) string {
 	return text.Fit(line, width)
 }
 
+// Error is what is wrong with the command, as far as the view of a width does not say it whole; else "".
+func (m *Model) Error(width int) string {
+	if m.err == "" || text.Width(theme.GlyphBad+" "+m.err) <= width-1-gap-text.Width(text.Clean(m.edit.String())) || text.Width(m.err)+2+gap+least <= width-1 {
+		return ""
+	}
+	return m.err
+}
+
 // Cursor is the cell of the view in which the cursor is.
 func (m *Model) Cursor(width int) int {
 	_, at := m.window(m.room(width))
@@ -45,7 +57,6 @@ func (m *Model) Cursor(width int) int {
 func (m *Model) room(width int) int {
 	room := width - 1
 	if m.err != "" {
-		const least = 10
 		room = max(least, room-text.Width(m.err)-2-gap)
 	}
 	return max(1, min(room, width-1))

@@ -17,7 +17,7 @@ func TestLatency(t *testing.T) {
 		-time.Second: "+0s", 0: "+0s", 85 * time.Microsecond: "+85µs", 9999 * time.Microsecond: "+9ms",
 		10 * time.Millisecond: "+0.01s", 425 * time.Millisecond: "+0.42s", 9999 * time.Millisecond: "+9.99s",
 		36260 * time.Millisecond: "+36.2s", 59999 * time.Millisecond: "+59.9s", 125 * time.Second: "+2m05s",
-		62 * time.Minute: "+1h02m",
+		1031 * time.Second: "+17m", 62 * time.Minute: "+1h02m", 30 * time.Hour: "+30h",
 	} {
 		if got := latency(d); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)

@@ -37,6 +37,9 @@ func (s *Screen) Bindings() []key.Binding {
 	return []key.Binding{k.up, k.down, k.top, k.bottom, k.pageUp, k.pageDown, k.next, k.previous, k.sort, k.chain, k.detach, k.outOfService}
 }
 
+// Writes are the keys that change something in the sandbox.
+func (s *Screen) Writes() []string { return []string{"d", "O"} }
+
 // now are the keys with those disabled that have no effect.
 func (s *Screen) now() keys {
 	k := s.keys

@@ -1,0 +1,118 @@
+package record
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// computes adds the compute resources that the chosen VMs of a datacenter run on, whole.
+func (r *recorder) computes(f *found, dc *topology.Datacenter, at *inventory.Object) {
+	t := f.inv.Tree
+	in := map[ref]bool{}
+	for compute := range f.computes {
+		if o := t.Above(compute, "Datacenter"); o != nil && o.Ref == at.Ref {
+			in[compute] = true
+		}
+	}
+	for _, o := range inOrder(f, in) {
+		refs := map[ref]bool{}
+		for _, host := range f.computes[o.Ref].Host {
+			refs[host] = true
+		}
+		var hosts []topology.Host
+		for _, host := range inOrder(f, refs) {
+			hosts = append(hosts, r.host(f, host))
+		}
+		r.unplaced(f, o)
+		switch {
+		case o.Ref.Type == "ClusterComputeResource":
+			cluster := topology.Cluster{Name: r.name("cluster", o.Name), Marks: r.marks(o), Hosts: hosts}
+			r.pools(f, o, &cluster.Pools, &cluster.VApps)
+			dc.Clusters = append(dc.Clusters, cluster)
+		case len(hosts) == 1:
+			var vapps []topology.VApp
+			r.pools(f, o, &hosts[0].Pools, &vapps)
+			dc.Hosts = append(dc.Hosts, hosts[0])
+		}
+	}
+}
+
+// unplaced tells of tags where a topology has no place for them.
+func (r *recorder) unplaced(f *found, compute *inventory.Object) {
+	around := f.inv.Tree.Up(compute.Parent)
+	if compute.Ref.Type == "ComputeResource" {
+		around = append([]*inventory.Object{compute}, around...)
+	}
+	for _, o := range around {
+		if o.Ref.Type == "Datacenter" {
+			return
+		}
+		for _, tag := range o.Tags {
+			r.warn("tag %s of %s is not recorded: a topology has no such folder of hosts", r.shown("tag", tag.String()), r.shown("folder", o.Name))
+		}
+	}
+}
+
+// shown is a name in a warning, which is no place for what pseudonyms hide.
+func (r *recorder) shown(kind, name string) string {
+	if r.pseudonyms != nil {
+		return r.pseudonyms.Name(kind, name)
+	}
+	return name
+}
+
+func (r *recorder) host(f *found, o *inventory.Object) topology.Host {
+	h := f.hosts[o.Ref]
+	host := topology.Host{Name: r.dns("host", o.Name), Marks: r.marks(o)}
+	if hw := h.Summary.Hardware; hw != nil {
+		host.CPUs, host.Memory = int32(hw.NumCpuCores), whole(hw.MemorySize)
+	}
+	if h.Runtime.InMaintenanceMode || h.Runtime.ConnectionState != "" && h.Runtime.ConnectionState != "connected" {
+		r.warn("host %s is in maintenance or not connected: it is recorded as one that runs", host.Name)
+	}
+	return host
+}
+
+// whole is a size in whole mebibytes.
+func whole(bytes int64) topology.Bytes { return topology.Bytes(bytes>>20) * topology.Mi }
+
+// pools adds the pools and vApps that chosen VMs are in, and those around them.
+func (r *recorder) pools(f *found, compute *inventory.Object, pools *[]topology.Pool, vapps *[]topology.VApp) {
+	t := f.inv.Tree
+	needed := map[ref]bool{}
+	for _, vm := range f.inv.VMs {
+		if at := t.Above(vm.PoolRef, "ComputeResource", "ClusterComputeResource"); at == nil || at.Ref != compute.Ref {
+			continue
+		}
+		for _, o := range t.Up(vm.PoolRef) {
+			if t.Pool(o.Ref) == "" {
+				break
+			}
+			needed[o.Ref] = true
+		}
+	}
+	for _, o := range inOrder(f, needed) { // those around others come first
+		above, lists := pools, vapps
+		parents := strings.Split(t.Pool(o.Ref), "/")
+		for _, name := range parents[:len(parents)-1] {
+			name = r.name("pool", name)
+			i := slices.IndexFunc(*above, func(p topology.Pool) bool { return p.Name == name })
+			if i < 0 {
+				above = nil
+				break
+			}
+			above, lists = &(*above)[i].Pools, &(*above)[i].VApps
+		}
+		switch name := r.name("pool", o.Name); {
+		case above == nil:
+			r.warn("resource pool %s is not recorded: a topology has no pool in a vApp", name)
+		case o.Ref.Type == "VirtualApp":
+			*lists = append(*lists, topology.VApp{Name: name, Marks: r.marks(o)})
+		default:
+			*above = append(*above, topology.Pool{Name: name, Marks: r.marks(o)})
+		}
+	}
+}

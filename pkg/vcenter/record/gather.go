@@ -1,0 +1,115 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// ref is short for what everything is known by.
+type ref = types.ManagedObjectReference
+
+// found is what was read of one vCenter.
+type found struct {
+	name       string
+	about      types.AboutInfo
+	inv        *inventory.Inventory
+	machines   map[ref]mo.VirtualMachine
+	computes   map[ref]mo.ComputeResource // compute resources of the chosen VMs
+	hosts      map[ref]mo.HostSystem      // all of theirs
+	datastores map[ref]mo.Datastore       // all that those mount
+	groups     map[ref]mo.DistributedVirtualPortgroup
+}
+
+// gather reads the chosen VMs, and then what is around them.
+func gather(ctx context.Context, c *vcenter.Connection, o Options) (*found, error) {
+	f := &found{name: c.VCenter.Name}
+	err := c.Do(ctx, func(_ context.Context, vim *vim25.Client) error {
+		f.about = vim.ServiceContent.About
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.inv, err = inventory.Read(ctx, c, o.Selection, o.Categories); err != nil || len(f.inv.VMs) == 0 {
+		return f, err
+	}
+	var vms, computes, hosts, datastores, groups []ref
+	for _, vm := range f.inv.VMs {
+		vms = append(vms, vm.Ref)
+		if compute := f.inv.Tree.Above(vm.HostRef, "ComputeResource", "ClusterComputeResource"); compute != nil {
+			computes = append(computes, compute.Ref)
+		}
+	}
+	f.machines, err = read[mo.VirtualMachine](ctx, c, vms,
+		"config.hardware", "config.guestId", "config.files.vmPathName", "guest.net", "network")
+	if err != nil {
+		return nil, err
+	}
+	if f.computes, err = read[mo.ComputeResource](ctx, c, computes, "host"); err != nil {
+		return nil, err
+	}
+	for _, compute := range f.computes {
+		hosts = append(hosts, compute.Host...)
+	}
+	f.hosts, err = read[mo.HostSystem](ctx, c, hosts,
+		"summary.hardware", "datastore", "runtime.connectionState", "runtime.inMaintenanceMode")
+	if err != nil {
+		return nil, err
+	}
+	for _, host := range f.hosts {
+		datastores = append(datastores, host.Datastore...)
+	}
+	if f.datastores, err = read[mo.Datastore](ctx, c, datastores, "summary"); err != nil {
+		return nil, err
+	}
+	for _, m := range f.machines {
+		for _, network := range m.Network {
+			if network.Type == "DistributedVirtualPortgroup" {
+				groups = append(groups, network)
+			}
+		}
+	}
+	f.groups, err = read[mo.DistributedVirtualPortgroup](ctx, c, groups, "config")
+	return f, err
+}
+
+// read reads properties of objects, a few hundred at a call. Objects that are gone meanwhile are left out.
+func read[T any](ctx context.Context, c *vcenter.Connection, refs []ref, properties ...string) (map[ref]T, error) {
+	slices.SortFunc(refs, func(a, b ref) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value)) })
+	all := map[ref]T{}
+	for some := range slices.Chunk(slices.Compact(refs), 500) {
+		var filter types.PropertyFilterSpec
+		kinds := map[string]bool{}
+		for _, one := range some {
+			filter.ObjectSet = append(filter.ObjectSet, types.ObjectSpec{Obj: one})
+			if !kinds[one.Type] {
+				kinds[one.Type] = true
+				filter.PropSet = append(filter.PropSet, types.PropertySpec{Type: one.Type, PathSet: properties})
+			}
+		}
+		filter.ReportMissingObjectsInResults = types.NewBool(true)
+		content, err := inventory.Retrieve(ctx, c, filter)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", some[0].Type, err)
+		}
+		for _, one := range content {
+			var objects []T
+			if err := mo.LoadObjectContent([]types.ObjectContent{one}, &objects); err != nil {
+				return nil, fmt.Errorf("vcenter %q: read %s: %w", c.VCenter.Name, one.Obj, err)
+			}
+			if len(objects) == 1 {
+				all[one.Obj] = objects[0]
+			}
+		}
+	}
+	return all, nil
+}

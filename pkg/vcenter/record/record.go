@@ -1,0 +1,129 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// Options of [Record]. Only Name is required.
+type Options struct {
+	// Name is the topology's: a DNS label.
+	Name string
+	// Selection says which VMs; the zero value means all.
+	Selection inventory.Selection
+	// Categories are those of regions and zones. Default: those of the sandbox.
+	Categories inventory.Categories
+	// Nodes are patterns of the names of VMs that are to be nodes, ControlPlane of those that are to be control plane
+	// nodes. Default for Nodes: every VM that reports a hostname and is no template.
+	Nodes, ControlPlane []string
+	// Pseudonyms, when set, stand for names, UUIDs and addresses. They grow; the caller saves them.
+	Pseudonyms *Pseudonyms
+}
+
+// Recording is what [Record] makes.
+type Recording struct {
+	// File is the topology as YAML. Topology is what it loads to.
+	File     []byte
+	Topology *topology.Topology
+	// Warnings tell what is otherwise than in the vCenters, one line each.
+	Warnings []string
+}
+
+// Record reads the chosen VMs of all connections, with what is around them, and makes one topology of them. It is an error
+// when no VM is chosen.
+func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (*Recording, error) {
+	for _, pattern := range slices.Concat(o.Nodes, o.ControlPlane) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, fmt.Errorf("name pattern %q: %w", pattern, err)
+		}
+	}
+	o.Categories.Region = cmp.Or(o.Categories.Region, vcenter.DefaultRegion)
+	o.Categories.Zone = cmp.Or(o.Categories.Zone, vcenter.DefaultZone)
+	r := &recorder{
+		Options: o, naming: naming{pseudonyms: o.Pseudonyms}, categories: map[string]bool{},
+		top: &topology.Topology{
+			APIVersion: topology.APIVersion, Kind: topology.Kind, Metadata: topology.Metadata{Name: o.Name},
+		},
+	}
+	r.top.Spec.Categories = topology.Categories(o.Categories)
+	vms := 0
+	for _, c := range connections {
+		found, err := gather(ctx, c, o)
+		if err != nil {
+			return nil, err
+		}
+		vms += len(found.inv.VMs)
+		r.warnings = append(r.warnings, found.inv.Warnings...)
+		if len(found.inv.VMs) > 0 {
+			r.vcenter(found)
+		}
+	}
+	if vms == 0 {
+		return nil, errors.New("record: no VM is chosen: choose other folders, tags, names or pools")
+	}
+	r.declare()
+	return r.finish()
+}
+
+// recorder makes the topology.
+type recorder struct {
+	Options
+	naming
+	top *topology.Topology
+	// categories are those of the tags that are recorded; true where an object has several of one.
+	categories map[string]bool
+	// zones are what is to come out, by the VMs' places in the topology.
+	zones []topology.Place
+}
+
+// declare lists the tag categories, and what is there twice.
+func (r *recorder) declare() {
+	var names []string
+	for name := range r.categories {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		c := topology.TagCategory{Name: name}
+		if r.categories[name] {
+			c.Cardinality = topology.CardinalityMultiple
+		}
+		r.top.Spec.TagCategories = append(r.top.Spec.TagCategories, c)
+	}
+	r.top.Spec.AllowDuplicate = duplicates(r.top)
+}
+
+// marks are the tags of an object.
+func (r *recorder) marks(o *inventory.Object) topology.Marks {
+	var m topology.Marks
+	if o == nil {
+		return m
+	}
+	for _, tag := range o.Tags {
+		kind, category := "tag", tag.Category
+		switch category {
+		case r.Categories.Region:
+			kind = "region"
+		case r.Categories.Zone:
+			kind = "zone"
+		default:
+			category = r.name("category", category)
+		}
+		name := tag.Name
+		if r.pseudonyms != nil {
+			name = r.pseudonyms.Name(kind, name)
+		}
+		twice := slices.ContainsFunc(m.Tags, func(other topology.Tag) bool { return other.Category == category })
+		r.categories[category] = r.categories[category] || twice
+		m.Tags = append(m.Tags, topology.Tag{Category: category, Name: name})
+	}
+	return m
+}
