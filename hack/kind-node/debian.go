@@ -28,6 +28,9 @@ func (b *build) debian(ctx context.Context) error {
 		return err
 	}
 	if _, err := command(ctx, "", nil, "debootstrap", "--variant=minbase", "--include="+packages, suite, fresh, b.mirror); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
 		return fmt.Errorf("%w\nis %s reachable? -mirror takes another one", err, b.mirror)
 	}
 	return os.Rename(fresh, dir)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	if ctx.Err() != nil {
+		err = errors.New("interrupted: what was being made begins anew next time")
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kind-node:", err)
@@ -40,12 +44,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err := missing(o); err != nil {
 			return err
 		}
+		unlock, err := lock(o.path("lock"))
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		if err := produce(ctx, o, archive, stderr); err != nil {
 			return err
 		}
 	}
 	if o.load {
-		if err := load(ctx, o.image, archive, stderr); err != nil {
+		if err := load(ctx, o, archive, stderr); err != nil {
 			return err
 		}
 	}

@@ -21,12 +21,13 @@ func missing(o *options) error {
 	if os.Geteuid() != 0 {
 		all = append(all, errors.New("not root: debootstrap and the node's containerd need it; try sudo"))
 	}
-	for program, pkg := range map[string]string{
-		"go": "golang, or https://go.dev/dl", "debootstrap": "debootstrap", "tar": "tar", "cp": "coreutils", "zstd": "zstd",
-	} {
+	for _, program := range []string{"debootstrap", "zstd", "tar", "cp"} {
 		if _, err := exec.LookPath(program); err != nil {
-			all = append(all, fmt.Errorf("%s is not installed: try apt-get install --no-install-recommends %s", program, pkg))
+			all = append(all, fmt.Errorf("%s is not installed: try apt-get install --no-install-recommends debootstrap zstd", program))
 		}
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		all = append(all, errors.New("go is not installed: https://go.dev/dl has it"))
 	}
 	if o.load {
 		if _, err := exec.LookPath("docker"); err != nil {

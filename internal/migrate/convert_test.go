@@ -308,7 +308,7 @@ func TestRefused(t *testing.T) {
 
 // What cannot be forced is not: a file that is wrong is refused all the same.
 func TestForceForgivesOnlyWhatIsUnknown(t *testing.T) {
-	forgiven := []string{"unknown-section", "unknown-key", "nsxt"}
+	forgiven := []string{"unknown-section", "unknown-key", "nsxt", "two-lines"}
 	paths, _ := filepath.Glob("testdata/refused/*.conf")
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -338,6 +338,16 @@ func TestNoise(t *testing.T) {
 				t.Errorf("more than a megabyte: %v", err)
 			}
 		})
+	}
+}
+
+// Keys that stand again and again fill no memory, in a file that is small too.
+func TestRepeatedKeys(t *testing.T) {
+	for lines, code := range map[int]string{2: "already-migrated", 1000: "not-a-cloud-config"} {
+		_, err := Convert(Source{Name: "f", Data: []byte(strings.Repeat("global: {}\n", lines))}, Options{})
+		if r, ok := errors.AsType[*Refusal](err); !ok || r.Code != code {
+			t.Errorf("%d lines: %v", lines, err)
+		}
 	}
 }
 

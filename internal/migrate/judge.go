@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -17,17 +18,6 @@ const (
 // dropped is the verdict on a key that says nothing any more.
 func dropped(why string) func(*conversion, located) judgment {
 	return func(*conversion, located) judgment { return judgment{verdict: Dropped, why: why} }
-}
-
-// always is the verdict on a section.
-func always(v Verdict, to, why string) func(*conversion, *plan) judgment {
-	return func(*conversion, *plan) judgment {
-		j := judgment{verdict: v, why: why}
-		if to != "" {
-			j.to = []string{to}
-		}
-		return j
-	}
 }
 
 // carried is the verdict on a key that stays one, in vsphere.conf and, unless csi is empty, in csi-vsphere.conf.
@@ -124,4 +114,22 @@ func judgeNetwork(c *conversion, _ *plan) judgment {
 		return judgment{verdict: Dropped, why: notReadOutside}
 	}
 	return judgment{verdict: Changed, to: []string{toCloud + "nodes"}, why: "addresses are chosen by what nodes says"}
+}
+
+func judgeDisk(*conversion, *plan) judgment { return judgment{verdict: Dropped, why: noController} }
+
+func judgeLabels(c *conversion, _ *plan) judgment {
+	if c.cfg.Labels == (config.Labels{}) {
+		return judgment{verdict: Dropped, why: saysNothing}
+	}
+	return judgment{verdict: Kept, to: []string{toCloud + "labels"}}
+}
+
+func judgeNodes(c *conversion, _ *plan) judgment {
+	for _, s := range c.sections {
+		if strings.EqualFold(s.Name, "Nodes") && slices.ContainsFunc(s.Entries, says) {
+			return judgment{verdict: Kept, to: []string{toCloud + "nodes"}}
+		}
+	}
+	return judgment{verdict: Dropped, why: saysNothing}
 }

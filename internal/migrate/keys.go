@@ -55,17 +55,17 @@ func sections() []section {
 			{name: "default-datastore", readers: inTree, judge: judgeDatastore},
 			{name: "resourcepool-path", readers: inTree, judge: dropped(noHelperVM)},
 		}},
-		{name: "Disk", readers: inTree, unread: true, judge: always(Dropped, "", noController), keys: []key{
+		{name: "Disk", readers: inTree, unread: true, judge: judgeDisk, keys: []key{
 			{name: "scsicontrollertype", readers: inTree, judge: dropped(noController)},
 		}},
 		{name: "Network", readers: inTree, unread: true, judge: judgeNetwork, keys: []key{
 			{name: "public-network", readers: inTree, judge: judgePublic},
 		}},
-		{name: "Labels", readers: both, judge: always(Kept, "vsphere.conf: labels", ""), keys: []key{
+		{name: "Labels", readers: both, judge: judgeLabels, keys: []key{
 			{name: "region", readers: both, judge: judgeLabel("region")},
 			{name: "zone", readers: both, judge: judgeLabel("zone")},
 		}},
-		{name: "Nodes", readers: outside, judge: always(Kept, "vsphere.conf: nodes", ""), keys: []key{
+		{name: "Nodes", readers: outside, judge: judgeNodes, keys: []key{
 			{name: "internal-network-subnet-cidr", readers: outside, judge: judgeSubnets("internalNetworkSubnetCidr", func(n config.Nodes) string { return joined(n.InternalSubnets) })},
 			{name: "external-network-subnet-cidr", readers: outside, judge: judgeSubnets("externalNetworkSubnetCidr", func(n config.Nodes) string { return joined(n.ExternalSubnets) })},
 			{name: "internal-vm-network-name", readers: outside, judge: judgeNode("internalVmNetworkName")},

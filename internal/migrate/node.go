@@ -66,3 +66,18 @@ func plain(n *yaml.Node, budget *int) *yaml.Node {
 	}
 	return &c
 }
+
+// repeated is how many keys stand in their mapping again.
+func repeated(n *yaml.Node) (count int) {
+	seen := map[string]bool{}
+	for _, p := range pairs(n) {
+		if seen[p.key.Value] {
+			count++
+		}
+		seen[p.key.Value] = true
+	}
+	for _, item := range n.Content {
+		count += repeated(item)
+	}
+	return count
+}

@@ -120,9 +120,12 @@ func notDriver(name string, data []byte) error {
 	}
 }
 
-// mostNodes are more than a vsphere.conf in YAML has. A reader that compares every key with every other has no end with
-// what is much larger.
-const mostNodes = 4000
+// mostNodes and mostRepeated, of keys, are more than a vsphere.conf in YAML has. The YAML library compares every key with
+// every other, and makes an error of each two that are the same: noise would fill the memory.
+const (
+	mostNodes    = 20_000
+	mostRepeated = 100
+)
 
 // notINI says what a file is that is not of the old form.
 func notINI(name string, data []byte) error {
@@ -134,7 +137,7 @@ func notINI(name string, data []byte) error {
 		_, problems := config.Check(name, data)
 		return newForm(name, problems)
 	}
-	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode || budget < 0 {
+	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode || budget < 0 || repeated(&doc) > mostRepeated {
 		if sectionHeader.Match(data) { // something stands before the first section
 			if _, problems := config.ReadINI(name, data); len(problems) > 0 {
 				return &config.Error{Problems: problems[:min(len(problems), mostProblems)]}

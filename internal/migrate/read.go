@@ -31,6 +31,11 @@ func (c *conversion) read() error {
 	} else {
 		problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return strings.HasPrefix(p.Message, "credentials are missing") })
 	}
+	for i := range problems {
+		if strings.HasPrefix(problems[i].Message, "credentials are missing") && problems[i].Hint == "" {
+			problems[i].Hint = "or, if they are in " + config.DefaultSecretsDirectory + " by default, write it as secrets-directory under [Global]"
+		}
+	}
 	if c.value("Global", "vm-name") != "" && len(problems) == 1 && problems[0].Line == 0 {
 		problems[0].Hint = "this is the file of a node, which needs none any more: convert that of the control plane"
 	}
@@ -79,11 +84,19 @@ func (c *conversion) check() (problems []config.Problem) {
 		}
 		for _, e := range s.Entries {
 			if _, ok := known.key(e.Key); !ok {
-				add(title(s)+" "+e.Key, e.Line, e.Column, "unknown key", func() string { return c.known.keyHint(known, e.Key) }, true)
+				add(title(s)+" "+called(e), e.Line, e.Column, "unknown key", func() string { return c.known.keyHint(known, e.Key) }, true)
 			}
 		}
 	}
 	return append(problems, c.twice()...)
+}
+
+// called is what a key is called that nobody knows. A word that stands alone may be the rest of a password.
+func called(e config.INIEntry) string {
+	if e.Bare {
+		return "(a word that stands alone)"
+	}
+	return e.Key
 }
 
 // twice notes keys that the provider's reader does not look at and that are set again.
@@ -157,6 +170,7 @@ func (c *conversion) merge(theirs, ours []config.Problem) []config.Problem {
 	}
 	for _, p := range ours {
 		if i, ok := at[p.Line]; ok {
+			theirs[i].Path = p.Path
 			if theirs[i].Hint == "" {
 				theirs[i].Hint = p.Hint
 			}

@@ -77,7 +77,7 @@ func (c *conversion) report() (Report, error) {
 		for _, e := range s.Entries {
 			line := Line{File: c.name, Line: e.Line, Last: c.lastOf(e.Line), What: title(s) + " " + e.Key}
 			if why, forced := c.unknown[e.Line]; forced {
-				line.Verdict, line.Why = Dropped, why
+				line.What, line.Verdict, line.Why = title(s)+" "+called(e), Dropped, why
 			} else if k, ok := known.key(e.Key); ok {
 				line.take(k.judge(c, located{s, e, of}))
 			}

@@ -17,7 +17,7 @@ type Shell interface {
 	// Run runs a command to its end, and writes what it prints to out meanwhile. An error says that the shell itself is
 	// gone or, when ctx ends, has been ended.
 	Run(ctx context.Context, command string, out io.Writer) (exit int, err error)
-	// Interrupt does what ^C does to the command that runs. It may be called during Run.
+	// Interrupt does what ^C does to the program that runs. It may be called during Run.
 	Interrupt() error
 	// Close ends the shell and what runs in it, and waits for the shell.
 	Close() error

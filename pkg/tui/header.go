@@ -185,14 +185,15 @@ func (m *Model) tabs() string {
 		b.WriteString(" ")
 	}
 	right := ""
+	switch {
+	case m.play != nil:
+		right = " " + m.theme.Warn.Render("recording")
+	case m.readOnly:
+		right = " " + m.theme.Warn.Render("read-only")
+	}
 	if f := m.filters[m.at]; f != "" && !m.typing {
-		right = m.theme.Match.Render("/" + text.Clean(f))
-	}
-	if m.readOnly && m.play == nil {
-		right += " " + m.theme.Warn.Render("read-only")
-	}
-	if m.play != nil {
-		right += " " + m.theme.Warn.Render("recording")
+		room := m.width - text.Width(b.String()) - text.Width(right) - 2
+		right = m.theme.Match.Render(text.Cut("/"+text.Clean(f), room)) + right
 	}
 	room := m.width - text.Width(right) - 1
 	return text.Fit(b.String(), room) + right + " "

@@ -51,3 +51,35 @@ func TestNarrowHeader(t *testing.T) {
 	d.pass(now)
 	d.shows("not connected, 42s old")
 }
+
+// A filter of any length leaves the tabs as they are.
+func TestLongFilter(t *testing.T) {
+	d := drive(t, &fake{upTo: calm}, func(o *Options) { o.ReadOnly = true })
+	d.resize(80, 24)
+	d.filter(strings.Repeat("long ", 60))
+	tabs := ansi.Strip(d.tabs())
+	if ansi.StringWidth(tabs) != 80 || !strings.Contains(tabs, "6 Scenario") || !strings.Contains(tabs, "read-only") {
+		t.Errorf("%d wide: %q", ansi.StringWidth(tabs), tabs)
+	}
+}
+
+// Nor does it break any screen.
+func TestLongFilterScreens(t *testing.T) {
+	d := drive(t, &fake{upTo: 40 * time.Second}, nil)
+	for _, key := range []string{"1", "2", "3", "4", "5", "6"} {
+		d.press(key)
+		d.filter(strings.Repeat("long ", 60))
+		for _, size := range [][2]int{{80, 24}, {200, 60}} {
+			d.resize(size[0], size[1])
+			rows := strings.Split(ansi.Strip(d.Frame()), "\n")
+			if len(rows) != size[1] {
+				t.Errorf("on %s: %d lines", key, len(rows))
+			}
+			for i, row := range rows {
+				if ansi.StringWidth(row) != size[0] {
+					t.Errorf("on %s at %d: line %d is %d wide", key, size[0], i, ansi.StringWidth(row))
+				}
+			}
+		}
+	}
+}

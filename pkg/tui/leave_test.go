@@ -26,3 +26,26 @@ func TestSuspend(t *testing.T) {
 	}
 	d.shows("would stand still")
 }
+
+// Also where nothing else fits, the person is asked, and the answer counts.
+func TestLeaveSmall(t *testing.T) {
+	d := drive(t, &fake{upTo: calm}, func(o *Options) { o.Owned = true })
+	d.resize(40, 8)
+	d.shows("too small")
+	d.press("q")
+	d.shows("s stops the sandbox")
+	d.press("x")
+	d.shows("too small")
+	d.press("q")
+	k, err := keyOf("l")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cmd := d.Update(k)
+	if cmd == nil {
+		t.Fatal("it does not leave")
+	}
+	if _, ok := cmd().(tea.QuitMsg); !ok || d.outcome.Stop {
+		t.Errorf("%+v", d.outcome)
+	}
+}

@@ -104,14 +104,14 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	if k.String() == "ctrl+z" {
 		return m.suspend()
 	}
+	if m.leaving {
+		return m.leaveKey(k.String())
+	}
 	if m.layout.small {
 		if key.Matches(k, m.keys.quit) {
 			return m.do(intent.Quit{})
 		}
 		return nil
-	}
-	if m.leaving {
-		return m.leaveKey(k.String())
 	}
 	if m.typing {
 		return m.typed(k)

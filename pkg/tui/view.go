@@ -55,6 +55,9 @@ func (m *Model) small() string {
 		fmt.Sprintf("at least %d×%d is needed", LeastWidth, LeastHeight),
 		"q quits",
 	}
+	if m.leaving {
+		lines = text.Words(leaveQuestion, m.width)
+	}
 	return text.Block(lines, m.width, m.height)
 }
 

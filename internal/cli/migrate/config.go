@@ -30,10 +30,10 @@ type configOptions struct {
 func NewCmdConfig(d *command.Deps, runF func(*configOptions) error) *cobra.Command {
 	o := &configOptions{streams: d.Streams}
 	cmd := &cobra.Command{
-		Use:   "config OLD",
+		Use:   "config FILE",
 		Short: "Convert an old vsphere.conf, and tell of every line",
-		Long: `Convert a vsphere.conf of the in-tree provider, or one of cloud-provider-vsphere in
-INI, into what is used now:
+		Long: `Convert a vsphere.conf of the in-tree provider, or one of cloud-provider-vsphere
+in INI, into what is used now:
 
   vsphere.conf                        in YAML, for the cloud controller manager
   configmap.yaml                      the ConfigMap that holds it
@@ -42,16 +42,16 @@ INI, into what is used now:
   storageclasses.yaml                 StorageClasses of the CSI driver
   report.txt                          what became of every line, and why
 
-OLD is a file; "-" is standard input. With --out the files are written to a
-folder, all of them or none, those with credentials readable by their owner
+FILE is the old one; "-" is standard input. With --out the files are written to
+a folder, all of them or none, those with credentials readable by their owner
 alone. Without it the manifests are printed, with a note in place of every
 credential, and the report goes to standard error.
 
 --manifests names files of manifests, as kubectl get -o yaml writes them:
 StorageClasses of kubernetes.io/vsphere-volume, which are converted, and the
-Secrets that OLD names, whose credentials csi-vsphere.conf needs. A StorageClass
-names a datastore by its URL now: --datastore-url tells those of the datastores
-that OLD and the StorageClasses name.
+Secrets that FILE names, whose credentials csi-vsphere.conf needs. A
+StorageClass names a datastore by its URL now: --datastore-url tells those of
+the datastores that FILE and the StorageClasses name.
 
 A section or key that is not known is refused, with its line and the nearest
 known name. --force drops it, and says so in the report; it also lets files of
@@ -64,7 +64,7 @@ Exit status: 0 when the file has been converted, 2 when it cannot be.`,
   vsphere-sandbox migrate config vsphere.conf --out new
   vsphere-sandbox migrate config vsphere.conf --out new --manifests classes.yaml --datastore-url vsanDatastore=ds:///vmfs/volumes/vsan:52d1/
   vsphere-sandbox migrate config - -o json < vsphere.conf`,
-		Args: command.ExactlyOne("OLD"),
+		Args: command.ExactlyOne("FILE"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

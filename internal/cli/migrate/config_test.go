@@ -174,7 +174,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"":                              "config needs an OLD",
+		"":                              "config needs a FILE",
 		"a b":                           `config does not understand the argument "b"`,
 		"nosuch":                        "nosuch: no such file or directory",
 		"full":                          "full: is a directory",

@@ -35,6 +35,10 @@ func readYAML(name string, data []byte, p *problems) *file {
 		p.at(r.at(root, ""), notMapping(root), "must be a mapping, not %s", describe(root))
 		return nil
 	}
+	if k := repeats(root); k != nil {
+		p.at(r.at(k, ""), "", "key %q stands again, as more than %d others here: nothing is read", k.Value, maxRepeats)
+		return nil
+	}
 	// The decoder finds keys that stand twice, in whatever is not looked into below too, and guards against aliases
 	// that grow without end.
 	if err := doc.Decode(new(any)); err != nil {

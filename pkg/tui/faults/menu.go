@@ -23,6 +23,8 @@ type Menu struct {
 	entries []entry
 	// typed menus are searched by typing; others have a letter for each entry.
 	typed bool
+	// again takes in what has become of what the menu is about; nil for a menu of which nothing changes.
+	again func(*fold.State)
 
 	theme         *theme.Theme
 	table         table.Table
@@ -90,9 +92,13 @@ func (m *Menu) SetTheme(t *theme.Theme) {
 	m.table.SetTheme(t)
 }
 
-// SetState implements [panel.Panel]. What is offered stays as it was when the menu was opened: nothing moves under the
+// SetState implements [panel.Panel]. What is offered stays where it was when the menu was opened: nothing moves under the
 // hands.
-func (m *Menu) SetState(*fold.State) {}
+func (m *Menu) SetState(s *fold.State) {
+	if m.again != nil {
+		m.again(s)
+	}
+}
 
 // Typing implements [panel.Typist].
 func (m *Menu) Typing() bool { return m.typed }

@@ -213,3 +213,35 @@ func BenchmarkMenu(b *testing.B) {
 		_ = m.View()
 	}
 }
+
+// A power menu that is open tells the state that the VM is in, not the one that it was in.
+func TestPowerChanges(t *testing.T) {
+	before, after := tuitest.At(15*time.Second), tuitest.At(30*time.Second) // it is off by then
+	m := NewPower(vmSubject(), api.VM{Name: "worker-west-1", VCenter: "us", Power: "on", Process: "running"})
+	m.SetSize(76, 11)
+	m.SetState(before)
+	if !strings.Contains(m.View(), "it is on") {
+		t.Errorf("before:\n%s", m.View())
+	}
+	tuitest.Press(m.Handle, "down", "down")
+	was := m.chosen().name
+	m.SetState(after)
+	if v := m.View(); !strings.Contains(v, "it is off") || strings.Contains(v, "it is on") || m.chosen().name != was {
+		t.Errorf("after, with the cursor on %s, which was on %s:\n%s", m.chosen().name, was, v)
+	}
+	if got, _ := tuitest.Press(m.Handle, "o"); got == nil {
+		t.Error("it cannot be powered on")
+	} else if _, ok := got.(intent.VM); !ok {
+		t.Errorf("power on: %v", got)
+	}
+
+	m = NewPower(api.Subject{Kind: "vm", VCenter: "us", Name: "late"}, api.VM{Name: "late", VCenter: "us", Power: "on"})
+	m.SetSize(76, 11)
+	m.SetState(after) // of which there is none by now
+	if v := m.View(); !strings.Contains(v, "gone") {
+		t.Errorf("a VM that is gone:\n%s", v)
+	}
+	if got, _ := tuitest.Press(m.Handle, "D"); got != (intent.Say{Text: "destroy: it is gone", Bad: true}) {
+		t.Errorf("destroy: %v", got)
+	}
+}

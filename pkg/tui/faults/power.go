@@ -1,15 +1,47 @@
 package faults
 
 import (
+	"cmp"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // NewPower returns the menu of what can be done to a VM, which the subject names. What has no effect in the state that the
-// VM is in says so.
+// VM is in says so, also when that changes while the menu is open.
 func NewPower(subject api.Subject, vm api.VM) *Menu {
+	m := newMenu(powerTitle(vm), false, powerEntries(subject, vm, ""))
+	seen := uint64(0)
+	m.again = func(s *fold.State) {
+		if v := s.Version(world.VM) + 1; v != seen {
+			seen = v
+			now, gone := vm, "it is gone"
+			for _, one := range world.Values[api.VM](s.World(), world.VM) {
+				if one.Name == vm.Name && one.VCenter == vm.VCenter {
+					now, gone = one, ""
+				}
+			}
+			if m.title = powerTitle(now); gone != "" {
+				m.title = text.Clean("VM "+subject.Name) + "  " + theme.GlyphBad + " gone"
+			}
+			m.entries = powerEntries(subject, now, gone)
+			m.find()
+		}
+	}
+	return m
+}
+
+func powerTitle(vm api.VM) string {
+	return text.Clean("VM "+vm.Name) + "  " + glance.Power(vm).String()
+}
+
+// powerEntries are always the same, in the same order. gone says why none has an effect, if so.
+func powerEntries(subject api.Subject, vm api.VM, gone string) []entry {
 	var entries []entry
 	for _, a := range []struct {
 		key, name, what string
@@ -25,13 +57,13 @@ func NewPower(subject api.Subject, vm api.VM) *Menu {
 		{"D", "destroy", "with its disks; its node is removed", api.Destroy, ""},
 	} {
 		do := intent.VM{VMRequest: api.VMRequest{Action: a.action, VM: subject.Name, VCenter: subject.VCenter}}
-		e := entry{key: a.key, name: a.name, what: a.what, why: a.why, intent: do}
+		e := entry{key: a.key, name: a.name, what: a.what, why: cmp.Or(gone, a.why), intent: do}
 		if a.action == api.Move { // the prompt knows which hosts there are
 			e.intent = intent.Prompt{Text: intent.Quote(do.Args()...) + " --to "}
 		}
 		entries = append(entries, e)
 	}
-	return newMenu(text.Clean("VM "+subject.Name)+"  "+glance.Power(vm).String(), false, entries)
+	return entries
 }
 
 func notOn(vm api.VM) string {

@@ -42,6 +42,19 @@ func BenchmarkFindings(b *testing.B) {
 	}
 }
 
+// BenchmarkSettling is a row that changes, while most of 1,000 nodes are otherwise than their VMs since a moment ago: each
+// for itself has to be looked at anew when that has lasted too long.
+func BenchmarkSettling(b *testing.B) {
+	s := tuitest.Big(1000)
+	nodes, now := world.Values[api.Node](s.World(), world.Node), s.Now()
+	for i := 0; b.Loop(); i++ {
+		now = now.Add(10 * time.Millisecond)
+		n := nodes[i%len(nodes)]
+		n.Ready = []string{"Unknown", "True"}[i/len(nodes)%2]
+		s.Apply(now, api.Update{Node: &n})
+	}
+}
+
 // BenchmarkRows is a row that changes, and the list of all.
 func BenchmarkRows(b *testing.B) {
 	s := tuitest.Big(1000)

@@ -46,8 +46,8 @@ type way struct {
 // chain is the way of a volume, in the order of its hops; pods and attachments may be several.
 func chain(s *fold.State, v api.Volume) []hop {
 	w := &way{Volume: v, s: s}
-	for _, a := range world.Values[api.Attachment](s.World(), world.Attachment) {
-		if a.Volume == v.Name {
+	for _, row := range s.World().Rows(world.Attachment) {
+		if a, _ := row.Value.(api.Attachment); a.Volume == v.Name {
 			w.attachments = append(w.attachments, a)
 		}
 	}
@@ -70,20 +70,18 @@ func (w *way) findDisk() {
 	if w.Handle == "" {
 		return
 	}
-	vms := world.Values[api.VM](w.s.World(), world.VM)
-	for i := range vms {
-		v := &vms[i]
+	for _, row := range w.s.World().Rows(world.VM) {
+		v, _ := row.Value.(api.VM)
 		if w.VCenter != "" && v.VCenter != w.VCenter {
 			continue
 		}
-		for i := range v.Disks {
-			if v.Disks[i].Volume == w.Handle {
-				w.vm, w.disk = v, &v.Disks[i]
+		disk := slices.IndexFunc(v.Disks, func(d api.Disk) bool { return d.Volume == w.Handle })
+		if found := disk >= 0; found || w.VM != "" && v.Name == w.VM && w.vm == nil {
+			vm := v // the others stay off the heap
+			if w.vm = &vm; found {
+				w.disk = &vm.Disks[disk]
 				return
 			}
-		}
-		if w.VM != "" && v.Name == w.VM && w.vm == nil {
-			w.vm = v
 		}
 	}
 }

@@ -116,18 +116,17 @@ func (w *way) machine() hop {
 
 // nodes are the VolumeAttachments with their nodes.
 func (w *way) nodes() (hops []hop) {
-	nodes := world.Values[api.Node](w.s.World(), world.Node)
 	ready := func(name string) string {
-		for _, n := range nodes {
-			if n.Name == name && n.Registered {
-				words := "node " + glance.Node(n).String()
-				if glance.OutOfService(n.Taints) {
-					words += ", out of service"
-				}
-				return words
-			}
+		row, _ := w.s.World().Row(world.Node, name)
+		n, _ := row.Value.(api.Node)
+		if !n.Registered {
+			return "node is gone"
 		}
-		return "node is gone"
+		words := "node " + glance.Node(n).String()
+		if glance.OutOfService(n.Taints) {
+			words += ", out of service"
+		}
+		return words
 	}
 	for _, a := range w.attachments {
 		h := hop{kind: "Node", name: a.Node, more: ready(a.Node)}

@@ -22,12 +22,9 @@ func (s *Screen) node(v api.Volume) (api.Node, bool) {
 	if v.Node == "" || s.state == nil {
 		return api.Node{}, false
 	}
-	for _, n := range world.Values[api.Node](s.state.World(), world.Node) {
-		if n.Name == v.Node && n.Registered {
-			return n, true
-		}
-	}
-	return api.Node{}, false
+	row, _ := s.state.World().Row(world.Node, v.Node)
+	n, _ := row.Value.(api.Node)
+	return n, n.Registered
 }
 
 // seek puts the cursor on the next volume that waits, and after the last goes on with the first.

@@ -150,6 +150,47 @@ func TestSelectionRefuses(t *testing.T) {
 	}
 }
 
+// TestNarrowAccount reads as somebody who may see one datacenter of two, and whose region is on the root folder.
+func TestNarrowAccount(t *testing.T) {
+	lab := sim.Start(t, `
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: narrow}
+spec:
+  tagCategories: [{name: k8s-region}]
+  vcenters:
+    - name: vc
+      tags: [{category: k8s-region, name: r}]
+      users: [{name: cpi@vsphere.local, password: "secret of cpi"}]
+      datacenters:
+        - {name: west, zone: z, hosts: [{name: w}], vms: [{name: a}], permissions: [{user: cpi@vsphere.local, role: ReadOnly}]}
+        - {name: east, zone: z, hosts: [{name: e}], vms: [{name: b}]}
+`)
+	v, _ := lab.VCenter("vc")
+	for _, tc := range []struct {
+		user, password string
+		want           []string
+	}{
+		{v.User(), v.Password(), []string{"/east/vm/b r z", "/west/vm/a r z"}},
+		{"cpi@vsphere.local", "secret of cpi", []string{"/west/vm/a  "}}, // the root's tags are not for its eyes
+	} {
+		config, err := vcenter.FromEnvironment([]string{
+			"GOVC_URL=" + v.Addr(), "GOVC_USERNAME=" + tc.user, "GOVC_PASSWORD=" + tc.password, "GOVC_TLS_CA_CERTS=" + lab.CAFile,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, vm := range read(t, connect(t, config.VCenters[0], nil), inventory.Selection{}) {
+			got = append(got, vm.Path+" "+vm.Region+" "+vm.Zone)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // stock leads to a vcsim that shares nothing with the sandbox.
 func stock(t testing.TB, vms int, onCall func(client.Call)) *vcenter.Connection {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -40,6 +41,14 @@ func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Ca
 		return nil, err
 	}
 	inv := &Inventory{Tree: Tree{}}
+	err = c.Do(ctx, func(_ context.Context, vim *vim25.Client) error {
+		root := vim.ServiceContent.RootFolder // around everything, and in no view
+		inv.Tree[root] = &Object{Ref: root, Name: "Datacenters"}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	if err := inv.take(c.VCenter.Name, content); err != nil {
 		return nil, err
 	}

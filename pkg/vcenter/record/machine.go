@@ -47,7 +47,7 @@ func (r *recorder) machine(f *found, dc *topology.Datacenter, row inventory.VM) 
 	if row.Power == "poweredOn" && row.Tools != "guestToolsRunning" {
 		vm.Tools = topology.No
 	}
-	vm.Hostname, vm.Role = r.dns("vm", row.Hostname), r.role(row)
+	vm.Hostname, vm.Role = r.dns("vm", strings.ToLower(row.Hostname)), r.role(row)
 	if vm.Role != "" && vm.Hostname == "" {
 		vm.Hostname = label(vm.Name)
 		r.warn("VM %s reports no hostname: its node is called %s", vm.Name, vm.Hostname)

@@ -62,9 +62,8 @@ func (n *naming) path(kind, path string) string {
 	return strings.Join(parts, "/")
 }
 
-// dns is for a DNS name, lower case.
+// dns is for a DNS name.
 func (n *naming) dns(kind, name string) string {
-	name = strings.ToLower(name)
 	if n.pseudonyms == nil {
 		return name
 	}

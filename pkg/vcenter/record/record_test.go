@@ -18,7 +18,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/record"
 )
 
-func categories() inventory.Categories { return inventory.Categories{Region: "k8s-region", Zone: "k8s-zone"} }
+func categories() inventory.Categories {
+	return inventory.Categories{Region: "k8s-region", Zone: "k8s-zone"}
+}
 
 func connect(t testing.TB, v vcenter.VCenter) *vcenter.Connection {
 	t.Helper()

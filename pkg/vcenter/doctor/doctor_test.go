@@ -1,0 +1,144 @@
+package doctor_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/doctor"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// as is the configuration of somebody's account.
+func as(t *testing.T, lab *sim.Lab, user, password string, more ...string) *vcenter.Config {
+	t.Helper()
+	v, _ := lab.VCenter("vc")
+	config, err := vcenter.FromEnvironment(append([]string{
+		"GOVC_URL=" + v.Addr(), "GOVC_USERNAME=" + user, "GOVC_PASSWORD=" + password, "GOVC_TLS_CA_CERTS=" + lab.CAFile,
+	}, more...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func administrator(t *testing.T, lab *sim.Lab) *vcenter.Config {
+	v, _ := lab.VCenter("vc")
+	return as(t, lab, v.User(), v.Password())
+}
+
+// expect compares the findings that are not ok with "id level text", one for each.
+func expect(t *testing.T, found []doctor.Finding, want ...string) {
+	t.Helper()
+	for _, f := range found {
+		if f.Level == doctor.OK {
+			continue
+		}
+		if f.Why == "" || f.Try == "" {
+			t.Errorf("%+v does not say why, or what to try", f)
+		}
+		if len(want) == 0 {
+			t.Errorf("also %+v", f)
+			continue
+		}
+		words := strings.SplitN(want[0], " ", 3)
+		if f.ID != words[0] || string(f.Level) != words[1] || !strings.Contains(f.What, words[2]) {
+			t.Errorf("found %+v, want %s", f, want[0])
+		}
+		want = want[1:]
+	}
+	for _, w := range want {
+		t.Errorf("not found: %s", w)
+	}
+}
+
+func options() doctor.Options { return doctor.Options{UserAgent: "test"} }
+
+func TestAdministrator(t *testing.T) {
+	lab := sim.Start(t, "../testdata/zones.yaml")
+	found := doctor.Check(t.Context(), administrator(t, lab), options())
+	expect(t, found,
+		"disk-uuid error 1 of 7 VMs do not have disk.enableUUID: off-1",
+		"hardware-version error 1 of 7 VMs have a hardware version older than 15: worker-9",
+		"tools warning worker-9",
+	)
+	if len(found) < 18 {
+		t.Errorf("%d findings", len(found))
+	}
+	o := options()
+	o.Selection = inventory.Selection{Names: []string{"cp-1"}}
+	expect(t, doctor.Check(t.Context(), administrator(t, lab), o))
+	o.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+	expect(t, doctor.Check(t.Context(), administrator(t, lab), o), "clock error off by 1h0m0")
+	config := administrator(t, lab)
+	config.Zone = "k8s-zoen"
+	o.Now = nil
+	expect(t, doctor.Check(t.Context(), config, o), `tag-categories error "k8s-zoen"`)
+}
+
+func TestReader(t *testing.T) {
+	lab := sim.Start(t, "../testdata/zones.yaml")
+	o := options()
+	o.Selection = inventory.Selection{Names: []string{"cp-1"}}
+	expect(t, doctor.Check(t.Context(), as(t, lab, "reader@vsphere.local", "secret of reader"), o),
+		"privileges-csi-search error Cns.Searchable, StorageProfile.View",
+		"privileges-csi-vm error VirtualMachine.Config.AddExistingDisk, VirtualMachine.Config.AddRemoveDevice",
+		"privileges-csi-datastore warning Datastore.FileManagement",
+	)
+}
+
+func TestNoSession(t *testing.T) {
+	lab := sim.Start(t, "../testdata/zones.yaml")
+	expect(t, doctor.Check(t.Context(), as(t, lab, "reader@vsphere.local", "wrong"), options()), "login error login refused")
+	v, _ := lab.VCenter("vc")
+	unknown := as(t, lab, v.User(), v.Password())
+	unknown.VCenters[0].Authorities = nil
+	expect(t, doctor.Check(t.Context(), unknown, options()), "certificate-trust error SHA-256")
+	late := options()
+	late.Now = func() time.Time { return time.Now().Add(350 * 24 * time.Hour) }
+	late.Selection = inventory.Selection{Names: []string{"cp-1"}}
+	expect(t, doctor.Check(t.Context(), administrator(t, lab), late), "certificate-expiry warning ends on", "clock error off by")
+	nobody := as(t, lab, "u", "p")
+	nobody.VCenters[0].Port = 1
+	expect(t, doctor.Check(t.Context(), nobody, options()), "reachable error does not answer")
+}
+
+// TestDuplicates has two VMs with one name and one UUID in two datacenters.
+func TestDuplicates(t *testing.T) {
+	lab := sim.Start(t, fmt.Sprintf(`
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: twins}
+spec:
+  allowDuplicate: [hostname, uuid]
+  vcenters:
+    - name: vc
+      datacenters:
+        - {name: a, region: r, zone: z, hosts: [{name: ha}], vms: [%[1]s]}
+        - {name: b, region: r, zone: z, hosts: [{name: hb}], vms: [%[1]s]}
+`, `{name: twin, role: worker, uuid: 4210c0de-0000-4000-8000-000000000001, extraConfig: [{key: disk.enableUUID, value: "1"}]}`))
+	expect(t, doctor.Check(t.Context(), administrator(t, lab), options()),
+		"uuid-duplicate error 4210c0de-0000-4000-8000-000000000001 is that of", "hostname-duplicate error hostname twin")
+}
+
+func TestStock(t *testing.T) {
+	s, err := stocksim.Start(2, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Remove)
+	password, _ := s.URL().User.Password()
+	config, err := vcenter.FromEnvironment([]string{
+		"GOVC_URL=" + s.URL().Host, "GOVC_USERNAME=" + s.URL().User.Username(), "GOVC_PASSWORD=" + password, "GOVC_INSECURE=1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, doctor.Check(t.Context(), config, options()),
+		"certificate-trust warning not verified", "version error 6.5.0", "tag-categories error 404", "disk-uuid error 3 of 3",
+		"hardware-version error 3 of 3", "tools warning 3 of 3")
+}

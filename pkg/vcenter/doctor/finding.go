@@ -1,0 +1,54 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Level is how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	OK      Level = "ok"
+	Warning Level = "warning" // something works less well, or only by chance
+	Error   Level = "error"   // something does not work
+)
+
+// Finding is one result of a check.
+type Finding struct {
+	// ID is what was checked, the same in every release: "certificate-expiry".
+	ID    string `json:"id"`
+	Level Level  `json:"level"`
+	// VCenter is the vCenter's name; empty where several are concerned.
+	VCenter string `json:"vcenter,omitempty"`
+	// What is what was found. Why is what follows from it, and Try what to do; both are empty when all is well.
+	What string `json:"what"`
+	Why  string `json:"why,omitempty"`
+	Try  string `json:"try,omitempty"`
+}
+
+// list collects the findings of one vCenter.
+type list struct {
+	vcenter string
+	all     []Finding
+}
+
+func (l *list) ok(id, format string, args ...any) {
+	l.all = append(l.all, Finding{ID: id, Level: OK, VCenter: l.vcenter, What: fmt.Sprintf(format, args...)})
+}
+
+func (l *list) add(level Level, id, what, why, try string) {
+	l.all = append(l.all, Finding{ID: id, Level: level, VCenter: l.vcenter, What: what, Why: why, Try: try})
+}
+
+// shown is how many names a finding spells out.
+const shown = 5
+
+// names lists the first few.
+func names(all []string) string {
+	if more := len(all) - shown; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:shown], ", "), more)
+	}
+	return strings.Join(all, ", ")
+}

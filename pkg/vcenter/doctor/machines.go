@@ -1,0 +1,89 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// oldest is the oldest hardware version that a CSI driver attaches volumes to.
+const oldest = 15
+
+// machines checks the VMs one by one; templates are no nodes.
+func (l *list) machines(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) {
+	set, err := enabled(ctx, c, vms)
+	if err != nil {
+		l.add(Warning, "disk-uuid", err.Error(), "whether guests see the UUIDs of disks is not known", "")
+	} else {
+		l.each("disk-uuid", Error, vms, func(vm inventory.VM) bool { return !vm.Template && !vm.DiskUUID && !set[vm.Ref] },
+			"do not have disk.enableUUID", "a node does not find the disk of a volume, and mounts nothing",
+			"power them off and set disk.enableUUID to TRUE (govc vm.change -e disk.enableUUID=TRUE -vm …)")
+	}
+	l.each("hardware-version", Error, vms, func(vm inventory.VM) bool {
+		n, err := strconv.Atoi(strings.TrimPrefix(vm.HardwareVersion, "vmx-"))
+		return !vm.Template && (err != nil || n < oldest)
+	}, fmt.Sprintf("have a hardware version older than %d", oldest), "the CSI driver supports no volumes on them", "power them off and upgrade their compatibility")
+	l.each("tools", Warning, vms, func(vm inventory.VM) bool {
+		return !vm.Template && vm.Power == "poweredOn" && vm.Tools != "guestToolsRunning"
+	}, "run without VMware Tools", "the cloud provider learns neither hostname nor addresses", "install open-vm-tools in the guest, and start it")
+	l.each("connection", Error, vms, func(vm inventory.VM) bool { return vm.Connection != "connected" },
+		"are not connected", "what they are and do is not known", "look after their hosts")
+}
+
+// each makes one finding of the VMs of which something is wrong.
+func (l *list) each(id string, level Level, vms []inventory.VM, wrong func(inventory.VM) bool, what, why, try string) {
+	var found []string
+	for _, vm := range vms {
+		if wrong(vm) {
+			found = append(found, vm.Name)
+		}
+	}
+	if len(found) == 0 {
+		l.ok(id, "no VMs of %d %s", len(vms), what)
+		return
+	}
+	l.add(level, id, fmt.Sprintf("%d of %d VMs %s: %s", len(found), len(vms), what, names(found)), why, try)
+}
+
+// enabled are the VMs that have disk.enableUUID in their advanced configuration, of those whose flag does not say so.
+func enabled(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) (map[types.ManagedObjectReference]bool, error) {
+	filter := types.PropertyFilterSpec{PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"config.extraConfig"}}}}
+	for _, vm := range vms {
+		if !vm.DiskUUID && !vm.Template {
+			filter.ObjectSet = append(filter.ObjectSet, types.ObjectSpec{Obj: vm.Ref})
+		}
+	}
+	set := map[types.ManagedObjectReference]bool{}
+	if len(filter.ObjectSet) == 0 {
+		return set, nil
+	}
+	filter.ReportMissingObjectsInResults = types.NewBool(true) // a VM may go meanwhile
+	content, err := inventory.Retrieve(ctx, c, filter)
+	if err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	var machines []mo.VirtualMachine
+	if err := mo.LoadObjectContent(content, &machines); err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	for _, m := range machines {
+		if m.Config == nil {
+			continue
+		}
+		for _, option := range m.Config.ExtraConfig {
+			o := option.GetOptionValue()
+			value, _ := o.Value.(string)
+			if strings.EqualFold(o.Key, "disk.enableUUID") && (strings.EqualFold(value, "true") || value == "1") {
+				set[m.Self] = true
+			}
+		}
+	}
+	return set, nil
+}

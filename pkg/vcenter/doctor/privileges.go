@@ -1,0 +1,135 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// need is what an account has to be allowed on objects.
+type need struct {
+	id, noun   string
+	privileges []string
+	on         []types.ManagedObjectReference
+	level      Level
+	why, try   string
+}
+
+// needs are those of the cloud provider and of the driver, by the objects that they are on.
+func needs(inv *inventory.Inventory) []need {
+	var roots, vms, hosts, datastores []types.ManagedObjectReference
+	for ref, o := range inv.Tree {
+		switch {
+		case ref.Type == "Folder" && o.Parent.Value == "":
+			roots = append(roots, ref)
+		case ref.Type == "Datastore":
+			datastores = append(datastores, ref)
+		case ref.Type == "HostSystem":
+			hosts = append(hosts, ref)
+		}
+	}
+	for _, vm := range inv.VMs {
+		vms = append(vms, vm.Ref)
+	}
+	return []need{
+		{
+			"privileges-ccm", "VM", []string{"System.Read", "System.View"}, vms, Error,
+			"the cloud provider does not find the node", "grant the account ReadOnly on the datacenter, propagating",
+		},
+		{
+			"privileges-hosts", "host", []string{"System.Read", "System.View"}, hosts, Error,
+			"neither zones nor shared datastores are found", "grant the account ReadOnly on the datacenter, propagating",
+		},
+		{
+			"privileges-csi-search", "root folder", []string{"Cns.Searchable", "StorageProfile.View"}, roots, Error,
+			"the CSI driver can make and find no volume", "grant a role with them on the root folder, not propagating",
+		},
+		{
+			"privileges-csi-vm", "VM", []string{"VirtualMachine.Config.AddExistingDisk", "VirtualMachine.Config.AddRemoveDevice"}, vms, Error,
+			"the CSI driver can attach no volume to the node", "grant a role with them on the VMs' folder, propagating",
+		},
+		{
+			"privileges-csi-datastore", "datastore", []string{"Datastore.FileManagement"}, datastores, Warning,
+			"the CSI driver can make no volume there", "grant a role with it on each datastore that is to hold volumes",
+		},
+	}
+}
+
+// privileges asks the vCenter what the account may do.
+func (l *list) privileges(ctx context.Context, c *vcenter.Connection, inv *inventory.Inventory) {
+	for _, n := range needs(inv) {
+		if len(n.on) == 0 {
+			l.add(n.level, n.id, "there is no "+n.noun+" that the account may see", n.why, n.try)
+			continue
+		}
+		lacking, on, err := denied(ctx, c, n)
+		switch {
+		case err != nil:
+			l.add(Warning, n.id, "cannot be asked: "+err.Error(), "what the account may do is not known", "")
+		case len(on) > 0:
+			var where []string
+			for _, ref := range on {
+				if o := inv.Tree[ref]; o != nil {
+					where = append(where, o.Name)
+				}
+			}
+			slices.Sort(where)
+			l.add(n.level, n.id, fmt.Sprintf("the account lacks %s on %d of %d: %s %s", strings.Join(lacking, ", "), len(on), len(n.on), n.noun, names(where)), n.why, n.try)
+		default:
+			l.ok(n.id, "the account has %s (%s: %d)", strings.Join(n.privileges, ", "), n.noun, len(n.on))
+		}
+	}
+}
+
+// denied returns the objects on which not all privileges are granted, and which these are.
+func denied(ctx context.Context, c *vcenter.Connection, n need) (lacking []string, on []types.ManagedObjectReference, err error) {
+	for some := range slices.Chunk(n.on, 500) {
+		err = c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
+			who, err := session.NewManager(vim).UserSession(ctx)
+			if err == nil && who == nil {
+				err = errors.New("session is gone")
+			}
+			if err != nil {
+				return err
+			}
+			if vim.ServiceContent.AuthorizationManager == nil {
+				return errors.New("it has no authorization manager")
+			}
+			res, err := methods.HasPrivilegeOnEntities(ctx, vim, &types.HasPrivilegeOnEntities{
+				This: *vim.ServiceContent.AuthorizationManager, Entity: some, SessionId: who.Key, PrivId: n.privileges,
+			})
+			if err != nil {
+				return err
+			}
+			for _, entity := range res.Returnval {
+				full := true
+				for _, p := range entity.PrivAvailability {
+					if !p.IsGranted {
+						full = false
+						if !slices.Contains(lacking, p.PrivId) {
+							lacking = append(lacking, p.PrivId)
+						}
+					}
+				}
+				if !full {
+					on = append(on, entity.Entity)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return lacking, on, nil
+}

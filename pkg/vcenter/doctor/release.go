@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+)
+
+// release checks what answers, and how old it is. CNS came with 6.7 Update 3.
+func (l *list) release(ctx context.Context, c *vcenter.Connection) {
+	err := c.Do(ctx, func(_ context.Context, vim *vim25.Client) error {
+		about := vim.ServiceContent.About
+		var major, minor, update int
+		if n, err := fmt.Sscanf(about.Version, "%d.%d.%d", &major, &minor, &update); n < 2 {
+			return fmt.Errorf("version %q: %w", about.Version, err)
+		}
+		is := fmt.Sprintf("is %s %s build %s", about.Name, about.Version, about.Build)
+		switch number := major*10000 + minor*100 + update; {
+		case about.ApiType != "VirtualCenter":
+			l.add(Error, "version", is, "a host alone has no tags and no volumes", "use the vCenter that manages it")
+		case number < 60703:
+			l.add(Error, "version", is, "it has no cloud native storage: no volume can be made", "upgrade to 7.0 or newer")
+		case number < 70000:
+			l.add(Warning, "version", is, "it is out of support, and current CSI drivers refuse it", "upgrade to 7.0 or newer")
+		default:
+			l.ok("version", "%s", is)
+		}
+		return nil
+	})
+	if err != nil {
+		l.add(Error, "version", err.Error(), "its release is not known", "")
+	}
+}
+
+// Clocks that differ more make timestamps misleading; beyond five minutes tokens of single sign-on are refused.
+const (
+	skewed  = 5 * time.Second
+	refused = 5 * time.Minute
+)
+
+// clock compares the vCenter's clock with this machine's at the middle of the call.
+func (l *list) clock(ctx context.Context, c *vcenter.Connection, o Options) {
+	err := c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
+		before := o.Now()
+		there, err := methods.GetCurrentTime(ctx, vim)
+		if err != nil {
+			return err
+		}
+		took := o.Now().Sub(before)
+		skew := there.Sub(before.Add(took / 2)).Round(time.Millisecond)
+		// The half of the call that is not known is no skew.
+		switch beyond := skew.Abs() - took/2; {
+		case beyond > refused:
+			l.add(Error, "clock", fmt.Sprintf("its clock is off by %v", skew), "tokens of single sign-on are refused, certificates may be", "set both clocks by NTP")
+		case beyond > skewed:
+			l.add(Warning, "clock", fmt.Sprintf("its clock is off by %v", skew), "its events and our logs do not go together", "set both clocks by NTP")
+		default:
+			l.ok("clock", "its clock is right to %v", max(skew.Abs(), took/2).Round(time.Millisecond))
+		}
+		return nil
+	})
+	if err != nil {
+		l.add(Error, "clock", err.Error(), "its time is not known", "")
+	}
+}
