@@ -111,8 +111,10 @@ bench-storage: build ## measure volumes: one, a hundred at once, calls, memory; 
 	@$(GO) run ./hack/benchstorage -bin $(BIN)
 	@$(GO) test -run '^$$' -bench . ./pkg/sim/cns
 
-bench-tui: ## measure the terminal UI with 1,000 nodes: frames, what 100 events cost, findings
-	@$(GO) test -run '^$$' -bench . ./pkg/tui ./pkg/tui/fold
+bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, attach, idle
+	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 100x ./pkg/tui/fold ./pkg/tui/text
+	@$(GO) test -run '^$$' -bench 'Frame|EventToScreen' -benchmem -benchtime 100x ./pkg/tui
+	@$(GO) test -run '^$$' -bench 'Attach|Idle' -benchtime 3x ./pkg/tui
 
 CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,13 +15,24 @@ import (
 // answering is a sandbox whose answers differ each time.
 type answering struct {
 	*fake
-	asked int
-	err   error
+	n   atomic.Int64
+	err atomic.Pointer[error]
 }
 
+func (a *answering) asked() int { return int(a.n.Load()) }
+
 func (a *answering) Inspect(context.Context, api.Subject) (api.Inspection, error) {
-	a.asked++
-	return api.Inspection{Parts: []api.Part{{Title: "Node", YAML: fmt.Sprintf("answer: %d\n", a.asked)}}}, a.err
+	var err error
+	if p := a.err.Load(); p != nil {
+		err = *p
+	}
+	return api.Inspection{Parts: []api.Part{{Title: "Node", YAML: fmt.Sprintf("answer: %d\n", a.n.Add(1))}}}, err
+}
+
+// answered waits for the answer to what is asked about on top.
+func (d *driver) answered() {
+	d.t.Helper()
+	d.until(func() bool { n := len(d.over); return n == 0 || d.over[n-1].asked == nil || !d.over[n-1].asked.under })
 }
 
 // Details that are open are read again when something has changed, say of when they are, and stay when they cannot be read
@@ -36,6 +48,7 @@ func TestDetailsAge(t *testing.T) {
 		now = now.Add(askEvery)
 		_, cmd := d.Update(clock(now))
 		d.run(cmd)
+		d.answered()
 	}
 	node := func(ready string) {
 		d.state.Apply(now, api.Update{Node: &api.Node{Name: "worker-west-1", Registered: true, Ready: ready}})
@@ -48,30 +61,32 @@ func TestDetailsAge(t *testing.T) {
 	for range 5 { // marks of changes go meanwhile
 		pass()
 	}
-	still := a.asked
+	still := a.asked()
 	pass()
-	if a.asked != still {
+	if a.asked() != still {
 		t.Fatalf("it was read again though nothing has changed")
 	}
 	node("False")
 	pass()
 	d.shows(fmt.Sprintf("answer: %d", still+1))
 
-	a.err = errors.New("no such node")
+	gone := errors.New("no such node")
+	a.err.Store(&gone)
 	node("Unknown")
 	pass()
 	d.shows("old: no such node")
 	d.shows(fmt.Sprintf("answer: %d", still+1))
 
-	before := a.asked
+	before := a.asked()
 	d.press("y") // asks again, and opens no other
-	if a.asked != before+1 || len(d.over) != 1 {
-		t.Errorf("asked %d times, %d panels", a.asked-before, len(d.over))
+	d.answered()
+	if a.asked() != before+1 || len(d.over) != 1 {
+		t.Errorf("asked %d times, %d panels", a.asked()-before, len(d.over))
 	}
 	d.press("esc")
 	node("True")
-	before = a.asked
-	if pass(); a.asked != before {
+	before = a.asked()
+	if pass(); a.asked() != before {
 		t.Error("what is closed is read")
 	}
 }
