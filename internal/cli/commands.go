@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubectl"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/list"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/migrate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/smoke"
@@ -67,6 +68,7 @@ func commands(d *command.Deps) root.Commands {
 			govc.NewCmdGovc(d, nil),
 			env.NewCmdEnv(d, nil),
 			config.NewCmdConfig(d),
+			migrate.NewCmdMigrate(d),
 			doctor.NewCmdDoctor(d, nil),
 			version.NewCmdVersion(d, nil),
 		},

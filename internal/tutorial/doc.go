@@ -38,8 +38,8 @@
 //
 // A terminal is one sh that lives as long as the run, so that cd, export and alias are what they are to a reader. It
 // stands in something that looks like a clone after "make build": bin with the program, and tutorials. HOME, TMPDIR and
-// the state directory are its own, and are removed afterwards with all that lives there; a page that leaves a sandbox
-// running is in error.
+// the state directory are its own, and are removed afterwards with all that lives there; a page that leaves a sandbox, a
+// process or a file in the clone behind is in error.
 //
 // It writes nothing to the terminal of its user, and it knows nothing of sandboxes but how their program is called and
 // that "down --all" ends them.

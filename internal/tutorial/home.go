@@ -16,7 +16,10 @@ import (
 	"time"
 )
 
-const program = "vsphere-sandbox"
+const (
+	program   = "vsphere-sandbox"
+	tutorials = "tutorials" // the folder of a clone that readers use files of
+)
 
 // home is where a reader sits: a clone, and directories of their own. One run has it for itself.
 type home struct {
@@ -51,7 +54,7 @@ func newHome(r Runner) (h *home, err error) {
 		return nil, err
 	}
 	if r.Root != "" {
-		if err = os.CopyFS(filepath.Join(h.clone, "tutorials"), os.DirFS(filepath.Join(r.Root, "tutorials"))); err != nil {
+		if err = os.CopyFS(filepath.Join(h.clone, tutorials), os.DirFS(filepath.Join(r.Root, tutorials))); err != nil {
 			return nil, err
 		}
 	}
@@ -92,16 +95,22 @@ func (h *home) hide(output string) string {
 	return output
 }
 
-// left lists what lives in this home: sandboxes, and processes where the system tells of them (Linux does).
+// left lists what is left in this home: sandboxes, files in the clone, and processes where the system tells of them (Linux
+// does). Caches in HOME and TMPDIR are as it may be.
 func (h *home) left() []string {
 	var found []string
-	entries, err := os.ReadDir(h.state)
-	if err != nil {
-		return []string{err.Error()}
+	for dir, what := range map[string]string{h.state: "sandbox", h.clone: "file"} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, e := range entries {
+			if dir != h.clone || e.Name() != "bin" && e.Name() != tutorials {
+				found = append(found, what+" "+e.Name())
+			}
+		}
 	}
-	for _, e := range entries {
-		found = append(found, "sandbox "+e.Name())
-	}
+	slices.Sort(found)
 	for _, pid := range h.processes() {
 		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 		if err != nil {

@@ -59,13 +59,13 @@ func (p *parser) fail(line int, format string, args ...any) {
 // line reads one that is in no block, or the whole block that it begins.
 func (p *parser) line(text string) {
 	trimmed := strings.TrimSpace(text)
-	said1 := comment.FindStringSubmatch(trimmed)
+	remark := comment.FindStringSubmatch(trimmed)
 	switch {
 	case trimmed == "":
 		p.prose = append(p.prose, "")
 		return
-	case said1 != nil:
-		p.pending = append(p.pending, said{p.at + 1, said1[1]})
+	case remark != nil:
+		p.pending = append(p.pending, said{p.at + 1, remark[1]})
 		return
 	case strings.HasPrefix(trimmed, fence):
 		p.block(trimmed)

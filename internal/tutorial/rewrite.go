@@ -90,7 +90,7 @@ func merge(want []Line, got []string) []string {
 			out = append(out, want[i].Text)
 			i, j = i+1, j+1
 		case 'c':
-			out = append(out, change1(want[i].Text, got[j]))
+			out = append(out, reword(want[i].Text, got[j]))
 			i, j = i+1, j+1
 		case 'a':
 			out = append(out, volatile(got[j]))
@@ -109,8 +109,8 @@ func merge(want []Line, got []string) []string {
 
 var word = regexp.MustCompile(`\S+`)
 
-// change1 makes an expectation of a line, with the words of an old one that have patterns and still fit.
-func change1(old, got string) string {
+// reword makes an expectation of a line, with the words of an old one that have patterns and still fit.
+func reword(old, got string) string {
 	olds := word.FindAllString(old, -1)
 	if len(olds) != len(word.FindAllString(got, -1)) {
 		return volatile(got)

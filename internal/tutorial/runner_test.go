@@ -153,6 +153,7 @@ func TestRun(t *testing.T) {
 		},
 		"nothing to interrupt": {open + "^C\n" + end, "x:2: $ ^C: nothing runs in terminal 1"},
 		"leaves something":     {open + "$ leave mine\n" + end, "x: leaves behind: sandbox mine"},
+		"leaves a file":        {open + "$ leave ../clone/mine\n" + end, "x: leaves behind: file mine"},
 		"fails and leaves":     {open + "$ leave mine\n$ fail 1\n" + end, "x:3: $ fail 1: exit status 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

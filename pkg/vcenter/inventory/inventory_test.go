@@ -172,7 +172,7 @@ spec:
 		want           []string
 	}{
 		{v.User(), v.Password(), []string{"/east/vm/b r z", "/west/vm/a r z"}},
-		{"cpi@vsphere.local", "secret of cpi", []string{"/west/vm/a  "}}, // the root's tags are not for its eyes
+		{"cpi@vsphere.local", "secret of cpi", []string{"/west/vm/a r z"}},
 	} {
 		config, err := vcenter.FromEnvironment([]string{
 			"GOVC_URL=" + v.Addr(), "GOVC_USERNAME=" + tc.user, "GOVC_PASSWORD=" + tc.password, "GOVC_TLS_CA_CERTS=" + lab.CAFile,

@@ -1,0 +1,205 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Journal is an open file. It may be used from any goroutine; make one with [Open].
+type Journal struct {
+	name string
+
+	mu      sync.Mutex
+	file    *os.File
+	size    int64 // of what is whole
+	last    int
+	pending []Entry
+	broken  error
+}
+
+// Open opens a journal, and makes one for its owner's eyes only where there is none. No other process may have it open. What
+// another run has left to be taken back is in [Journal.Pending].
+func Open(name string) (*Journal, error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{name: name, file: file}
+	if err := j.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("journal: %s%w", name, err), file.Close())
+	}
+	return j, nil
+}
+
+// load reads the file. A last line without its end was cut by a crash before anything was done that it speaks of, or after
+// something that bears being done again: it is taken away.
+func (j *Journal) load() error {
+	if err := syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf(": is open in another process: %w", err)
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return errors.New(": may be read or written by others: chmod 600 it")
+	}
+	data, err := io.ReadAll(j.file)
+	if err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	number := 0
+	for one := range bytes.Lines(data) {
+		number++
+		if err := j.apply(one); err != nil {
+			return fmt.Errorf(":%d: %w", number, err)
+		}
+	}
+	j.size = int64(len(data))
+	if err := j.file.Truncate(j.size); err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	if err := syncDir(filepath.Dir(j.name)); err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	return nil
+}
+
+// syncDir has the name of a new file survive a crash, too.
+func syncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Close lets go of the file, and is not called during a write.
+func (j *Journal) Close() error { return j.file.Close() }
+
+// Pending are the writes that are not taken back, the newest first. Those that failed are among them: a call whose answer
+// was lost may have been carried out.
+func (j *Journal) Pending() []Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all := slices.Clone(j.pending)
+	slices.Reverse(all)
+	return all
+}
+
+// Write notes the entry, has it on the disk, and only then calls do. The error is do's, or the journal's, with which
+// nothing was done.
+func (j *Journal) Write(ctx context.Context, e Entry, do func(context.Context) error) error {
+	if err := errors.Join(e.check(), ctx.Err()); err != nil {
+		return err
+	}
+	seq, err := j.intend(e)
+	if err != nil {
+		return err
+	}
+	if err := do(ctx); err != nil {
+		return errors.Join(err, j.note(line{Failed: seq, Why: err.Error()}))
+	}
+	return j.note(line{Done: seq})
+}
+
+func (j *Journal) intend(e Entry) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.Seq, e.Time = j.last+1, time.Now().UTC()
+	if err := j.append(line{Entry: &e}); err != nil {
+		return 0, err
+	}
+	j.last = e.Seq
+	j.pending = append(j.pending, e)
+	return e.Seq, nil
+}
+
+func (j *Journal) note(l line) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.append(l)
+}
+
+// append puts a line on the disk, whole or not at all; a journal of which that is not sure takes no more.
+func (j *Journal) append(l line) error {
+	if j.broken != nil {
+		return j.broken
+	}
+	data, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	_, err = j.file.Write(append(data, '\n'))
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		err = fmt.Errorf("journal: %w", err)
+		if cut := j.file.Truncate(j.size); cut != nil {
+			j.broken = errors.Join(err, cut)
+		}
+		return err
+	}
+	j.size += int64(len(data)) + 1
+	return nil
+}
+
+// forget drops a pending entry. The lock is held, or the journal not yet anybody's.
+func (j *Journal) forget(seq int) {
+	j.pending = slices.DeleteFunc(j.pending, func(e Entry) bool { return e.Seq == seq })
+}
+
+// Revert takes back what is pending, the newest first. Where an undo fails, the older writes to the same VM wait for
+// another Revert, as they would meet a state that they do not know; other VMs do not. It ends early with ctx. What has
+// been taken back is not again, whenever it was interrupted, but for the one undo that it was interrupted in.
+func (j *Journal) Revert(ctx context.Context, undo func(context.Context, Entry) error) error {
+	type vm struct {
+		vcenter string
+		ref     types.ManagedObjectReference
+	}
+	var (
+		errs  []error
+		stuck = map[vm]bool{}
+	)
+	for _, e := range j.Pending() {
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, context.Cause(ctx))...)
+		}
+		if stuck[vm{e.VCenter, e.Ref}] {
+			continue
+		}
+		err := undo(ctx, e)
+		if err == nil {
+			err = j.reverted(e.Seq)
+		}
+		if err != nil {
+			stuck[vm{e.VCenter, e.Ref}] = true
+			errs = append(errs, fmt.Errorf("vcenter %q: %s: %s: %w", e.VCenter, e.VM, e.Undo.Kind, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (j *Journal) reverted(seq int) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.append(line{Reverted: seq}); err != nil {
+		return err
+	}
+	j.forget(seq)
+	return nil
+}

@@ -1,0 +1,74 @@
+package scope
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
+)
+
+// Scope is which VMs may be written to. The zero value is none.
+type Scope struct {
+	// AllowWrites is what a person has to say first.
+	AllowWrites bool
+	// Folders and Tags are as in [inventory.Selection]. A VM is in the scope that is in one of the folders or has one of the
+	// tags itself; there has to be one of either.
+	Folders, Tags []string
+}
+
+// ErrRefused is in every refusal of a write.
+var ErrRefused = errors.New("write refused")
+
+// Check says what is wrong with a scope that allows writes.
+func (s Scope) Check() error {
+	if s.AllowWrites && len(s.Folders)+len(s.Tags) == 0 {
+		return errors.New("writes are allowed nowhere: name a folder or a tag")
+	}
+	return inventory.Selection{Folders: s.Folders, Tags: s.Tags}.Check()
+}
+
+// Allows says why a VM may not be written to; nil when it may. The VM is one that was just read: what it says of folder and
+// tags is believed.
+func (s Scope) Allows(vm inventory.VM) error {
+	if !s.AllowWrites {
+		return fmt.Errorf("%w: %s is not ours, and writes are not allowed: allow them, with a folder or a tag", ErrRefused, vm.Path)
+	}
+	if err := s.Check(); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrRefused, vm.Path, err)
+	}
+	for _, folder := range s.Folders {
+		own := vm.Folder + "/"
+		if strings.HasPrefix(folder, "/") {
+			own = vm.Path // ends in its name, before which there is a slash
+		}
+		if strings.HasPrefix(own, strings.TrimRight(folder, "/")+"/") {
+			return nil
+		}
+	}
+	for _, tag := range vm.Tags {
+		if slices.Contains(s.Tags, tag.String()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s is in none of the folders and has none of the tags that may be written to: %s",
+		ErrRefused, vm.Path, strings.Join(slices.Concat(s.Folders, s.Tags), ", "))
+}
+
+// Guard lets writes through that are in the scope, and keeps them in the journal. Both are needed.
+type Guard struct {
+	Scope   Scope
+	Journal *journal.Journal
+}
+
+// Write calls f where the scope allows to write to the VM, once do and its undo are on the disk. A refusal wraps
+// [ErrRefused]; then, and after an error of the journal, f was not called.
+func (g *Guard) Write(ctx context.Context, vm inventory.VM, do, undo journal.Action, f func(context.Context) error) error {
+	if err := g.Scope.Allows(vm); err != nil {
+		return fmt.Errorf("vcenter %q: %s: %w", vm.VCenter, do.Kind, err)
+	}
+	return g.Journal.Write(ctx, journal.Entry{VCenter: vm.VCenter, Ref: vm.Ref, VM: vm.Path, Do: do, Undo: undo}, f)
+}
