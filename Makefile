@@ -17,10 +17,10 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage)
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials)
 
 .DEFAULT_GOAL := help
-.PHONY: help build release run test heavy race e2e manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
+.PHONY: help build release run test heavy race e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ release: ## build dist/vsphere-sandbox: one file, with the sidecars inside
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy manifests e2e ground smoke ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests, the smoke suite
+test: vet race heavy manifests e2e tutorials ground smoke ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
 
 vet: ## go vet
 	$(GO) vet ./...
@@ -51,6 +51,9 @@ heavy: ## unit tests of the packages that link Kubernetes
 
 e2e: build ## acceptance scripts and end-to-end tests, through the binary
 	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/e2e/... $(ARGS)
+
+tutorials: build ## run the commands of the tutorials, and compare what they print with the pages (ARGS=-update rewrites them)
+	$(GO) test -count=1 -timeout 20m ./test/tutorials $(ARGS)
 
 manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rights, values that work; the image is reproducible
 	$(GO) -C test/manifests test -count=1 ./...
@@ -128,6 +131,7 @@ fmt: ## format
 
 golden: ## rewrite golden files; review the diff
 	$(GO) test ./pkg/topology/... ./pkg/provider/rbac ./pkg/csi/objects/... ./internal/cli/... ./docs/... -update
+	$(GO) test $$(grep -rlE 'tuitest\.(Golden|Colored)' --include='*_test.go' pkg/tui | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 cross: ## compile for the other platforms
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox

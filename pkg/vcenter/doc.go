@@ -10,9 +10,9 @@
 //	if err != nil { … }
 //	defer c.Close()
 //
-// Nothing here, nor in the packages below, writes to a vCenter, but what package scope lets through. Of those, package
-// inventory reads the VMs that are chosen, record makes a topology of them, and doctor says what a cloud provider and a
-// CSI driver will not be able to do.
+// Of the packages below, inventory reads the VMs that are chosen, record makes a topology of them, and doctor says what a
+// cloud provider and a CSI driver will not be able to do. None of them writes to a vCenter; who does goes through scope,
+// which refuses what is outside, and journal, which knows the way back.
 //
 // It knows neither nodes nor simulators, and prints nothing. Passwords are in no error and in no text made of a value.
 //

@@ -45,6 +45,7 @@ func settings(cfg node.Config) (*options.KubeletFlags, *kubeletconfig.KubeletCon
 	// No container runs, so there is nothing to look into: the kubelet's own server, which would need a port and an
 	// address that the node does not really have, stays off.
 	c.EnableServer = false
+	c.MakeIPTablesUtilChains = false // they would go into the packet filter of this machine, where root runs it
 	c.ReadOnlyPort = 0
 	c.HealthzPort = 0
 	c.StaticPodPath = ""

@@ -37,6 +37,9 @@ func TestSettings(t *testing.T) {
 		t.Errorf("cloud provider %q, providerID %q, attach-detach by controller %t, server %t, read-only port %d",
 			f.CloudProvider, c.ProviderID, c.EnableControllerAttachDetach, c.EnableServer, c.ReadOnlyPort)
 	}
+	if c.MakeIPTablesUtilChains {
+		t.Error("it writes into the packet filter of this machine")
+	}
 	if c.NodeLeaseDurationSeconds != 4 {
 		t.Errorf("lease of %d s, want 4", c.NodeLeaseDurationSeconds)
 	}

@@ -57,7 +57,7 @@ func (s story) held(row *api.Volume, because string) {
 		row.Waits = because + "; the kubelet of " + row.Node + " to unmount it"
 	case here != nil:
 		row.Waits = fmt.Sprintf("%s; pod %s is still there, and node %s, which does not answer, cannot say that its containers are gone", because, key(here), row.Node)
-		row.Try = fmt.Sprintf("vsphere-sandbox taint out-of-service %s, or kubectl delete pod --force -n %s %s and %s of patience", row.Node, here.Namespace, here.Name, s.book.src.ForceDetach)
+		row.Try = fmt.Sprintf("vsphere-sandbox taint out-of-service %s, or kubectl delete pod --force -n %s %s and a wait of %s", row.Node, here.Namespace, here.Name, s.book.src.ForceDetach)
 		if !ok {
 			row.Waits = fmt.Sprintf("%s; pod %s is still there, and its node %s is not", because, key(here), row.Node)
 			row.Try = fmt.Sprintf("kubectl delete pod --force -n %s %s", here.Namespace, here.Name)

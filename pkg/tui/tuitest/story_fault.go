@@ -67,7 +67,7 @@ func (s *story) fault() {
 	s.to(26770)
 	s.evicted = s.kube(event.Warning, "pod.terminating", pod, tainted, "is to end, on node worker-west-1")
 	v.State, v.Waits = api.VolumeAttached, "pod default/web-0 is being deleted; pod default/web-0 is still there, and node worker-west-1, which does not answer, cannot say that its containers are gone"
-	v.Try = "vsphere-sandbox taint out-of-service worker-west-1, or kubectl delete pod --force -n default web-0 and 36s of patience"
+	v.Try = "vsphere-sandbox taint out-of-service worker-west-1, or kubectl delete pod --force -n default web-0 and a wait of 36s"
 	s.tape.volume(v)
 
 	s.to(27500)

@@ -24,7 +24,8 @@ func (r *recorder) datastores(f *found, dc *topology.Datacenter, at *inventory.O
 		s := f.datastores[o.Ref].Summary
 		d := topology.Datastore{
 			Name: r.name("datastore", o.Name), Marks: r.marks(o), Type: datastoreType(s.Type),
-			Capacity: whole(s.Capacity), Used: whole(max(s.Capacity-s.FreeSpace, 0)),
+			Capacity: whole(s.Capacity),
+			Used:     whole(min(max(s.Capacity-s.FreeSpace, 0), s.Capacity)), // what is overcommitted is used up
 		}
 		if d.Type == "" {
 			r.warn("datastore %s is of type %q, which is recorded as vmfs", d.Name, s.Type)
