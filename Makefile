@@ -55,9 +55,10 @@ e2e: build ## acceptance scripts and end-to-end tests, through the binary
 tutorials: build ## run the commands of the tutorials, and compare what they print with the pages (ARGS=-update rewrites them)
 	$(GO) test -count=1 -timeout 20m ./test/tutorials $(ARGS)
 
-manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rights, values that work; the image is reproducible
+manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rights, values that work; images: that of the programs is reproducible, that of kind's nodes is complete
 	$(GO) -C test/manifests test -count=1 ./...
 	$(GO) -C hack/image test -count=1 ./...
+	$(GO) -C hack/kind-node test -count=1 ./...
 
 CCM := bin/vsphere-cloud-controller-manager
 ccm: ## build bin/vsphere-cloud-controller-manager, the provider's own program

@@ -15,6 +15,10 @@ func (w *classWriter) parameters(p pair) {
 	for _, q := range pairs(p.value) {
 		path := "parameters." + q.key.Value
 		change := func(to, why string) {
+			if field(into, to) != nil {
+				w.refuse(q, path, "is set already, by another name", "")
+				return
+			}
 			put(into, to, q.value)
 			j := judgment{verdict: Changed, to: []string{"parameters." + to}, why: why}
 			if to == q.key.Value {
@@ -52,6 +56,10 @@ func (w *classWriter) datastore(q pair, path string) {
 	w.made.wants = w.made.wants && text(q.value) == ""
 	if text(q.value) == "" {
 		w.tell(q, path, judgment{verdict: Dropped, why: saysNothing})
+		return
+	}
+	if field(w.made.parameters, names.ParameterDatastore) != nil {
+		w.refuse(q, path, "is set already, by another name", "")
 		return
 	}
 	url := w.urls.of(q.value.Value)

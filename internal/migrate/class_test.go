@@ -33,6 +33,11 @@ func TestClasses(t *testing.T) {
 	const head = "# StorageClasses of the CSI driver.\n# Written by vsphere-sandbox migrate config.\n"
 	const made = head + "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: c\nprovisioner: csi.vsphere.vmware.com\n"
 	zones := "[Labels]\nregion = r\nzone = z\n"
+	const beta = "storageclass.beta.kubernetes.io/is-default-class: "
+	defaultClassOf := func(annotations string) string {
+		return strings.Replace(classOf(""), "{name: c}", "\n  name: c\n  annotations: {"+annotations, 1)
+	}
+	const defaultClass = head + "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: c\n  annotations:\n    storageclass.kubernetes.io/is-default-class: 'true'\nprovisioner: csi.vsphere.vmware.com\n"
 	for name, tc := range map[string]struct {
 		old, class string
 		urls       map[string]string
@@ -57,6 +62,12 @@ func TestClasses(t *testing.T) {
 		"an API that is none":              {old: smallest, class: strings.Replace(classOf(""), "/v1", "/v2", 1), problems: "m.yaml:1: StorageClass c apiVersion: is not that of a StorageClass, write storage.k8s.io/v1"},
 		"no name":                          {old: smallest, class: strings.Replace(classOf(""), "{name: c}", "{}", 1), problems: "m.yaml:1: StorageClass: has no name"},
 		"a class twice":                    {old: smallest, class: classOf("") + "---\n" + classOf(""), problems: "m.yaml:6: StorageClass c: stands twice"},
+		"a parameter by two names":         {old: smallest, class: classOf("parameters: {fsType: ext4, csi.storage.k8s.io/fstype: xfs}\n"), problems: "m.yaml:5: StorageClass c parameters.csi.storage.k8s.io/fstype: is set already, by another name"},
+		"a datastore by two names":         {old: smallest, class: classOf("parameters: {datastore: a, DataStore: b}\n"), urls: map[string]string{"a": "ds:///1/", "b": "ds:///2/"}, problems: "m.yaml:5: StorageClass c parameters.DataStore: is set already, by another name\ndatastore URLs: b: neither the file nor a StorageClass names this datastore"},
+		"a key twice":                      {old: smallest, class: classOf("reclaimPolicy: Retain\nreclaimPolicy: Delete\n"), problems: "m.yaml:6: StorageClass c reclaimPolicy: is set already, in line 5"},
+		"the default class":                {old: smallest, class: defaultClassOf(beta + "'true'}"), want: defaultClass},
+		"the default class, twice":         {old: smallest, class: defaultClassOf(beta + "'true', " + isDefault + ": 'true'}"), want: defaultClass},
+		"the default class, and not":       {old: smallest, class: defaultClassOf(beta + "'true', " + isDefault + ": 'false'}"), problems: "m.yaml:5: StorageClass c metadata.annotations.storageclass.beta.kubernetes.io/is-default-class: says otherwise than " + isDefault},
 		"an anchor on a line of its own":   {old: smallest, class: "--- &a\n!!map\n" + classOf(""), want: made},
 		"an alias":                         {old: smallest, class: classOf("mountOptions: &m [noatime]\nx: *m\n"), force: true, want: made + "mountOptions: [noatime]\n"},
 		"no manifest":                      {old: smallest, class: "---\n# nothing\n", problems: "m.yaml: holds no manifest"},

@@ -46,8 +46,25 @@ func (w *classWriter) keep(into *yaml.Node, p pair, path string) {
 	w.tell(p, path, judgment{verdict: Kept, to: []string{path}})
 }
 
+// single notes keys that stand twice in a mapping: of two values one would be lost.
+func (w *classWriter) single(n *yaml.Node) {
+	seen := map[string]int{}
+	for _, p := range pairs(n) {
+		if line, again := seen[p.key.Value]; again && len(w.problems) < mostProblems {
+			w.problems = append(w.problems, config.Problem{
+				File: w.o.file, Line: p.key.Line, Column: p.key.Column, Path: w.o.title() + " " + p.key.Value, Message: "is set already", Hint: lineHint(line),
+			})
+		}
+		seen[p.key.Value] = p.key.Line
+	}
+	for _, item := range n.Content {
+		w.single(item)
+	}
+}
+
 func (w *classWriter) write() {
 	w.made.name = w.o.name()
+	w.single(w.o.node)
 	for _, p := range pairs(w.o.node) {
 		switch key := p.key.Value; key {
 		case "apiVersion":
@@ -113,6 +130,23 @@ func (w *classWriter) metadata(p pair) {
 	}
 }
 
+// isDefault is the annotation of a class that volumes get which name none.
+const isDefault = "storageclass.kubernetes.io/is-default-class"
+
+// defaultClass gives the beta annotation the name that it has now; now is the value of that one, nil where there is none.
+// Either makes a class the default one.
+func (w *classWriter) defaultClass(into *yaml.Node, a pair, now *yaml.Node, path string) {
+	switch {
+	case now == nil:
+		put(into, isDefault, a.value)
+		w.tell(a, path, judgment{verdict: Changed, to: []string{"metadata.annotations." + isDefault}, why: "is the beta name of it"})
+	case text(now) == text(a.value):
+		w.tell(a, path, judgment{verdict: Dropped, why: "is the beta name of " + isDefault + ", which stands beside it and says the same"})
+	default:
+		w.refuse(a, path, "says otherwise than "+isDefault, "")
+	}
+}
+
 func (w *classWriter) annotations(metadata *yaml.Node, p pair) {
 	into := mapping()
 	w.tell(p, "metadata.annotations", judgment{verdict: Kept, to: []string{"metadata.annotations"}})
@@ -122,10 +156,7 @@ func (w *classWriter) annotations(metadata *yaml.Node, p pair) {
 		case "kubectl.kubernetes.io/last-applied-configuration":
 			w.tell(a, path, judgment{verdict: Dropped, why: "was written by kubectl, which writes another"})
 		case "storageclass.beta.kubernetes.io/is-default-class":
-			put(into, "storageclass.kubernetes.io/is-default-class", a.value)
-			w.tell(a, path, judgment{
-				verdict: Changed, to: []string{"metadata.annotations.storageclass.kubernetes.io/is-default-class"}, why: "the beta annotation is read no more",
-			})
+			w.defaultClass(into, a, field(p.value, isDefault), path)
 		default:
 			w.keep(into, a, path)
 		}

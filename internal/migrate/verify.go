@@ -96,6 +96,9 @@ func (c *conversion) verifyCSI(files []File) error {
 		}
 		c.attend("csi-vsphere.conf: " + where + p.Message)
 	}
+	if len(c.plans) > 1 && c.dialect != OutOfTree {
+		c.attend("volumes that the in-tree provider made: upstream's CSI driver takes them over where its file names one vCenter, and not where it names several")
+	}
 	for _, p := range c.plans {
 		if p.csi.User == "" {
 			instead := ""

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,6 +28,9 @@ func (s *Sandbox) inspect(ctx context.Context, r api.Subject) (api.Inspection, e
 		return api.Inspection{}, &api.Error{
 			Code: "invalid", Message: fmt.Sprintf("kind %q: there is nothing of that kind to look into", r.Kind), Try: "node, vm, volume, host, vcenter or component",
 		}
+	}
+	if err := nameless(r); err != nil {
+		return api.Inspection{}, err
 	}
 	parts, err := look(ctx, r)
 	if err != nil {
@@ -133,17 +135,9 @@ func unknownName(kind, name string, names []string) error {
 	if near := nearest.Of(name, names); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return &api.Error{Code: "not-found", Message: message, Try: "vsphere-sandbox get " + kind + "s"}
-}
-
-// secretive tells whether a key is of a value that is nobody's business: passwords, and what cloud-init is given, which may
-// hold some.
-func secretive(key string) bool {
-	key = strings.ToLower(key)
-	for _, word := range []string{"password", "passwd", "secret", "token", "credential", "userdata", "metadata", "vendordata", "private", "ignition"} {
-		if strings.Contains(key, word) {
-			return true
-		}
+	try := "vsphere-sandbox get " + kind + "s"
+	if kind == "component" {
+		try = "vsphere-sandbox status"
 	}
-	return false
+	return &api.Error{Code: "not-found", Message: message, Try: try}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/mo"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -38,17 +39,7 @@ func (s *Sandbox) inspectVolume(ctx context.Context, r api.Subject) ([]part, err
 		}
 		return pv, err
 	}})
-	for _, name := range s.attachmentNames(ctx, v) {
-		parts = append(parts, part{"VolumeAttachment " + name, func(ctx context.Context) (any, error) {
-			list, err := v.attachments(ctx)
-			for i := range list {
-				if list[i].Name == name {
-					return &list[i], nil
-				}
-			}
-			return nil, cmp.Or(err, notThere("VolumeAttachment of that name any more"))
-		}})
-	}
+	parts = append(parts, attachmentParts(ctx, v)...)
 	if row.Handle != "" {
 		parts = append(parts, part{"CNS volume " + row.Handle, func(ctx context.Context) (any, error) {
 			_, volume, err := s.queryCNS(ctx, row.Handle)
@@ -61,15 +52,18 @@ func (s *Sandbox) inspectVolume(ctx context.Context, r api.Subject) ([]part, err
 	return parts, nil
 }
 
-// attachmentNames are those of the VolumeAttachments of a volume; none when they cannot be listed.
-func (s *Sandbox) attachmentNames(ctx context.Context, v volumeObjects) (names []string) {
-	together(ctx, func(ctx context.Context) {
-		list, _ := v.attachments(ctx)
-		for _, a := range list {
-			names = append(names, a.Name)
-		}
-	})
-	return names
+// attachmentParts are the VolumeAttachments of a volume; one that says why when they cannot be listed.
+func attachmentParts(ctx context.Context, v volumeObjects) (parts []part) {
+	var list []storagev1.VolumeAttachment
+	var err error
+	together(ctx, func(ctx context.Context) { list, err = v.attachments(ctx) })
+	if err != nil {
+		return []part{{"VolumeAttachment", func(context.Context) (any, error) { return nil, err }}}
+	}
+	for _, a := range list {
+		parts = append(parts, part{"VolumeAttachment " + a.Name, func(context.Context) (any, error) { return &a, nil }})
+	}
+	return parts
 }
 
 // diskDevice is the virtual disk of a VM that is the volume.

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -51,7 +50,8 @@ func (s *Sandbox) closeRecording(ctx context.Context) error {
 }
 
 // streamRecording sends the recording, from its oldest segment on, and with follow=true what is added to it. A reader
-// that is so slow that a segment goes before it was read is cut off.
+// that is so slow that a segment goes before it was read is cut off, and so is one that follows what cannot be written any
+// more.
 func (s *Sandbox) streamRecording(w http.ResponseWriter, r *http.Request) {
 	if s.recorder == nil {
 		reply(w, nil, &api.Error{Code: "unavailable", Message: "the sandbox records nothing yet", Try: "vsphere-sandbox wait --for=ready"})
@@ -73,7 +73,7 @@ func (s *Sandbox) streamRecording(w http.ResponseWriter, r *http.Request) {
 		}
 		err = reader.copy(w)
 	}
-	if errors.Is(err, errCutOff) {
+	if err != nil || follow && !more && r.Context().Err() == nil { // it could not be read, or is no longer written
 		panic(http.ErrAbortHandler) // an end that no reader takes for the sandbox's
 	}
 }

@@ -45,7 +45,7 @@ type segment struct {
 func createRecordingFile(path string, size int64) (*recordingFile, error) {
 	f := &recordingFile{path: path, limit: max(1, size/2), grown: make(chan struct{})}
 	for _, p := range []string{f.older(), f.unfinished()} {
-		if err := os.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := remove(p); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +79,15 @@ func (f *recordingFile) begin(alone bool, first func() error) error {
 	}
 	if err != nil {
 		f.f = nil // it is no segment
-		return errors.Join(err, file.Close())
+		return errors.Join(err, file.Close(), remove(f.unfinished()))
+	}
+	return nil
+}
+
+// remove removes a file, if it is there.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }
@@ -92,19 +100,23 @@ func (f *recordingFile) replace(next segment) error {
 	if n := len(f.segments); n > 0 {
 		last := f.segments[n-1]
 		next.number = last.number + 1
-		if last.path = f.older(); next.alone {
-			if err := os.Remove(f.older()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if next.alone {
+			if err := remove(f.older()); err != nil {
 				return err
 			}
-			f.segments = nil
+			f.segments = []segment{last} // until it is replaced
 		} else if err := os.Rename(f.path, f.older()); err != nil {
 			return err
 		} else {
+			last.path = f.older()
 			f.segments = []segment{last}
 		}
 	}
 	if err := os.Rename(f.unfinished(), f.path); err != nil {
 		return err
+	}
+	if next.alone {
+		f.segments = nil
 	}
 	f.segments = append(f.segments, next)
 	f.tell()

@@ -3,11 +3,10 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,144 +20,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
-
-// recordings is what a recorder needs.
-type recordings struct {
-	rows rows
-	log  *event.Log
-	*recorder
-}
-
-// newRecordings returns a recorder that is run by hand.
-func newRecordings(t testing.TB, size int64, events int) *recordings {
-	t.Helper()
-	s := &recordings{log: event.NewLog(0)}
-	head := api.Recording{APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "test", Speed: 10}
-	var err error
-	if s.recorder, err = newRecorder(filepath.Join(t.TempDir(), "recording.jsonl"), size, events, head, &s.rows, s.log); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.file.close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
-// recorded is a recording as a reader has it.
-type recorded struct {
-	head  api.Recording
-	lines []api.Recorded
-	table map[string]api.Update // of rows, at the end
-	began int                   // lines before the first that is Synced, with it
-}
-
-// readAll reads a recording, and checks what holds for every one.
-func readAll(t testing.TB, r io.Reader) recorded {
-	t.Helper()
-	got := recorded{table: map[string]api.Update{}}
-	seq := uint64(0)
-	err := api.ReadRecording(r, func(h api.Recording) error { got.head = h; return nil }, func(line api.Recorded) error {
-		if n := len(got.lines); n > 0 && line.Time.Before(got.lines[n-1].Time) {
-			return fmt.Errorf("line %d is of %s, after one of %s", n, line.Time, got.lines[n-1].Time)
-		}
-		got.lines = append(got.lines, line)
-		switch {
-		case line.Synced && got.began > 0:
-			return errors.New("synced twice")
-		case line.Synced:
-			got.began = len(got.lines)
-		case line.Event != nil:
-			if seq > 0 && line.Event.Seq != seq+line.Lost+1 {
-				return fmt.Errorf("event %d follows %d, %d lost", line.Event.Seq, seq, line.Lost)
-			}
-			seq = line.Event.Seq
-		case line.Deleted:
-			if _, there := got.table[rowKey(line.Update)]; !there {
-				return fmt.Errorf("%s is gone and was not there", rowKey(line.Update))
-			}
-			delete(got.table, rowKey(line.Update))
-		default:
-			got.table[rowKey(line.Update)] = line.Update
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.began == 0 {
-		t.Fatal("never synced")
-	}
-	return got
-}
-
-// rowKey is what a row is known by.
-func rowKey(u api.Update) string {
-	switch {
-	case u.Component != nil:
-		return "component/" + u.Component.Name
-	case u.Volume != nil:
-		return "volume/" + u.Volume.Name
-	case u.VM != nil:
-		return "vm/" + u.VM.VCenter + "/" + u.VM.MoRef
-	case u.Host != nil:
-		return "host/" + u.Host.VCenter + "/" + u.Host.Datacenter + "/" + u.Host.Name
-	case u.Node != nil:
-		return "node/" + u.Node.Name
-	case u.VCenter != nil:
-		return "vcenter/" + u.VCenter.Name
-	case u.Calls != nil:
-		return "calls/" + u.Calls.VCenter + "\x00" + u.Calls.Client + "\x00" + u.Calls.Method
-	case u.Lease != nil:
-		return "lease/" + u.Lease.ID
-	case u.Run != nil:
-		return "run"
-	}
-	return "?"
-}
-
-// now is the table of rows as readers are told it.
-func (r *rows) now(t testing.TB) map[string]api.Update {
-	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	table := map[string]api.Update{}
-	for key, l := range r.table {
-		var u api.Update
-		if err := json.Unmarshal(l.text, &u); err != nil {
-			t.Fatal(err)
-		}
-		table[key] = u
-	}
-	return table
-}
-
-// change does something to rows and events.
-func (s *recordings) change(i int) {
-	name := fmt.Sprintf("c-%d", rand.IntN(50))
-	switch rand.IntN(6) {
-	case 0:
-		s.rows.componentGone(name)
-	case 1:
-		s.rows.volume(api.Volume{Name: name, Claim: fmt.Sprint("default/", i)}, rand.IntN(2) == 0)
-	case 2, 3:
-		s.log.Append(event.Event{Kind: "k." + name, Message: fmt.Sprint(i)})
-	default:
-		s.rows.component(api.Component{Name: name, PID: i})
-	}
-}
-
-func (s *recordings) read(t testing.TB) recorded {
-	t.Helper()
-	var b bytes.Buffer
-	reader := s.file.reader()
-	defer reader.close()
-	if err := reader.copy(&b); err != nil {
-		t.Fatal(err)
-	}
-	return readAll(t, &b)
-}
 
 // What is replayed ends as the table is, however often the file was full.
 func TestRecordingReplays(t *testing.T) {
@@ -434,6 +295,43 @@ func TestRecordingThatCannotBeWritten(t *testing.T) {
 	events, _ := s.log.Read(0, 0)
 	if len(events) != 1 || events[0].Kind != "recording.failed" || events[0].Level != event.Error {
 		t.Errorf("told %+v", events)
+	}
+	c := serve(t, s)
+	for follow, fails := range map[bool]bool{false: false, true: true} { // it has not ended with the sandbox
+		err := c.Record(t.Context(), follow, func(api.Recording) error { return nil }, func(api.Recorded) error { return nil })
+		if (err != nil) != fails {
+			t.Errorf("follow=%v: %v", follow, err)
+		}
+	}
+}
+
+// A segment that could not be begun leaves nothing behind, and those before it can be read.
+func TestSegmentThatCannotBeBegun(t *testing.T) {
+	f, err := createRecordingFile(filepath.Join(t.TempDir(), "recording.jsonl"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("no space left")
+	if err := f.begin(false, func() error { return full }); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	if err := f.begin(false, func() error { return f.write([]byte("first\n")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.begin(true, func() error { return full }); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	if err := f.close(); err != nil {
+		t.Error(err)
+	}
+	reader := f.reader()
+	defer reader.close()
+	var b bytes.Buffer
+	if err := reader.copy(&b); err != nil || b.String() != "first\n" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+	if _, err := os.Stat(f.unfinished()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was begun is left: %v", err)
 	}
 }
 

@@ -26,6 +26,7 @@ type rows struct {
 	nodes   nodeRows
 	pods    nodePods
 	hosts   map[string][]string // keys by vCenter
+	leases  []string            // keys, oldest first
 }
 
 // line is a row as it travels.
@@ -35,13 +36,17 @@ type line struct {
 	text   []byte
 }
 
-// maxBehind is how many rows a reader may be behind.
-const maxBehind = 1 << 16
+const (
+	// maxBehind is how many rows a reader may be behind, maxBytesBehind how many bytes these have.
+	maxBehind      = 1 << 16
+	maxBytesBehind = 32 << 20
+)
 
 // rowReader is somebody who is told.
 type rowReader struct {
 	wake  chan struct{} // has an element when there may be something
 	lines [][]byte      // not sent yet
+	bytes int           // of the lines
 	slow  bool          // too many
 	// times are when the lines were told; kept for those only that are timed.
 	timed bool
@@ -84,7 +89,7 @@ func (r *rows) take(reader *rowReader) ([][]byte, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lines := reader.lines
-	reader.lines = nil
+	reader.lines, reader.bytes = nil, 0
 	return lines, !reader.slow
 }
 
@@ -132,11 +137,11 @@ func (r *rows) drop(key string) {
 
 func (r *rows) tell(text []byte) {
 	for reader := range r.readers {
-		if len(reader.lines) >= maxBehind {
-			reader.slow, reader.lines, reader.times = true, nil, nil
+		if len(reader.lines) >= maxBehind || reader.bytes >= maxBytesBehind {
+			reader.slow, reader.lines, reader.times, reader.bytes = true, nil, nil, 0
 		}
 		if !reader.slow {
-			reader.lines = append(reader.lines, text)
+			reader.lines, reader.bytes = append(reader.lines, text), reader.bytes+len(text)
 			if reader.timed {
 				reader.times = append(reader.times, time.Now())
 			}
@@ -146,13 +151,6 @@ func (r *rows) tell(text []byte) {
 		default:
 		}
 	}
-}
-
-// lease tells of a fault.
-func (r *rows) lease(l api.Lease) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.set("lease/"+l.ID, api.Update{Lease: &l})
 }
 
 // component tells of a process.

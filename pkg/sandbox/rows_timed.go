@@ -35,6 +35,6 @@ func (r *rows) takeAll(reader *rowReader) (c changes, all [][]byte, fast bool) {
 // takeTimed empties the reader. The caller holds the lock of its rows.
 func (r *rowReader) takeTimed() (changes, bool) {
 	c := changes{r.lines, r.times}
-	r.lines, r.times = nil, nil
+	r.lines, r.times, r.bytes = nil, nil, 0
 	return c, !r.slow
 }

@@ -46,11 +46,21 @@ func (s *Sandbox) serveAPI(context.Context) error {
 	return nil
 }
 
+// lastWords is how long readers have, when the control API ends, to read what they have been told.
+const lastWords = 2 * time.Second
+
+// closeAPI ends the control API, and cuts off readers that do not read any more, as one that was suspended with Ctrl-Z.
 func (s *Sandbox) closeAPI(ctx context.Context) error {
 	if s.server == nil {
 		return nil
 	}
-	return errors.Join(s.server.Shutdown(ctx), s.background.end(ctx, "control API"))
+	patient, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	err := s.server.Shutdown(patient)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.server.Close()
+	}
+	return errors.Join(err, s.background.end(ctx, "control API"))
 }
 
 func (s *Sandbox) routes() http.Handler {

@@ -3,12 +3,15 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -244,6 +247,35 @@ func TestFollowersEndWithTheSandbox(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("the stream ended with %v", err)
+	}
+}
+
+// A reader that was suspended keeps nobody from ending.
+func TestStalledReadersAreCutOff(t *testing.T) {
+	s := newSandbox(t, "single")
+	for i := range 8 { // more than a socket takes
+		s.rows.component(api.Component{Name: fmt.Sprint(i), Message: strings.Repeat("x", 1<<20)})
+	}
+	if err := s.serveAPI(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", s.opts.Dir.SocketPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprint(conn, "GET /v1/watch?after=0 HTTP/1.1\r\nHost: sandbox\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := s.closeAPI(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took >= stopTimeout {
+		t.Errorf("it took %s", took)
 	}
 }
 

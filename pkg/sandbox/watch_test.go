@@ -2,9 +2,12 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -225,6 +228,51 @@ func TestSlowWatcher(t *testing.T) {
 	r.close(other)
 	if len(r.readers) != 0 {
 		t.Error("a reader is left")
+	}
+}
+
+// It does not take many rows, if they are large.
+func TestSlowWatcherOfLargeRows(t *testing.T) {
+	var r rows
+	_, slow := r.read()
+	large := strings.Repeat("x", 1<<20)
+	for i := range maxBytesBehind>>20 + 1 {
+		if slow.slow {
+			t.Fatalf("after %d rows", i)
+		}
+		r.component(api.Component{Name: "ccm", PID: i, Message: large})
+	}
+	if lines, ok := r.take(slow); ok || len(lines) > 0 {
+		t.Errorf("%d lines, %v", len(lines), ok)
+	}
+}
+
+// Leases that were healed long ago are not kept for ever; what is broken is.
+func TestForgottenLeases(t *testing.T) {
+	var r rows
+	r.lease(api.Lease{ID: "f0", State: "active"})
+	_, reader := r.read()
+	for i := range maxHealed + 2 {
+		id := fmt.Sprintf("f%d", i+1)
+		r.lease(api.Lease{ID: id, State: "active"})
+		r.lease(api.Lease{ID: id, State: "healed"})
+	}
+	lines, _ := r.take(reader)
+	var gone []string
+	for _, line := range lines {
+		var u api.Update
+		if err := json.Unmarshal(line, &u); err != nil {
+			t.Fatal(err)
+		}
+		if u.Deleted {
+			gone = append(gone, u.Lease.ID+" "+u.Lease.State)
+		}
+	}
+	if d := cmp.Diff([]string{"f1 healed", "f2 healed"}, gone); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if len(r.table) != maxHealed+1 || r.table["lease/f0"] == nil || len(r.leases) != len(r.table) {
+		t.Errorf("%d rows, %d leases", len(r.table), len(r.leases))
 	}
 }
 

@@ -92,10 +92,8 @@ func callsOfCCM(g *gate.Gate) (list []why.Call) {
 			continue
 		}
 		call := why.Call{Time: c.Start, Method: c.Method, Answer: "ok", Failed: c.Failed(), Duration: c.Duration}
-		if c.Failed() {
-			if call.Answer = c.Fault; call.Answer == "" {
-				call.Answer = "no answer"
-			}
+		if call.Failed {
+			call.Answer = c.Failure()
 		}
 		list = append(list, call)
 	}

@@ -24,15 +24,24 @@ func (s *Sandbox) explain(ctx context.Context, r api.Subject) (api.Explanation, 
 	if err := s.built(); err != nil {
 		return api.Explanation{}, err
 	}
-	switch r.Kind {
-	case "node":
-		return s.explainNode(ctx, r)
-	case "vm":
-		return s.explainVM(ctx, r)
-	case "volume":
-		return s.explainVolume(ctx, r)
+	tell, ok := map[string]func(context.Context, api.Subject) (api.Explanation, error){
+		"node": s.explainNode, "vm": s.explainVM, "volume": s.explainVolume,
+	}[r.Kind]
+	if !ok {
+		return api.Explanation{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("kind %q: there is nothing of that kind to explain", r.Kind), Try: "node, vm or volume"}
 	}
-	return api.Explanation{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("kind %q: there is nothing of that kind to explain", r.Kind), Try: "node, vm or volume"}
+	if err := nameless(r); err != nil {
+		return api.Explanation{}, err
+	}
+	return tell(ctx, r)
+}
+
+// nameless answers to a request that names nothing: there may be something whose name is not known yet.
+func nameless(r api.Subject) error {
+	if r.Name != "" {
+		return nil
+	}
+	return &api.Error{Code: "invalid", Message: r.Kind + ": it is not said which: the name is empty"}
 }
 
 func (s *Sandbox) explainNode(ctx context.Context, r api.Subject) (api.Explanation, error) {
@@ -78,6 +87,10 @@ func (s *Sandbox) findNode(name string) (string, error) {
 		return name, nil
 	case len(vms) == 1:
 		return vms[0], nil
+	case len(vms) > 1:
+		return "", &api.Error{
+			Code: "ambiguous", Message: fmt.Sprintf("node %q: there are %d with a VM of that name: %s", name, len(vms), strings.Join(vms, ", ")), Try: "name the node",
+		}
 	}
 	for _, v := range s.world.VMs() {
 		if v.Name == name { // that is no node, which has a reason, too

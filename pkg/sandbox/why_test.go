@@ -143,12 +143,23 @@ func TestInspect(t *testing.T) {
 	}
 	_, err := c.Inspect(t.Context(), api.Subject{Kind: "component", Name: "ccm"})
 	requireCode(t, "a component that there is not", err, "not-found")
+	for _, kind := range []string{"node", "vm", "volume"} { // a volume that is not bound has no handle: it is not called ""
+		_, err := c.Explain(t.Context(), api.Subject{Kind: kind})
+		requireCode(t, "to explain no "+kind, err, "invalid")
+		_, err = c.Inspect(t.Context(), api.Subject{Kind: kind})
+		requireCode(t, "to look into no "+kind, err, "invalid")
+	}
 	_, err = c.Inspect(t.Context(), api.Subject{Kind: "pod", Name: "x"})
 	requireCode(t, "another kind", err, "invalid")
 }
 
 func TestSecretive(t *testing.T) {
-	for key, want := range map[string]bool{"guestinfo.userdata": true, "RemoteDisplay.vnc.password": true, "guestinfo.ignition.config.data": true, "disk.EnableUUID": false} {
+	for key, want := range map[string]bool{
+		"guestinfo.userdata": true, "guestinfo.metadata": true, "guestinfo.metadata.encoding": false, "guestinfo.hostname": false,
+		"guestinfo.ignition.config.data": true, "guestinfo.talos.config": true, "guestInfo.ovfEnv": true,
+		"RemoteDisplay.vnc.password": true, "RemoteDisplay.vnc.key": true, "dataFileKey": true, "encryption.bundle": true, "machine.id": true,
+		"disk.EnableUUID": false, "svga.vramSize": false, "migrate.encryptionMode": false,
+	} {
 		if secretive(key) != want {
 			t.Errorf("%s: %v", key, !want)
 		}

@@ -39,13 +39,18 @@ func (d *driver) answered() {
 // any more.
 func TestDetailsAge(t *testing.T) {
 	now := tuitest.Story()[0].Time.Add(calm)
+	var told atomic.Pointer[time.Time] // the clock is read beside the test
+	began := now
+	told.Store(&began)
 	a := &answering{fake: &fake{upTo: calm, more: make(chan api.Update)}}
 	d := drive(t, a.fake, func(o *Options) {
 		o.Sandbox = a
-		o.Now = func() time.Time { return now }
+		o.Now = func() time.Time { return *told.Load() }
 	})
 	pass := func() {
-		now = now.Add(askEvery)
+		later := now.Add(askEvery)
+		now = later
+		told.Store(&later)
 		_, cmd := d.Update(clock(now))
 		d.run(cmd)
 		d.answered()

@@ -24,10 +24,13 @@ const (
 // errEnded is why the stream ended when the sandbox did.
 var errEnded = errors.New("the sandbox has ended")
 
+// errAnother is why the stream ended when another sandbox answers than the one it was of.
+var errAnother = errors.New("another sandbox answers")
+
 // told is something of the stream.
 type told struct {
 	update api.Update
-	cut    error // the stream has ended; it is taken up again unless it is errEnded
+	cut    error // the stream has ended; it is taken up again unless it is errEnded or errAnother
 }
 
 // batch is some updates that are shown together.
@@ -38,8 +41,9 @@ type batch struct {
 }
 
 // feed reads the stream of a sandbox until ctx ends. A reader that is slow makes the sandbox wait, and then be cut off,
-// which costs nothing but time: what there is, is told anew.
-func feed(ctx context.Context, s Sandbox, after uint64) <-chan told {
+// which costs nothing but time: what there is, is told anew. began is when the sandbox was started: one that was started
+// later counts its events from the beginning.
+func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan told {
 	stream := make(chan told, most)
 	send := func(t told) error {
 		select {
@@ -51,13 +55,16 @@ func feed(ctx context.Context, s Sandbox, after uint64) <-chan told {
 	}
 	go func() {
 		defer close(stream)
-		for {
-			err := s.Watch(ctx, after, func(u api.Update) error {
+		watch := func() error {
+			return s.Watch(ctx, after, func(u api.Update) error {
 				if u.Event != nil {
 					after = u.Event.Seq
 				}
 				return send(told{update: u})
 			})
+		}
+		for {
+			err := watch()
 			if ctx.Err() != nil {
 				return
 			}
@@ -65,17 +72,32 @@ func feed(ctx context.Context, s Sandbox, after uint64) <-chan told {
 				_ = send(told{cut: errEnded})
 				return
 			}
-			if send(told{cut: err}) != nil {
-				return
-			}
-			select {
-			case <-time.After(again):
-			case <-ctx.Done():
-				return
+			for err != nil { // until one answers
+				if send(told{cut: err}) != nil {
+					return
+				}
+				select {
+				case <-time.After(again):
+				case <-ctx.Done():
+					return
+				}
+				var now time.Time
+				if now, err = start(ctx, s); err == nil && !now.Equal(began) {
+					_ = send(told{cut: errAnother})
+					return
+				}
 			}
 		}
 	}()
 	return stream
+}
+
+// start is when a sandbox was started.
+func start(ctx context.Context, s Sandbox) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	status, err := s.Status(ctx)
+	return status.StartedAt, err
 }
 
 // listen waits for updates, and gathers those that come at once.

@@ -162,3 +162,21 @@ func TestFocusFiltered(t *testing.T) {
 	d.shows("/worker-west")
 	d.shows("node nobody is not there")
 }
+
+// What read-only mode forbids is not offered by what is open already, and a plan is no promise to inject.
+func TestReadOnlyWhileOpen(t *testing.T) {
+	d := drive(t, &fake{upTo: calm}, nil)
+	d.choose(worker())
+	d.press("p")
+	d.shows("suspend")
+	if d.press("ctrl+r"); len(d.over) > 0 {
+		t.Error("the power menu stays open")
+	}
+	d.press("4", "enter")
+	d.shows("Inject vm.power-off")
+	if frame := ansi.Strip(d.Frame()); strings.Contains(frame, "ctrl+s") || !strings.Contains(frame, "ctrl+d") {
+		t.Errorf("the form offers to inject:\n%s", frame)
+	}
+	d.press("f1")
+	d.hides("inject")
+}

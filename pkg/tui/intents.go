@@ -99,13 +99,18 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 		m.pop()
 	}
 	asked := m.top() // a menu or a form, which has done its part when this is done
+	now, command := m.opts.Now(), m.command(a)
+	m.flash = flash{text: "…", command: command, under: true, since: now, until: now.Add(actTime)}
+	if m.doing[command] { // a key that was pressed twice, while a vCenter is slow
+		return nil
+	}
 	m.under++
-	now := m.opts.Now()
-	m.flash = flash{text: "…", command: m.command(a), under: true, since: now, until: now.Add(actTime)}
+	m.doing[command] = true
 	return m.request(actTime, func(ctx context.Context) func(*Model) {
 		said, err := a.Do(ctx, m.opts.Sandbox)
 		return func(m *Model) {
 			m.under--
+			delete(m.doing, command)
 			if err != nil {
 				m.say(reason(err), true)
 				return
@@ -114,7 +119,7 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 				m.closeBoxes()
 			}
 			m.say(said, false)
-			m.flash.command = m.command(a)
+			m.flash.command = command
 		}
 	})
 }
@@ -168,6 +173,9 @@ func (m *Model) toggleReadOnly() {
 		m.say("changes are allowed", false)
 	default:
 		m.readOnly = true
+		if _, ok := m.top().(*faults.Menu); ok { // nothing of it can be done any more
+			m.pop()
+		}
 		m.say("read-only: nothing is changed until ctrl+r", false)
 	}
 	if m.helps() { // it tells of other keys now
@@ -178,10 +186,10 @@ func (m *Model) toggleReadOnly() {
 
 // focus selects a subject on the screen that it is on. A filter that hides it is taken away.
 func (m *Model) focus(s api.Subject) {
-	on := intent.Overview
-	switch s.Kind {
-	case "volume":
-		on = intent.Volumes
+	on, there := screenOf(s)
+	if !there {
+		m.say(fmt.Sprintf("%s %s is on no screen", s.Kind, s.Name), true)
+		return
 	}
 	m.show(on)
 	c, ok := m.screens[on].(panel.Chooser)
@@ -199,6 +207,17 @@ func (m *Model) focus(s api.Subject) {
 	m.say(fmt.Sprintf("%s %s is not there", s.Kind, s.Name), true)
 }
 
+// screenOf is the screen that things of the kind of a subject are on, if they are on one.
+func screenOf(s api.Subject) (on intent.Screen, ok bool) {
+	switch s.Kind {
+	case "volume":
+		return intent.Volumes, true
+	case "node", "vm", "host", "vcenter":
+		return intent.Overview, true
+	}
+	return intent.Overview, false
+}
+
 // chain shows the chain of an event.
 func (m *Model) chain(seq uint64) {
 	m.show(intent.Timeline)
@@ -211,7 +230,7 @@ func (m *Model) chain(seq uint64) {
 func (m *Model) power(s api.Subject) {
 	vm, ok := m.vmOf(s)
 	if !ok {
-		m.say("no VM is selected", true)
+		m.say(fmt.Sprintf("there is no VM of %s %s, or there are several; :vm power-off VCENTER/NAME names one", s.Kind, s.Name), true)
 		return
 	}
 	menu := faults.NewPower(api.Subject{Kind: "vm", VCenter: vm.VCenter, Name: vm.Name}, vm)
@@ -219,7 +238,8 @@ func (m *Model) power(s api.Subject) {
 	m.push(menu, true, nil)
 }
 
-// vmOf is the VM that a subject is, or that a node stands on.
+// vmOf is the VM that a subject is, or that a node stands on. Where several are called so, it is none of them: what is done
+// to a VM is not done to its namesake.
 func (m *Model) vmOf(s api.Subject) (api.VM, bool) {
 	name, vcenter := s.Name, s.VCenter
 	if s.Kind == "node" {
@@ -229,12 +249,16 @@ func (m *Model) vmOf(s api.Subject) (api.VM, bool) {
 			}
 		}
 	}
+	var found []api.VM
 	for _, vm := range world.Values[api.VM](m.state.World(), world.VM) {
 		if vm.Name == name && (vcenter == "" || vm.VCenter == vcenter) {
-			return vm, true
+			found = append(found, vm)
 		}
 	}
-	return api.VM{}, false
+	if len(found) != 1 {
+		return api.VM{}, false
+	}
+	return found[0], true
 }
 
 // breakIt asks which fault to inject.
@@ -253,7 +277,7 @@ func (m *Model) fill(i intent.Fill) {
 	for _, k := range m.kinds {
 		if k.Name == i.Kind {
 			form := faults.NewForm(k, i.Subject, m.state)
-			form.Sandbox = m.opts.Name
+			form.Sandbox, form.ReadOnly = m.opts.Name, m.readOnly
 			m.push(form, true, nil)
 			return
 		}

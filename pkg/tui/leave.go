@@ -37,7 +37,7 @@ func (m *Model) interrupt() tea.Cmd {
 func (m *Model) leave(stop bool) tea.Cmd {
 	m.outcome.Stop = stop
 	for _, l := range world.Values[api.Lease](m.state.World(), world.Lease) {
-		if l.State == "active" || l.State == "applying" {
+		if l.State != "healed" && l.State != "healing" { // also one that could not be healed
 			m.outcome.Leases++
 		}
 	}

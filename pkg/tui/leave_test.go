@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // ctrl+z goes to the shell, from wherever: but not with a sandbox in the same process, which would stand still.
@@ -47,5 +49,16 @@ func TestLeaveSmall(t *testing.T) {
 	}
 	if _, ok := cmd().(tea.QuitMsg); !ok || d.outcome.Stop {
 		t.Errorf("%+v", d.outcome)
+	}
+}
+
+// What could not be healed is broken still.
+func TestLeavesBroken(t *testing.T) {
+	d := drive(t, &fake{upTo: calm}, nil)
+	for _, state := range []string{"applying", "active", "healing", "failed", "healed"} {
+		d.state.Apply(d.state.Now(), api.Update{Lease: &api.Lease{ID: state, State: state}})
+	}
+	if d.press("q"); d.outcome.Leases != 3 {
+		t.Errorf("%d leases, want 3", d.outcome.Leases)
 	}
 }

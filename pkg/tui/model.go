@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -41,7 +42,8 @@ type Model struct {
 	kinds    []api.FaultKind
 	readOnly bool
 	flash    flash
-	under    int // actions under way
+	under    int             // actions under way
+	doing    map[string]bool // these, by their command lines
 	leaving  bool
 	outcome  Outcome
 	phaseAt  phaseAt
@@ -68,7 +70,7 @@ func NewModel(ctx context.Context, o Options) *Model {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	m := &Model{opts: o, ctx: ctx, keys: newKeymap(), readOnly: o.ReadOnly || o.Locked || o.Player != nil, screens: newScreens(), line: prompt.New()}
+	m := &Model{opts: o, ctx: ctx, keys: newKeymap(), readOnly: o.ReadOnly || o.Locked || o.Player != nil, screens: newScreens(), line: prompt.New(), doing: map[string]bool{}}
 	if o.Player != nil {
 		m.play = newPlay(o.Player, o.PlaySpeed)
 		m.state = m.play.state
@@ -209,7 +211,9 @@ func (m *Model) bind() {
 	set(&k.logs, live && m.opts.Logs != nil)
 	set(&k.power, ok && !m.readOnly && (subject.Kind == "node" || subject.Kind == "vm"))
 	set(&k.breaks, live && !m.readOnly && len(m.kinds) > 0)
-	set(&k.focus, ok && m.at != intent.Overview)
+	on, there := screenOf(subject)
+	set(&k.focus, ok && there && m.at != on)
+	k.focus.SetHelp("o", "show in "+strings.ToLower(on.String()))
 	set(&k.filter, filters)
 	if k.filter.SetHelp("/", "filter"); len(m.over) > 0 {
 		k.filter.SetHelp("/", "find")

@@ -61,17 +61,17 @@ func (m *Model) attachedTo(a attached) tea.Cmd {
 		return tea.Tick(again, func(time.Time) tea.Msg { return m.attach()() })
 	}
 	s := a.status
-	m.state = fold.New(fold.About{
+	m.state = m.state.Of(fold.About{
 		Sandbox: s.Name, Scenario: s.Scenario, Speed: s.Speed, StartedAt: s.StartedAt,
 		Version: s.Version, KubernetesVersion: s.KubernetesVersion,
-	}, 0)
+	})
 	m.line.SetState(m.state)
 	m.tell()
 	after := uint64(0)
 	if s.LastEvent > history {
 		after = s.LastEvent - history
 	}
-	m.stream = feed(m.ctx, m.opts.Sandbox, after)
+	m.stream = feed(m.ctx, m.opts.Sandbox, after, s.StartedAt)
 	return listen(m.stream, m.opts.Now)
 }
 
@@ -136,7 +136,9 @@ func (m *Model) refuseAsking(s api.Subject) bool {
 
 // plan asks what a fault would do.
 func (m *Model) plan(i intent.Plan) tea.Cmd {
-	form, ok := m.top().(interface{ SetPlan(api.Lease, error) })
+	form, ok := m.top().(interface {
+		SetPlan(ask int, l api.Lease, err error)
+	})
 	if !ok || m.play != nil {
 		return nil
 	}
@@ -144,7 +146,7 @@ func (m *Model) plan(i intent.Plan) tea.Cmd {
 	r.DryRun = true
 	return m.request(askTime, func(ctx context.Context) func(*Model) {
 		lease, err := m.opts.Sandbox.Inject(ctx, r)
-		return func(*Model) { form.SetPlan(lease, inWords(err)) }
+		return func(*Model) { form.SetPlan(i.Ask, lease, inWords(err)) }
 	})
 }
 

@@ -69,6 +69,7 @@ func (m *Model) pass(now time.Time) {
 		m.state.Tick(now)
 	}
 	m.tell()
+	m.bind()
 }
 
 // take takes in what the sandbox told.
@@ -79,6 +80,10 @@ func (m *Model) take(b batch) tea.Cmd {
 		}
 		m.state.Apply(b.at, b.updates...)
 		m.toldAt = b.at
+	}
+	if b.cut == errAnother { //nolint:errorlint // it is never wrapped
+		m.say("this is another sandbox of that name, or it was started anew: what was seen of the one before is gone", true)
+		return tea.Batch(m.attach(), m.askKinds())
 	}
 	if b.cut != nil {
 		if m.state.IsCut() == nil && b.cut != errEnded { //nolint:errorlint // it is never wrapped
@@ -207,7 +212,7 @@ func (m *Model) idle(k tea.KeyPressMsg) intent.Intent {
 	case is(m.keys.logs):
 		why = "there are no logs of this sandbox"
 	case is(m.keys.focus) && m.at != intent.Overview:
-		why = "nothing is selected that the overview has"
+		why = "nothing is selected that is on another screen"
 	}
 	if why == "" {
 		return nil
@@ -217,7 +222,7 @@ func (m *Model) idle(k tea.KeyPressMsg) intent.Intent {
 
 // click gives a click to the panel it is on.
 func (m *Model) click(x, y int) tea.Cmd {
-	if m.layout.small || m.typing {
+	if m.layout.small || m.typing || m.leaving {
 		return nil
 	}
 	if y == m.layout.tabs.y && len(m.over) == 0 {

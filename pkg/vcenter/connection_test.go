@@ -95,6 +95,24 @@ func TestTrust(t *testing.T) {
 	}
 }
 
+// TestTrustByAnotherName has a certificate for other names, for which another authority is no remedy.
+func TestTrustByAnotherName(t *testing.T) {
+	v := stock(t, 1, 1)
+	v.Server = "localhost" // the certificate is for 127.0.0.1
+	_, err := connect(t, v)
+	var untrusted *vcenter.UntrustedError
+	if !errors.As(err, &untrusted) || !strings.Contains(untrusted.Try, "by a name that is in the certificate") ||
+		strings.Contains(untrusted.Try, "GOVC_TLS_CA_CERTS") {
+		t.Fatalf("error %v", err)
+	}
+	v.Thumbprint = untrusted.Fingerprint
+	c, err := connect(t, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	works(t, c)
+}
+
 func TestConnectToTheSandbox(t *testing.T) {
 	lab := sim.Start(t, tiny)
 	config, err := vcenter.LoadFile(lab.CloudConfigFile())

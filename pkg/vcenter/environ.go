@@ -68,14 +68,15 @@ func (v *VCenter) setURL(text string) error {
 		return fmt.Errorf("environment: GOVC_URL: scheme is %s: a vCenter is spoken to by https", u.Scheme)
 	case u.Hostname() == "":
 		return errors.New("environment: GOVC_URL: names no host")
-	case u.Path != "" && u.Path != "/" && u.Path != "/sdk":
-		return fmt.Errorf("environment: GOVC_URL: path is %s: a vCenter's is /sdk", u.Path)
+	case u.Path != "" && u.Path != "/" && u.Path != "/sdk", u.RawQuery != "", u.Fragment != "":
+		// What stands there may be the end of a password with a slash, ? or # in it.
+		return errors.New("environment: GOVC_URL: path is not /sdk, or something is behind it: write it as https://HOST/sdk, with characters of a password escaped or in GOVC_PASSWORD")
 	}
 	v.Name, v.Server, v.User = u.Hostname(), u.Hostname(), u.User.Username()
 	v.password, _ = u.User.Password()
 	if port := u.Port(); port != "" {
 		if v.Port, err = strconv.Atoi(port); err != nil || v.Port < 1 || v.Port > 65535 {
-			return fmt.Errorf("environment: GOVC_URL: port %s is out of range", port)
+			return errors.New("environment: GOVC_URL: port is not from 1 to 65535")
 		}
 	}
 	return nil

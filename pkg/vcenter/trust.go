@@ -91,6 +91,9 @@ func (v VCenter) howToTrust(fingerprint string, why error) string {
 		file = "GOVC_TLS_CA_CERTS"
 		pin = fmt.Sprintf("a line %q in the file GOVC_TLS_KNOWN_HOSTS", v.Address()+" "+fingerprint)
 	}
+	if _, ok := errors.AsType[x509.HostnameError](why); ok { // an authority would not help
+		return fmt.Sprintf("call it by a name that is in the certificate, or, if the vCenter's console shows the same fingerprint, write %s", pin)
+	}
 	return fmt.Sprintf("set %s to the authority's certificate (https://%s/certs/download.zip), or, if the vCenter's console shows the same fingerprint, write %s",
 		file, net.JoinHostPort(v.Server, fmt.Sprint(v.Port)), pin)
 }

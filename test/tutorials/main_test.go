@@ -1,9 +1,11 @@
 package tutorials
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -17,6 +19,7 @@ import (
 var (
 	binary string              // the program, where the user of the tests can run it
 	as     *syscall.Credential // whom to run it as; nil for whoever we are
+	going  context.Context     // ends with Ctrl-C, after which what a page has started is still ended
 )
 
 func TestMain(m *testing.M) {
@@ -57,7 +60,22 @@ func run(m *testing.M) (code int, err error) {
 			return 0, err
 		}
 	}
+	var stop context.CancelFunc
+	going, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	return m.Run(), nil
+}
+
+// until is the test's context, or ends with Ctrl-C.
+func until(t *testing.T) context.Context {
+	t.Helper()
+	if going.Err() != nil {
+		t.Fatal("interrupted")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := context.AfterFunc(going, cancel)
+	t.Cleanup(func() { stop(); cancel() })
+	return ctx
 }
 
 func nobody() (*syscall.Credential, error) {

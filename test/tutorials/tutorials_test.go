@@ -34,11 +34,11 @@ func TestTutorials(t *testing.T) {
 			begin := time.Now()
 			r := runner(t)
 			if !*update {
-				if err := r.Run(t.Context(), page); err != nil {
+				if err := r.Run(until(t), page); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				text, err := r.Regenerate(t.Context(), page)
+				text, err := r.Regenerate(until(t), page)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -80,7 +80,7 @@ func TestUntrue(t *testing.T) {
 	r := runner(t)
 	r.Root = root
 	var m *tutorial.Mismatch
-	if err := r.Run(t.Context(), page); !errors.As(err, &m) {
+	if err := r.Run(until(t), page); !errors.As(err, &m) {
 		t.Fatalf("the page was run, with %v", err)
 	}
 	line := strings.Count(before, "\n") + 1

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
@@ -109,6 +110,22 @@ func TestArguments(t *testing.T) {
 	}
 	if want := (api.Subject{Kind: "vm", VCenter: "eu", Name: "worker-1"}); got.subject != want || got.format != "yaml" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// What a client, a guest or a log says does not reach the terminal's controls.
+func TestControls(t *testing.T) {
+	const bad = "a\x1b[2Jb\u009bc\ad"
+	var b strings.Builder
+	err := tell(&b, api.Explanation{
+		Summary: bad, Questions: []api.Question{{Ask: bad, Answer: bad, Try: bad, Evidence: []api.Evidence{{What: bad, Found: bad, Source: bad}}}},
+		Volume: &api.Volume{Waits: bad}, Events: []event.Event{{Seq: 1, Time: clitest.Now, Kind: "k", Message: bad}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := b.String(); strings.ContainsFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) || !strings.Contains(out, "a [2Jb c d") {
+		t.Errorf("%q", out)
 	}
 }
 

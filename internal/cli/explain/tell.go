@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -66,7 +67,7 @@ type page struct{ strings.Builder }
 // not cut: it may be something to copy.
 func (p *page) put(first, further, text string) {
 	line, used, empty := first, utf8.RuneCountInString(first), true
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsSeq(plain(text)) {
 		n := utf8.RuneCountInString(word)
 		if !empty && used+1+n > width {
 			p.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -78,6 +79,16 @@ func (p *page) put(first, further, text string) {
 		line, used, empty = line+word, used+n, false
 	}
 	p.WriteString(line + "\n")
+}
+
+// plain keeps off the terminal's controls what others have said: clients, guests, logs.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // history prints events, each with how long it came after its cause.

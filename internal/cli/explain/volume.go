@@ -34,7 +34,7 @@ func tellVolume(w io.Writer, v api.Volume) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(t, "%s:\t%s\n", name, value)
+			fmt.Fprintf(t, "%s:\t%s\n", name, plain(value))
 		}
 	}
 	line("Claim", v.Claim)

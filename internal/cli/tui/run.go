@@ -28,7 +28,7 @@ func run(ctx context.Context, o *options) error {
 	Attach(o.Deps, &opts, t)
 	outcome, err := tui.Run(ctx, opts)
 	if err != nil {
-		return Explain(err)
+		return Explain(err, "the sandbox goes on", program(o.Deps)+" tui")
 	}
 	TellLeases(o.Deps, outcome)
 	return nil
@@ -69,12 +69,12 @@ func Attach(d *command.Deps, o *tui.Options, t *command.Target) {
 // logLines is how many lines of a log are shown of what was there before.
 const logLines = 1000
 
-// Explain tells what an error of the UI means.
-func Explain(err error) error {
+// Explain tells what an error of the UI means: what became of the sandbox, and what to try next.
+func Explain(err error, became, try string) error {
 	if errors.Is(err, tui.ErrCrashed) {
 		return &report.Error{
-			Code: "tui-crashed", Message: "the terminal UI crashed; the sandbox goes on", Err: err,
-			Try: command.Program + " tui\nand please report it, with what is written above",
+			Code: "tui-crashed", Message: "the terminal UI crashed; " + became, Err: err,
+			Try: try + "\nand please report it, with what is written above",
 		}
 	}
 	return err
@@ -89,7 +89,15 @@ func TellLeases(d *command.Deps, o tui.Outcome) {
 	if o.Leases == 1 {
 		what = "fault is"
 	}
-	fmt.Fprintf(d.Streams.Err, "%d %s still injected; to heal: %s fault heal --all\n", o.Leases, what, command.Program)
+	fmt.Fprintf(d.Streams.Err, "%d %s still injected; to heal: %s fault heal --all\n", o.Leases, what, program(d))
+}
+
+// program is how commands for the same sandbox begin.
+func program(d *command.Deps) string {
+	if name, asked := d.Name(); asked {
+		return command.Program + " --name " + name
+	}
+	return command.Program
 }
 
 // play plays a recording, or writes a frame of it.
@@ -107,7 +115,7 @@ func play(ctx context.Context, o *options) error {
 	opts.Player, opts.PlaySpeed = p, o.speed
 	if !o.print {
 		_, err := tui.Run(ctx, opts)
-		return Explain(err)
+		return Explain(err, "the recording is as it was", command.Program+" tui --replay "+o.replay)
 	}
 	at := o.still.at
 	if at < 0 {

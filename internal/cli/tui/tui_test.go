@@ -3,6 +3,9 @@ package tui
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui"
 )
 
 // recording writes a short one into a file.
@@ -107,6 +111,30 @@ func TestBadUsage(t *testing.T) {
 		if e.Out.Len() > 0 {
 			t.Errorf("%s: wrote %q", tc.args, e.Out)
 		}
+	}
+}
+
+// What is said afterwards is true of the sandbox that was shown, and the commands in it are for that one.
+func TestSaidAfterwards(t *testing.T) {
+	for name, want := range map[string]string{
+		"":    "2 faults are still injected; to heal: vsphere-sandbox fault heal --all\n",
+		"lab": "2 faults are still injected; to heal: vsphere-sandbox --name lab fault heal --all\n",
+	} {
+		e := clitest.NewEnv(nil)
+		e.Deps.NameFlag = name
+		TellLeases(e.Deps, tui.Outcome{})
+		TellLeases(e.Deps, tui.Outcome{Leases: 2})
+		if got := e.Err.String(); got != want {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+	crash := fmt.Errorf("%w: index out of range", tui.ErrCrashed)
+	told := (*report.Error)(nil)
+	if err := Explain(crash, "the sandbox goes on", "try it"); !errors.As(err, &told) || told.Message != "the terminal UI crashed; the sandbox goes on" || !strings.HasPrefix(told.Try, "try it\n") || !errors.Is(err, tui.ErrCrashed) {
+		t.Errorf("%v, %+v", err, told)
+	}
+	if err := Explain(io.EOF, "", ""); err != io.EOF {
+		t.Error(err)
 	}
 }
 

@@ -47,10 +47,11 @@ func boot(ctx context.Context, o *options) (err error) {
 		ui = openScreen(ctx, o, dir, cancel)
 		defer func() { err = errors.Join(err, ui.end()) }()
 	}
-	progress := newProgress(o.Streams.Err, o.Streams.ErrTTY())
+	shown, tty := o.Streams.Err, o.Streams.ErrTTY()
 	if o.tui { // which shows it
-		progress = newProgress(io.Discard, false)
+		shown, tty = io.Discard, false
 	}
+	progress := newProgress(shown, tty)
 	defer progress.close()
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.holds(), o.speed)
 	if o.alone == nil && len(o.topology.Nodes()) == 0 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
@@ -41,7 +42,7 @@ func openScreen(ctx context.Context, o *options, dir *instance.Dir, stop context
 		s.curtain.lift()
 		switch {
 		case err != nil:
-			s.err = cli.Explain(err)
+			s.err = cli.Explain(err, "the sandbox was ended with it", typed(os.Args[0])+o.nameFlag()+" up --detach, then "+typed(os.Args[0])+o.nameFlag()+" tui")
 			stop()
 		case outcome.Stop:
 			stop()

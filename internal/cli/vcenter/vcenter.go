@@ -26,8 +26,8 @@ func NewCmdVCenter(d *command.Deps) *cobra.Command {
 		Long: `Run vCenters without Kubernetes, or set what clients get of a vCenter.
 
 For the latter it is the gate in front of it that changes: inventory, sessions
-and tags survive. Clients are all of them: the CCM, govc, and the sandbox's own
-watch.`,
+and tags survive. Clients are all of them: the CCM, the CSI driver, govc. The
+sandbox's own watch goes on: it is at the vCenter's console, behind the gate.`,
 		Example: `  vsphere-sandbox vcenter down eu
   vsphere-sandbox vcenter slow us --delay 500ms
   vsphere-sandbox vcenter up us eu`,

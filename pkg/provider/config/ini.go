@@ -78,7 +78,7 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 		at := position{file: r.name, line: e.line, column: e.column, path: section.path + " " + e.key}
 		f, ok := named(fields, iniName, key)
 		if !ok {
-			r.p.at(at, unknownHint(e.key, names(fields, iniName), iniElsewhere()), "unknown key")
+			r.p.unknown(at, func() string { return unknownHint(e.key, names(fields, iniName), iniElsewhere()) })
 			continue
 		}
 		id := strings.ToLower(s.name) + "\x00" + s.sub + "\x00" + key

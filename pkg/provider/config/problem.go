@@ -70,6 +70,19 @@ func (p *problems) at(at position, hint, format string, args ...any) {
 	p.add(at, false, hint, format, args...)
 }
 
+// mostHints is how many problems are looked for what may have been meant, which takes longer than finding them: a file that is
+// noise has tens of thousands.
+const mostHints = 1000
+
+// unknown notes a key that nobody knows.
+func (p *problems) unknown(at position, hint func() string) {
+	said := ""
+	if len(p.list) < mostHints {
+		said = hint()
+	}
+	p.at(at, said, "unknown key")
+}
+
 func (p *problems) warn(at position, format string, args ...any) {
 	p.add(at, true, "", format, args...)
 }

@@ -77,7 +77,7 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 			}
 		default:
 			f.lost = true
-			r.p.at(e.at, sectionHint(e.key), "unknown key")
+			r.p.unknown(e.at, func() string { return sectionHint(e.key) })
 		}
 	}
 	return f
@@ -111,7 +111,7 @@ func readSection[S any](r *yamlReader, section entry, into *S, fields []field[S]
 		f, ok := named(fields, yamlName, e.key)
 		switch {
 		case !ok:
-			r.p.at(e.at, unknownHint(e.key, names(fields, yamlName), yamlElsewhere()), "unknown key")
+			r.p.unknown(e.at, func() string { return unknownHint(e.key, names(fields, yamlName), yamlElsewhere()) })
 		case f.into == nil:
 			r.p.warn(e.at, "has no effect")
 		default:

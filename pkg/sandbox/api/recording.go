@@ -42,7 +42,7 @@ type Recorded struct {
 }
 
 // Record calls begin with what is recorded, then f for each line of the sandbox's own recording, oldest first. With
-// follow it goes on until ctx ends or the sandbox does; without, it returns after the newest.
+// follow it goes on until ctx ends or the sandbox does, and any other end is an error; without, it returns after the newest.
 func (c *Client) Record(ctx context.Context, follow bool, begin func(Recording) error, f func(Recorded) error) error {
 	resp, err := c.do(ctx, http.MethodGet, "recording?"+url.Values{"follow": {strconv.FormatBool(follow)}}.Encode(), nil)
 	if err != nil {

@@ -13,28 +13,55 @@ import (
 
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
+// nodeCase is a question of a node, and its answer.
+type nodeCase struct {
+	name  string
+	node_ Node
+	ask   string // the beginning of a question
+	level event.Level
+	want  string // in its answer
+	try   string // in what to try
+}
+
+func checkNodes(t *testing.T, list []nodeCase) {
+	t.Helper()
+	for _, tc := range list {
+		t.Run(tc.name, func(t *testing.T) {
+			e := tc.node_.Explain()
+			for _, q := range e.Questions {
+				if !strings.HasPrefix(q.Ask, tc.ask) {
+					continue
+				}
+				if q.Level != tc.level || !strings.Contains(q.Answer, tc.want) || !strings.Contains(q.Try, tc.try) || tc.try == "" && q.Try != "" {
+					t.Errorf("%s: %s %q, try %q; want %s %q, try %q", q.Ask, q.Level, q.Answer, q.Try, tc.level, tc.want, tc.try)
+				}
+				if len(q.Evidence) == 0 {
+					t.Error("no evidence")
+				}
+				return
+			}
+			t.Errorf("no question %q in %+v", tc.ask, e.Questions)
+		})
+	}
+}
+
+// another adds a VM.
+func another(name, uuid, hostname string) func(*Node) {
+	return func(c *Node) {
+		m := machine()
+		m.Name, m.UUID, m.Hostname = name, uuid, hostname
+		c.Machines = append(c.Machines, m)
+	}
+}
+
 // Each question of a node, as it should be and as it should not.
 func TestNode(t *testing.T) {
-	another := func(name, uuid, hostname string) func(*Node) {
-		return func(c *Node) {
-			m := machine()
-			m.Name, m.UUID, m.Hostname = name, uuid, hostname
-			c.Machines = append(c.Machines, m)
-		}
-	}
 	untagged := machineIs(func(m *Machine) {
 		for _, walk := range [][]Object{m.FromHost, m.FromPool, m.FromVM} {
 			walk[len(walk)-1].Tags = []Tag{{"k8s-region", "us"}}
 		}
 	})
-	for _, tc := range []struct {
-		name  string
-		node_ Node
-		ask   string // the beginning of a question
-		level event.Level
-		want  string // in its answer
-		try   string // in what to try
-	}{
+	checkNodes(t, []nodeCase{
 		{"ready", node(), "Is it ready", event.Info, "posts its status", ""},
 		{"ready, and off", node(powerIs("off")), "Is it ready", event.Warning, "VM us/w1 is powered off", ""},
 		{"ready, and hung", node(kubeletIs("hung")), "Is it ready", event.Warning, "kubelet is hung", ""},
@@ -128,56 +155,7 @@ func TestNode(t *testing.T) {
 		{"addresses of a VM that is off", node(powerIs("off")), "Where do its addresses", event.Info, "stay as the guest", ""},
 		{"addresses changed", node(machineIs(func(m *Machine) { m.Addresses = []string{"192.0.2.9"} })), "Where do its addresses", event.Warning, "does not report 192.0.2.1 any more, but 192.0.2.9", ""},
 		{"addresses to come", node(fresh), "Where do its addresses", event.Warning, "none yet", ""},
-
-		{"shutdown taint", node(powerIs("off"), taintedWith("node.cloudprovider.kubernetes.io/shutdown")), "Why does it have the taint node.cloudprovider.kubernetes.io/shutdown", event.Warning, "the VM is off or suspended", "vm power-on w1"},
-		{"shutdown taint, and on", node(taintedWith("node.cloudprovider.kubernetes.io/shutdown")), "Why does it have the taint node.cloudprovider.kubernetes.io/shutdown", event.Warning, "VM us/w1 is on by now", ""},
-		{"out of service", node(taintedWith("node.kubernetes.io/out-of-service")), "Why does it have the taint node.kubernetes.io/out-of-service", event.Warning, "a person put it there", "--remove"},
-		{"control plane", node(taintedWith("node-role.kubernetes.io/control-plane")), "Why does it have the taint node-role", event.Info, "it belongs there", ""},
-		{"by hand", node(taintedWith("example.org/x")), "Why does it have the taint example.org/x", event.Warning, "somebody did", "example.org/x-"},
-		{"by a fault", node(taintedWith(uninitialized), func(c *Node) {
-			c.Leases = []api.Lease{{ID: "f1", Fault: "node.uninitialized", State: "active", Targets: []api.LeaseTarget{{Kind: "Node", Name: "w1"}}}}
-		}), "Why does it have the taint " + uninitialized, event.Warning, "fault f1 put it there", "heal f1"},
-
-		{"faults", node(func(c *Node) {
-			c.Leases = []api.Lease{
-				{ID: "f1", Fault: "zone.outage", State: "active", Targets: []api.LeaseTarget{{Kind: "Zone", Name: "us-west", Does: "x"}}},
-				{ID: "f2", Fault: "vm.hang", State: "healed", Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "us", Name: "w1"}}},
-				{ID: "f3", Fault: "vm.hang", State: "active", Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "eu", Name: "w1"}}},
-				{ID: "f4", Fault: "host.crash", State: "active", Targets: []api.LeaseTarget{{Kind: "Host", VCenter: "us", Name: "esx-1"}}},
-			}
-		}), "Which faults", event.Warning, "faults f1, zone.outage", "heal f1 f4"},
-
-		{"deleted", node(noNode, gone, happened(
-			aboutNode("node.registered", "", 0), aboutVM("vm.destroyed", "", 0), aboutNode("ccm.vm-gone", "every vcenter was asked", 2), aboutNode("node.deleted", "", 2),
-		)), "Why was it deleted", event.Error, "its VM is gone: the CCM asked every vCenter", ""},
-		{"deleted by hand, its VM once gone", node(noNode, happened(
-			aboutNode("node.registered", "", 0), aboutNode("ccm.vm-gone", "", 0), aboutNode("node.deleted", "", 0), aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0),
-		)), "Why was it deleted", event.Error, "somebody deleted its Node object", "vm reset w1"},
-		{"deleted by hand", node(noNode, happened(aboutNode("node.registered", "", 0), aboutNode("node.deleted", "", 0))), "Why was it deleted", event.Error, "somebody deleted its Node object: its VM us/w1 is there", "vm reset w1"},
-		{"deleted by a fault", node(noNode, happened(
-			event.Event{Kind: "fault.injected", Message: "f1: node.object-deleted on us/w1"}, aboutNode("node.deleted", "", 1),
-		)), "Why was it deleted", event.Error, "a fault deleted its Node object", "vm reset w1"},
-		{"never came", node(noNode, powerIs("off")), "Why is there no such node", event.Error, "is powered off, and no kubelet runs", "vm power-on w1"},
-		{"no role", node(noNode, func(c *Node) { c.Bound, c.Machines[0].Role = "", "" }), "Why is there no such node", event.Info, "gives it no role", ""},
-		{"rival", node(noNode, another("w2", uuid2, "w1")), "Why is there no such node", event.Error, "us/w2 goes by its name, too", ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			e := tc.node_.Explain()
-			for _, q := range e.Questions {
-				if !strings.HasPrefix(q.Ask, tc.ask) {
-					continue
-				}
-				if q.Level != tc.level || !strings.Contains(q.Answer, tc.want) || !strings.Contains(q.Try, tc.try) || tc.try == "" && q.Try != "" {
-					t.Errorf("%s: %s %q, try %q; want %s %q, try %q", q.Ask, q.Level, q.Answer, q.Try, tc.level, tc.want, tc.try)
-				}
-				if len(q.Evidence) == 0 {
-					t.Error("no evidence")
-				}
-				return
-			}
-			t.Errorf("no question %q in %+v", tc.ask, e.Questions)
-		})
-	}
+	})
 }
 
 // What is as it should be leaves nothing to be told.

@@ -67,7 +67,7 @@ func (c VM) gone() (q question) {
 		return q
 	}
 	q.saw("vCenter "+c.VCenter, missing, "VM "+c.Name, "not in the inventory")
-	e := c.newestOf(ofVM(c.VCenter, c.Name), "vm.destroyed", "vm.unregistered", "vm.renamed")
+	e := c.newestOf(ofVM(c.VCenter, c.Name), "vm.destroyed", "vm.unregistered")
 	q.because(c.Around, e)
 	switch {
 	case c.Node == nil:
@@ -82,7 +82,7 @@ func (c VM) gone() (q question) {
 	case "vm.unregistered":
 		q.answer(event.Error, "", "it was taken out of the inventory at %s, and its files stay%s", c.clock(e.Time), c.who(e))
 	case "":
-		q.answer(event.Error, "vsphere-sandbox events", "vCenter %s has none of that name, and no event says why", c.VCenter)
+		q.answer(event.Error, "vsphere-sandbox events", "vCenter %s has none of that name, and no event says that it was destroyed: it may have another name by now", c.VCenter)
 	}
 	q.answer(event.Error, c.undo(e, ""), "it was destroyed at %s%s", c.clock(e.Time), c.who(e))
 	return q

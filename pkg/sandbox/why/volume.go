@@ -152,11 +152,15 @@ func (c Volume) agreement() (q question) {
 	switch {
 	case len(on) > 1:
 		q.answer(event.Error, "", "%s VMs have its disk: %s", count(len(on)), and(on, "and"))
-	case len(at) == 1 && len(on) == 0:
-		q.answer(event.Error, "", "no: it is attached to node %s, and no VM has its disk", at[0])
+	case len(at) > 0 && len(on) == 0 && c.Row.State != api.VolumeDetaching:
+		q.answer(event.Error, "", "no: it is attached to node %s, and no VM has its disk", and(at, "and"))
+	case len(at) > 1 && len(on) == 1:
+		q.answer(event.Warning, "", "no: it is attached to nodes %s, and only VM %s has its disk", and(at, "and"), on[0])
 	case len(at) == 0 && len(on) == 1 && c.Row.State != api.VolumeAttaching && c.Row.State != api.VolumeDetaching:
 		q.answer(event.Warning, "", "no: VM %s has its disk, and it is attached to no node", on[0])
-	case len(at) == 1 && len(on) == 1 && vm != "" && vm != on[0] && c.Node.Name == at[0]:
+	case len(at) == 1 && len(on) == 1 && (vm == "" || c.Node.Name != at[0]): // the case has not that node, or not its VM
+		q.answer(event.Info, "", "it is attached to node %s, and VM %s has its disk", at[0], on[0])
+	case len(at) == 1 && len(on) == 1 && vm != on[0]:
 		q.answer(event.Error, "", "no: it is attached to node %s, which is VM %s, and VM %s has its disk", at[0], vm, on[0])
 	case len(at) == 0 && len(on) == 0:
 		q.answer(event.Info, "", "yes: it is nowhere")

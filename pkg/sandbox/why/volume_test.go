@@ -57,6 +57,14 @@ func TestVolume(t *testing.T) {
 		{"on no VM", volume(func(c *Volume) { c.Holders.Is = nil }), "Do both planes", event.Error, "no VM has its disk", ""},
 		{"on another VM", volume(func(c *Volume) { c.Holders.Is[0].VM = "us/w2" }), "Do both planes", event.Error, "VM us/w2 has its disk", ""},
 		{"on two VMs", volume(func(c *Volume) { c.Holders.Is = append(c.Holders.Is, Holder{VM: "us/w2"}) }), "Do both planes", event.Error, "two VMs have its disk", ""},
+		{"on its way off", volume(state(api.VolumeDetaching, "", ""), func(c *Volume) { c.Holders.Is = nil }), "Do both planes", event.Info, "yes: on its way", ""},
+		{"on two nodes", volume(func(c *Volume) {
+			again := c.Attachments.Is[0]
+			again.Spec.NodeName = "w2"
+			c.Attachments.Is = append(c.Attachments.Is, again)
+		}), "Do both planes", event.Warning, "attached to nodes w1 and w2, and only VM us/w1 has its disk", ""},
+		{"wanted elsewhere", volume(func(c *Volume) { c.Node = &api.Node{Name: "w2", VM: "w2", VCenter: "us"} }), "Do both planes", event.Info, "it is attached to node w1, and VM us/w1 has its disk", ""},
+		{"no node", volume(func(c *Volume) { c.Node = nil }), "Do both planes", event.Info, "it is attached to node w1, and VM us/w1 has its disk", ""},
 		{"behind Kubernetes' back", volume(state(api.VolumeDetached, "", ""), func(c *Volume) { c.Attachments.Is = nil }), "Do both planes", event.Warning, "attached to no node", ""},
 		{"attacher paused", volume(func(c *Volume) { c.Drivers[0].State = "suspended" }), "Does what moves", event.Error, "csi-attacher is suspended", "status"},
 		{"a fault", volume(func(c *Volume) {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -43,6 +44,17 @@ type Call struct {
 
 // Failed tells whether the client got no answer, a SOAP fault or an error status.
 func (c Call) Failed() bool { return c.Status == 0 || c.Status >= 400 }
+
+// Failure says what a call that failed was answered, as [Stat.LastError] does.
+func (c Call) Failure() string {
+	switch {
+	case c.Fault != "":
+		return c.Fault
+	case c.Status == 0:
+		return "no answer"
+	}
+	return fmt.Sprintf("HTTP %d", c.Status)
+}
 
 const (
 	// maxName bounds what is kept of a method's name.

@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -91,7 +90,7 @@ func (st *Stat) count(c Call) {
 	st.Out += c.Out
 	if c.Failed() {
 		st.Errors++
-		st.LastError = c.failure()
+		st.LastError = c.Failure()
 	}
 	if c.Hit {
 		st.Hits++
@@ -99,17 +98,6 @@ func (st *Stat) count(c Call) {
 	if end := c.Start.Add(c.Duration); end.After(st.Last) {
 		st.Last = end
 	}
-}
-
-// failure says what a call that failed was answered.
-func (c Call) failure() string {
-	switch {
-	case c.Fault != "":
-		return c.Fault
-	case c.Status == 0:
-		return "no answer"
-	}
-	return fmt.Sprintf("HTTP %d", c.Status)
 }
 
 // Stats returns the counts so far, sorted by method, then client. Calls still under way are not in it.

@@ -7,6 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
@@ -64,8 +65,8 @@ func (s *Screen) SetState(state *fold.State) {
 }
 
 // SetFilter shows only the calls that have all words in their vCenter, client, method or last error.
-func (s *Screen) SetFilter(text string) {
-	s.filter = text
+func (s *Screen) SetFilter(filter string) {
+	s.filter = filter
 	s.make()
 }
 
@@ -94,7 +95,7 @@ func (s *Screen) make() {
 	}
 	s.table.Empty = "no vCenter has been called yet"
 	if s.filter != "" {
-		s.table.Empty = "no call matches " + s.filter
+		s.table.Empty = "no call matches " + text.Clean(s.filter)
 	}
 	s.table.SetColumns(s.columns())
 	s.table.SetRows(rows)

@@ -103,6 +103,13 @@ func TestHostile(t *testing.T) {
 	state.Apply(tuitest.Began, api.Update{VCenter: &api.VCenter{Name: bad, Gate: bad}}, api.Update{Synced: true})
 	state.Apply(tuitest.Began, api.Update{Calls: &api.Calls{VCenter: bad, Client: bad, Method: bad, Calls: 3, Errors: 1, LastError: bad}})
 	s := screen(140, 42, state)
+	if got, want := s.slow(), (intent.Prompt{Text: "vcenter slow " + intent.Quote(bad) + " --delay 2s"}); got != want {
+		t.Errorf("%q", got)
+	}
+	s.SetFilter(bad + "x")
+	if view := s.View(); strings.Contains(view, "\x1b[2J") || !strings.Contains(view, "no call matches") {
+		t.Errorf("%q", view)
+	}
 	s.SetFilter("a")
 	for range groupings {
 		tuitest.Fills(t, s.View(), 140, 42)

@@ -74,7 +74,7 @@ func (s *Screen) slow() intent.Intent {
 	if !ok {
 		return ofNone()
 	}
-	return intent.Prompt{Text: "vcenter slow " + vc.Name + " --delay 2s"}
+	return intent.Prompt{Text: "vcenter slow " + intent.Quote(vc.Name) + " --delay 2s"}
 }
 
 // sameClient filters by the client of the selected row; when it does that already, no more.

@@ -159,36 +159,49 @@ func (f *field) view(th *theme.Theme, width int, focused bool) string {
 // width is how many cells the value needs, with the cursor after it.
 func (f *field) width() int {
 	if len(f.value) == 0 {
-		return text.Width(f.empty) + 1
+		return text.Width(text.Clean(f.empty)) + 1
 	}
-	return text.Width(string(f.value)) + 1
+	return text.Width(seen(f.value)) + 1
+}
+
+// seen is how a part of a value is shown. A name that was chosen is what it is elsewhere, whatever is in it; each rune is
+// made safe by itself, as the cursor stands between any two.
+func seen(value []rune) string {
+	var b strings.Builder
+	for _, r := range value {
+		b.WriteString(text.Clean(string(r)))
+	}
+	return b.String()
 }
 
 func (f *field) line(th *theme.Theme, width int, focused bool) string {
 	if !focused {
 		if len(f.value) == 0 {
-			return th.Dim.Render(text.Fit(f.empty, width))
+			return th.Dim.Render(text.Fit(text.Clean(f.empty), width))
 		}
-		return th.Text.Render(text.Fit(string(f.value), width))
+		return th.Text.Render(text.Fit(seen(f.value), width))
 	}
 	if len(f.value) == 0 && f.rest() == "" {
 		first, rest := " ", ""
 		if f.empty != "" {
-			r := []rune(f.empty)
+			r := []rune(text.Clean(f.empty))
 			first, rest = string(r[:1]), string(r[1:])
 		}
 		return text.Fit(cursor(th, first)+th.Dim.Render(text.Cut(rest, width-1)), width)
 	}
 	under, after := " ", ""
 	if f.at < len(f.value) {
-		under, after = string(f.value[f.at]), string(f.value[f.at+1:])
+		under, after = seen(f.value[f.at:f.at+1]), seen(f.value[f.at+1:])
+		if under == "" {
+			under = "·"
+		}
 	}
 	from := 0 // what is before the cursor is seen as far as there is room
-	for from < f.at && text.Width(string(f.value[from:f.at])) > width-text.Width(under) {
+	for from < f.at && text.Width(seen(f.value[from:f.at])) > width-text.Width(under) {
 		from++
 	}
-	before := string(f.value[from:f.at])
-	if rest := []rune(f.rest()); len(rest) > 0 {
+	before := seen(f.value[from:f.at])
+	if rest := []rune(text.Clean(f.rest())); len(rest) > 0 {
 		return text.Fit(th.Prompt.Render(before)+cursor(th, string(rest[:1]))+th.Dim.Render(string(rest[1:])), width)
 	}
 	return text.Fit(th.Prompt.Render(before)+cursor(th, under)+th.Prompt.Render(after), width)

@@ -18,6 +18,8 @@ const program = "vsphere-sandbox"
 type Form struct {
 	// Sandbox is the name that command lines give the sandbox; "" for the one that needs none.
 	Sandbox string
+	// ReadOnly says that nothing can be injected: it is for planning alone, and offers no more.
+	ReadOnly bool
 
 	kind  api.FaultKind
 	known known
@@ -29,7 +31,7 @@ type Form struct {
 	at     int // the field that is written in
 
 	plan plan
-	open int // plans that are not answered yet
+	asks int // how often a plan was asked for
 }
 
 // plan is what the sandbox answered when it was asked what an injection would do.
@@ -78,10 +80,10 @@ func (f *Form) Paste(s string) {
 	}
 }
 
-// SetPlan is told what the sandbox answered to an [intent.Plan]: each is answered once. An answer that is not about what
-// is written any more is dropped.
-func (f *Form) SetPlan(l api.Lease, err error) {
-	if f.open--; f.open == 0 && f.plan.asked {
+// SetPlan is told what the sandbox answered to the [intent.Plan] of a number, in whatever order. An answer that is not about
+// what is written any more is dropped.
+func (f *Form) SetPlan(ask int, l api.Lease, err error) {
+	if ask == f.asks && f.plan.asked {
 		f.plan.there, f.plan.lease, f.plan.err = true, l, err
 	}
 }
@@ -169,8 +171,8 @@ func (f *Form) ask() (intent.Intent, bool) {
 	r := f.request()
 	r.DryRun = true
 	f.plan = plan{asked: true}
-	f.open++
-	return intent.Plan{InjectRequest: r}, true
+	f.asks++
+	return intent.Plan{InjectRequest: r, Ask: f.asks}, true
 }
 
 // Writes implements [panel.Writer]. A plan changes nothing.
@@ -178,13 +180,17 @@ func (f *Form) Writes() []string { return []string{"ctrl+s"} }
 
 // Bindings implements [panel.Panel].
 func (f *Form) Bindings() []key.Binding {
+	enter := "next field; in the last, inject"
+	if f.ReadOnly {
+		enter = "next field"
+	}
 	return []key.Binding{
 		key.NewBinding(key.WithKeys("tab", "down", "ctrl+n"), key.WithHelp("tab/↓", "next field")),
 		key.NewBinding(key.WithKeys("shift+tab", "up", "ctrl+p"), key.WithHelp("shift+tab/↑", "previous field")),
 		key.NewBinding(key.WithKeys("left", "right"), key.WithHelp("←→", "other choice, or move in the text; → takes a suggestion")),
 		key.NewBinding(key.WithKeys("ctrl+d"), key.WithHelp("ctrl+d", "plan: tell what would be done; again, draw anew")),
 		key.NewBinding(key.WithKeys("ctrl+s"), key.WithHelp("ctrl+s", "inject")),
-		key.NewBinding(key.WithKeys("enter"), key.WithHelp("enter", "next field; in the last, inject")),
+		key.NewBinding(key.WithKeys("enter"), key.WithHelp("enter", enter)),
 		key.NewBinding(key.WithKeys("esc"), key.WithHelp("esc", "close")),
 	}
 }

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -59,14 +58,14 @@ func TestFormPlan(t *testing.T) {
 	f := form(t, "vm.power-off", api.Subject{})
 	write(f, "zone=us-east", "<tab>", "50%", "<ctrl+d>")
 	golden(t, "form-planning", f)
-	f.SetPlan(api.Lease{Fault: "vm.power-off", Seed: 4711, Targets: []api.LeaseTarget{
+	f.SetPlan(1, api.Lease{Fault: "vm.power-off", Seed: 4711, Targets: []api.LeaseTarget{
 		{Kind: "VM", VCenter: "us", Name: "worker-east-1", Does: "power off (is on)"},
 		{Kind: "VM", VCenter: "us", Name: "worker-east-2", Does: "power off (is on)"},
 	}}, nil)
 	golden(t, "form-planned", f)
 	fills(t, f)
 	write(f, "<ctrl+d>")
-	f.SetPlan(api.Lease{}, &api.Error{Code: "conflict", Message: `VM "us/worker-east-1": lease f3 (vm.suspend) has its power already`, Try: "vsphere-sandbox fault heal f3"})
+	f.SetPlan(2, api.Lease{}, &api.Error{Code: "conflict", Message: `VM "us/worker-east-1": lease f3 (vm.suspend) has its power already`, Try: "vsphere-sandbox fault heal f3"})
 	golden(t, "form-refused", f)
 	fills(t, f)
 }
@@ -76,10 +75,10 @@ func TestPlanIsOfWhatIsWritten(t *testing.T) {
 	f := form(t, "vm.power-off", api.Subject{})
 	want := api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Zone: "us-east"}, Mode: "one", DryRun: true}
 	got := write(f, "zone=us-east", "<tab>", "one", "<ctrl+d>")
-	if d := cmp.Diff(intent.Intent(intent.Plan{InjectRequest: want}), got); d != "" {
+	if d := cmp.Diff(intent.Intent(intent.Plan{InjectRequest: want, Ask: 1}), got); d != "" {
 		t.Fatalf("plan (-want +got):\n%s", d)
 	}
-	f.SetPlan(api.Lease{Seed: 4711, Targets: make([]api.LeaseTarget, 1)}, nil)
+	f.SetPlan(1, api.Lease{Seed: 4711, Targets: make([]api.LeaseTarget, 1)}, nil)
 	want.DryRun, want.Seed = false, 4711
 	if d := cmp.Diff(intent.Intent(intent.Inject{InjectRequest: want}), write(f, "<ctrl+s>")); d != "" {
 		t.Errorf("after the plan (-want +got):\n%s", d)
@@ -87,7 +86,7 @@ func TestPlanIsOfWhatIsWritten(t *testing.T) {
 	if again := write(f, "<ctrl+d>").(intent.Plan); again.Seed != 0 {
 		t.Errorf("planned again: the same is drawn, with seed %d", again.Seed)
 	}
-	f.SetPlan(api.Lease{Seed: 4712}, nil)
+	f.SetPlan(2, api.Lease{Seed: 4712}, nil)
 	want.Seed, want.For = 0, api.Duration(30*time.Second)
 	if d := cmp.Diff(intent.Intent(intent.Inject{InjectRequest: want}), write(f, "<tab>", "30s", "<ctrl+s>")); d != "" {
 		t.Errorf("after more was written (-want +got):\n%s", d)
@@ -97,22 +96,25 @@ func TestPlanIsOfWhatIsWritten(t *testing.T) {
 	}
 }
 
-// An answer that comes late is not taken for that to a later question.
+// An answer that comes late is not taken for that to a later question, whichever comes first.
 func TestLatePlan(t *testing.T) {
-	f := form(t, "vm.power-off", vmSubject())
-	write(f, "<ctrl+d>", "<tab>", "one", "<ctrl+d>")
-	f.SetPlan(api.Lease{Seed: 1}, nil)
-	if f.plan.there {
-		t.Error("the answer to the first is shown for the second")
-	}
-	f.SetPlan(api.Lease{Seed: 2}, errors.New("no"))
-	if !f.plan.there || f.plan.err == nil {
-		t.Error("the answer to the second is not shown")
-	}
-	write(f, "<ctrl+d>", "<backspace>")
-	f.SetPlan(api.Lease{Seed: 3}, nil)
-	if f.plan.there {
-		t.Error("an answer is shown for what was changed meanwhile")
+	for _, order := range [][2]int{{1, 2}, {2, 1}} {
+		f := form(t, "vm.power-off", vmSubject())
+		write(f, "<ctrl+d>", "<tab>", "one", "<ctrl+d>")
+		for _, ask := range order {
+			f.SetPlan(ask, api.Lease{Seed: uint64(ask)}, nil)
+			if f.plan.there && f.plan.lease.Seed != 2 {
+				t.Errorf("answers %v: that to the first is shown for the second", order)
+			}
+		}
+		if !f.plan.there {
+			t.Errorf("answers %v: that to the second is not shown", order)
+		}
+		write(f, "<ctrl+d>", "<backspace>")
+		f.SetPlan(3, api.Lease{Seed: 3}, nil)
+		if f.plan.there {
+			t.Error("an answer is shown for what was changed meanwhile")
+		}
 	}
 }
 

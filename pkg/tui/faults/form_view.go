@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -163,7 +164,11 @@ func (f *Form) foot() []string {
 	if f.height < 6 {
 		return lines
 	}
-	return append(lines, hints(f.theme, f.width, "ctrl+d", "plan", "ctrl+s", "inject", "tab", "next field", "esc", "close"))
+	keys := []string{"ctrl+d", "plan", "ctrl+s", "inject", "tab", "next field", "esc", "close"}
+	if f.ReadOnly {
+		keys = slices.Delete(keys, 2, 4)
+	}
+	return append(lines, hints(f.theme, f.width, keys...))
 }
 
 // folded breaks a command line at spaces only: flags and names have hyphens.

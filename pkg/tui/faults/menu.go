@@ -327,7 +327,7 @@ func (m *Menu) command() string {
 		return ""
 	}
 	if a, ok := e.intent.(intent.Action); ok {
-		return "$ " + text.Cut(intent.Line(a, program, m.Sandbox), m.width-20)
+		return "$ " + text.Cut(text.Clean(intent.Line(a, program, m.Sandbox)), m.width-20)
 	}
 	return ""
 }

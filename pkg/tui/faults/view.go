@@ -82,7 +82,7 @@ func (s *Screen) tally() string {
 	if s.filter != "" {
 		return fmt.Sprintf("%d of %d faults", s.kindsSeen, len(s.kinds))
 	}
-	return fmt.Sprintf("%d faults", len(s.kinds))
+	return count(len(s.kinds), "fault")
 }
 
 // seen is the part that is seen of what is told, exactly so many lines.

@@ -185,8 +185,11 @@ func (s *State) IsCut() error { return s.cut }
 
 // Anew returns a state of the same sandbox of which nothing is known yet, for a recording that is played from the
 // beginning again. Its versions go on from those of s: nobody takes it for what it was.
-func (s *State) Anew() *State {
-	fresh := New(s.about, s.keep)
+func (s *State) Anew() *State { return s.Of(s.about) }
+
+// Of is [State.Anew] of another sandbox, which has taken the place of the one of s.
+func (s *State) Of(about About) *State {
+	fresh := New(about, s.keep)
 	fresh.total = s.total + 1
 	for kind, v := range s.versions {
 		fresh.versions[kind] = v + 1

@@ -144,6 +144,10 @@ func TestDanger(t *testing.T) {
 		{vm("reset", "a"), ""},
 		{vm("hang", "a"), ""},
 		{vm("destroy", "a"), "Destroy VM a? Its disks go with it, and its node is removed. This cannot be undone."},
+		{
+			intent.VM{VMRequest: api.VMRequest{Action: "destroy", VM: "a", VCenter: "eu"}},
+			"Destroy VM eu/a? Its disks go with it, and its node is removed. This cannot be undone.",
+		},
 		{intent.Gate{GateRequest: api.GateRequest{VCenter: "us", Mode: "down"}}, ""},
 		{intent.Volume{VolumeRequest: api.VolumeRequest{Action: "relocate", Volume: "v"}}, ""},
 		{intent.Volume{VolumeRequest: api.VolumeRequest{Action: "detach", Volume: "v"}}, "Detach volume v behind Kubernetes' back? A pod that writes to it loses it."},

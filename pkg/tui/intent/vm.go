@@ -23,7 +23,11 @@ func (a VM) command() command {
 // Danger implements [Action].
 func (a VM) Danger() string {
 	if a.Action == api.Destroy {
-		return "Destroy VM " + a.VM + "? Its disks go with it, and its node is removed. This cannot be undone."
+		name := a.VM
+		if a.VCenter != "" { // which may have namesakes elsewhere
+			name = a.VCenter + "/" + name
+		}
+		return "Destroy VM " + name + "? Its disks go with it, and its node is removed. This cannot be undone."
 	}
 	return ""
 }

@@ -140,7 +140,14 @@ func (m *Model) enter() (intent.Intent, bool) {
 	if m.filters {
 		return intent.Filter{Text: line}, true
 	}
-	i, err := Parse(line)
+	var i intent.Intent
+	words, err := texts(line)
+	if err == nil {
+		words, err = m.source.own(words)
+	}
+	if err == nil {
+		i, err = parse(words)
+	}
 	if err == nil && i != nil {
 		i, err = m.source.check(i)
 	}

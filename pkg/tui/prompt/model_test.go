@@ -194,6 +194,10 @@ func TestEnter(t *testing.T) {
 		err  string
 	}{
 		{"vm power-off cp-1", vm("power-off", "cp-1"), ""},
+		{"vsphere-sandbox --name NAME vm power-off cp-1", vm("power-off", "cp-1"), ""},
+		{"vsphere-sandbox --name=NAME vm power-off cp-1", vm("power-off", "cp-1"), ""},
+		{"vsphere-sandbox --name other vm power-off cp-1", nil, `this is not sandbox "other"`},
+		{"vsphere-sandbox --name", nil, `this is not sandbox ""`},
 		{"explain vm us/cp-1", intent.Why{Subject: us}, ""},
 		{"details vm cp-1", intent.Details{Subject: us}, ""},
 		{"get vm cp-1 --vcenter us", intent.Focus{Subject: us}, ""},
@@ -209,7 +213,7 @@ func TestEnter(t *testing.T) {
 		{"", nil, ""},
 	} {
 		m := at(30 * time.Second)
-		write(m, tc.line)
+		write(m, strings.ReplaceAll(tc.line, "NAME", tuitest.About().Sandbox))
 		got, done := press(m, "enter")
 		if d := cmp.Diff(tc.want, got); d != "" || done == (tc.err != "") {
 			t.Errorf("%s: done %t %s", tc.line, done, d)

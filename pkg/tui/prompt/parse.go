@@ -18,6 +18,11 @@ func Parse(line string) (intent.Intent, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parse(words)
+}
+
+// parse reads the words of a command.
+func parse(words []string) (intent.Intent, error) {
 	if len(words) > 0 && words[0] == program {
 		words = words[1:]
 	}

@@ -34,6 +34,24 @@ func (s source) resolve(i intent.Intent) (intent.Intent, error) {
 	return i, nil
 }
 
+// own leaves out the name of the sandbox, which stands before the command in lines that are shown here and pasted from
+// elsewhere. What was meant for another sandbox is not done to this one.
+func (s source) own(words []string) ([]string, error) {
+	if len(words) < 2 || words[0] != program || !strings.HasPrefix(words[1], "--name") {
+		return words, nil
+	}
+	name, rest := "", words[2:]
+	if _, value, ok := strings.Cut(words[1], "="); ok {
+		name = value
+	} else if len(rest) > 0 {
+		name, rest = rest[0], rest[1:]
+	}
+	if s.state == nil || name != s.state.About().Sandbox {
+		return nil, fmt.Errorf("this is not sandbox %q", name)
+	}
+	return append([]string{program}, rest...), nil
+}
+
 // subject finds a thing by any of its names.
 func (s source) subject(as api.Subject) (api.Subject, error) {
 	if !synced(s.state) {

@@ -100,8 +100,9 @@ func Wrap(s string, width int) []string {
 	return strings.Split(ansi.Wrap(s, width, ""), "\n")
 }
 
-// Clean makes text of elsewhere (a hostname, a log line, an error) safe to print in a cell: control characters, escape
-// sequences and what reverses the direction of writing become a visible stand-in, line ends and tabs a space.
+// Clean makes text of elsewhere (a hostname, a log line, an error) safe to print in a cell: escape sequences are left out;
+// control characters, bytes that are no text and what reverses the direction of writing become a visible stand-in, line
+// ends and tabs a space.
 func Clean(s string) string {
 	ok := true
 	for _, r := range s {
@@ -121,11 +122,11 @@ func Clean(s string) string {
 			return '·'
 		}
 		return r
-	}, ansi.Strip(s))
+	}, ansi.Strip(strings.ToValidUTF8(s, "·")))
 }
 
 func odd(r rune) bool {
-	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == unicode.ReplacementChar
+	return unicode.IsControl(r) || r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == unicode.ReplacementChar
 }
 
 // Ago writes a duration as kubectl does in its AGE column, with tenths below ten seconds: 0.4s, 12s, 5m, 3h, 2d.

@@ -90,7 +90,7 @@ func (s *Screen) Handle(msg tea.KeyPressMsg) (intent.Intent, bool) {
 		}
 		return intent.Say{Text: "no event about " + title(v) + " is remembered"}, true
 	case key.Matches(msg, k.detach):
-		return intent.Prompt{Text: "volume detach " + title(v)}, true
+		return intent.Prompt{Text: intent.Quote("volume", "detach", title(v))}, true
 	case key.Matches(msg, k.outOfService):
 		node, _ := s.node(v)
 		return intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: node.Name, Remove: glance.OutOfService(node.Taints)}}, true

@@ -191,6 +191,13 @@ func TestDisabled(t *testing.T) {
 			t.Errorf("%s of a claim without a volume: %v", k, what)
 		}
 	}
+	s.Apply(tuitest.Began, api.Update{Volume: &api.Volume{Name: "my disk", State: api.VolumeInUse, VM: "w", Driver: "csi.vsphere.vmware.com"}})
+	v.SetState(s)
+	v.Choose(api.Subject{Kind: "volume", Name: "my disk"})
+	if got, _ := v.Handle(tuitest.Key("d")); got != (intent.Prompt{Text: "volume detach 'my disk'"}) {
+		t.Errorf("d of a volume with a space in its name: %#v", got)
+	}
+	v.Choose(api.Subject{Kind: "volume", Name: "default/a"})
 	if got, _ := v.Handle(tuitest.Key("t")); got != (intent.Say{Text: "no event about default/a is remembered"}) {
 		t.Errorf("t of a volume without events: %#v", got)
 	}

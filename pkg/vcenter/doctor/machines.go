@@ -46,7 +46,7 @@ func (l *list) each(id string, level Level, vms []inventory.VM, wrong func(inven
 		}
 	}
 	if len(found) == 0 {
-		l.ok(id, "no VMs of %d %s", len(vms), what)
+		l.ok(id, "0 of %d VMs %s", len(vms), what)
 		return
 	}
 	l.add(level, id, fmt.Sprintf("%d of %d VMs %s: %s", len(found), len(vms), what, names(found)), why, try)

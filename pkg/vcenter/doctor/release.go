@@ -7,34 +7,38 @@ import (
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// release checks what answers, and how old it is. CNS came with 6.7 Update 3.
+// release checks what answers, and how old it is.
 func (l *list) release(ctx context.Context, c *vcenter.Connection) {
-	err := c.Do(ctx, func(_ context.Context, vim *vim25.Client) error {
-		about := vim.ServiceContent.About
-		var major, minor, update int
-		if n, err := fmt.Sscanf(about.Version, "%d.%d.%d", &major, &minor, &update); n < 2 {
-			return fmt.Errorf("version %q: %w", about.Version, err)
-		}
-		is := fmt.Sprintf("is %s %s build %s", about.Name, about.Version, about.Build)
-		switch number := major*10000 + minor*100 + update; {
-		case about.ApiType != "VirtualCenter":
-			l.add(Error, "version", is, "a host alone has no tags and no volumes", "use the vCenter that manages it")
-		case number < 60703:
-			l.add(Error, "version", is, "it has no cloud native storage: no volume can be made", "upgrade to 7.0 or newer")
-		case number < 70000:
-			l.add(Warning, "version", is, "it is out of support, and current CSI drivers refuse it", "upgrade to 7.0 or newer")
-		default:
-			l.ok("version", "%s", is)
-		}
-		return nil
-	})
+	err := c.Do(ctx, func(_ context.Context, vim *vim25.Client) error { return l.about(vim.ServiceContent.About) })
 	if err != nil {
 		l.add(Error, "version", err.Error(), "its release is not known", "")
 	}
+}
+
+// about goes by the version of the API, as the CSI driver does: 6.7 Update 3, with which CNS came, is 6.7.3 there and calls
+// itself 6.7.0.
+func (l *list) about(about types.AboutInfo) error {
+	var major, minor, update int
+	if n, err := fmt.Sscanf(about.ApiVersion, "%d.%d.%d", &major, &minor, &update); n < 2 {
+		return fmt.Errorf("API version %q: %w", about.ApiVersion, err)
+	}
+	is := fmt.Sprintf("is %s %s build %s, API %s", about.Name, about.Version, about.Build, about.ApiVersion)
+	switch number := major*10000 + minor*100 + update; {
+	case about.ApiType != "VirtualCenter":
+		l.add(Error, "version", is, "a host alone has no tags and no volumes", "use the vCenter that manages it")
+	case number < 60703:
+		l.add(Error, "version", is, "it has no cloud native storage: no volume can be made", "upgrade to 7.0 or newer")
+	case number < 70000:
+		l.add(Warning, "version", is, "it is out of support, and the CSI driver can neither snapshot volumes nor grow those in use", "upgrade to 7.0 or newer")
+	default:
+		l.ok("version", "%s", is)
+	}
+	return nil
 }
 
 // Clocks that differ more make timestamps misleading; beyond five minutes tokens of single sign-on are refused.

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// readTags reads the tags of the chosen VMs and of all that may be around VMs and disks: a call for 500 objects, and one
-// for each tag and category that is on any.
+// readTags reads the tags of the chosen VMs, of networks, and of all that may be around VMs and disks: a call for 500 objects,
+// and one for each tag and category that is on any.
 func (inv *Inventory) readTags(ctx context.Context, c *vcenter.Connection) error {
 	names, categories := map[string]Tag{}, map[string]string{}
 	for refs := range slices.Chunk(inv.taggable(), page) {
@@ -54,6 +54,7 @@ func (inv *Inventory) readTags(ctx context.Context, c *vcenter.Connection) error
 func (inv *Inventory) taggable() []mo.Reference {
 	kinds := []string{
 		"Folder", "Datacenter", "ComputeResource", "ClusterComputeResource", "HostSystem", "ResourcePool", "VirtualApp", "Datastore",
+		"Network", "DistributedVirtualPortgroup",
 	}
 	var refs []types.ManagedObjectReference
 	for ref := range inv.Tree {

@@ -12,7 +12,7 @@ type Object struct {
 	Name string
 	// Parent is zero for the root folder, and for what the account may not see.
 	Parent types.ManagedObjectReference
-	// Tags are those on the object itself; known of VMs that are chosen and of what is around VMs and disks.
+	// Tags are those on the object itself; known of VMs that are chosen, of networks, and of what is around VMs and disks.
 	Tags []Tag
 }
 

@@ -26,6 +26,9 @@ type Entry struct {
 	VCenter string                       `json:"vcenter"`
 	Ref     types.ManagedObjectReference `json:"ref"`
 	VM      string                       `json:"vm"`
+	// InstanceUUID is the VM's. References are numbered anew in every vCenter: who takes something back after a while looks
+	// first whether Ref is still this VM. Empty where it was not known.
+	InstanceUUID string `json:"instanceUUID,omitempty"`
 	// Do is what is done, Undo what takes it back.
 	Do   Action `json:"do"`
 	Undo Action `json:"undo"`

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
 // TestRelent records what real vCenters have and a topology does not take.
@@ -41,6 +42,30 @@ func TestRelent(t *testing.T) {
 	r.top.Metadata.Name = "Not a label"
 	if _, err := r.finish(); err == nil || !strings.Contains(err.Error(), "metadata.name") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestWarningsOfReading keeps a vCenter's words out of what pseudonyms are for, and not in silence.
+func TestWarningsOfReading(t *testing.T) {
+	f := &found{name: "west", inv: &inventory.Inventory{Warnings: []string{`vcenter "west": no tags`}}}
+	open, closed := new(recorder), &recorder{naming: naming{pseudonyms: new(Pseudonyms)}}
+	open.unread(f)
+	closed.unread(f)
+	if len(open.warnings) != 1 || open.warnings[0] != f.inv.Warnings[0] {
+		t.Errorf("%q", open.warnings)
+	}
+	if len(closed.warnings) != 1 || !strings.HasPrefix(closed.warnings[0], "vCenter vcenter-1: ") || strings.Contains(closed.warnings[0], "west") {
+		t.Errorf("%q", closed.warnings)
+	}
+}
+
+// TestNoHardware records a VM that its vCenter knows by name only, and says so.
+func TestNoHardware(t *testing.T) {
+	var r recorder
+	var dc topology.Datacenter
+	r.machine(&found{inv: &inventory.Inventory{}}, &dc, inventory.VM{Name: "a", Power: "poweredOff"})
+	if told := strings.Join(r.warnings, "\n"); len(dc.VMs) != 1 || !strings.Contains(told, "VM a tells nothing of its hardware") {
+		t.Errorf("%+v, %s", dc.VMs, told)
 	}
 }
 

@@ -29,6 +29,8 @@ func (r *recorder) machine(f *found, dc *topology.Datacenter, row inventory.VM) 
 		vm.CPUs, vm.Memory = m.Config.Hardware.NumCPU, topology.Bytes(m.Config.Hardware.MemoryMB)*topology.Mi
 		vm.GuestID = m.Config.GuestId
 		vm.Datastore = r.home(dc, vm, m.Config.Files.VmPathName)
+	} else {
+		r.warn("VM %s tells nothing of its hardware, its host being gone: the recording makes it up", vm.Name)
 	}
 	if row.Template {
 		vm.Template = topology.Yes

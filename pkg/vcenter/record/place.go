@@ -17,8 +17,9 @@ func (r *recorder) vcenter(f *found) {
 	if r.pseudonyms != nil {
 		name = r.pseudonyms.Name("vcenter", f.name)
 	}
+	first := name
 	for n := 2; slices.ContainsFunc(r.top.Spec.VCenters, func(v topology.VCenter) bool { return v.Name == name }); n++ {
-		name = label(f.name) + "-" + strconv.Itoa(n)
+		name = first + "-" + strconv.Itoa(n)
 	}
 	v := topology.VCenter{Name: name, Version: release(f.about.Version), InstanceUUID: r.uuid(f.about.InstanceUuid)}
 	if v.Version != f.about.Version {

@@ -19,7 +19,7 @@ type Options struct {
 	Name string
 	// Selection says which VMs; the zero value means all.
 	Selection inventory.Selection
-	// Categories are those of regions and zones. Default: those of the sandbox.
+	// Categories are those of regions and zones. Default: those of the sandbox, which pseudonyms make of others, too.
 	Categories inventory.Categories
 	// Nodes are patterns of the names of VMs that are to be nodes, ControlPlane of those that are to be control plane
 	// nodes. Default for Nodes: every VM that reports a hostname and is no template.
@@ -54,6 +54,9 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 		},
 	}
 	r.top.Spec.Categories = topology.Categories(o.Categories)
+	if o.Pseudonyms != nil {
+		r.top.Spec.Categories = topology.Categories{Region: vcenter.DefaultRegion, Zone: vcenter.DefaultZone}
+	}
 	vms := 0
 	for _, c := range connections {
 		found, err := gather(ctx, c, o)
@@ -61,7 +64,7 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 			return nil, err
 		}
 		vms += len(found.inv.VMs)
-		r.warnings = append(r.warnings, found.inv.Warnings...)
+		r.unread(found)
 		if len(found.inv.VMs) > 0 {
 			r.vcenter(found)
 		}
@@ -82,6 +85,17 @@ type recorder struct {
 	categories map[string]bool
 	// zones are what is to come out, by the VMs' places in the topology.
 	zones []topology.Place
+}
+
+// unread passes on what the reading of a vCenter warns of, whose words are the vCenter's.
+func (r *recorder) unread(f *found) {
+	if n := len(f.inv.Warnings); n > 0 && r.pseudonyms != nil {
+		r.warn("vCenter %s: what its reading warns of (%d) has names in it: record without pseudonyms to see it", r.pseudonyms.Name("vcenter", f.name), n)
+		return
+	}
+	for _, w := range f.inv.Warnings {
+		r.warn("%s", w)
+	}
 }
 
 // declare lists the tag categories, and what is there twice.
@@ -111,9 +125,9 @@ func (r *recorder) marks(o *inventory.Object) topology.Marks {
 		kind, category := "tag", tag.Category
 		switch category {
 		case r.Categories.Region:
-			kind = "region"
+			kind, category = "region", r.top.Spec.Categories.Region
 		case r.Categories.Zone:
-			kind = "zone"
+			kind, category = "zone", r.top.Spec.Categories.Zone
 		default:
 			category = r.name("category", category)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +86,11 @@ func TestReplay(t *testing.T) {
 		dc.Clusters[0].Hosts[0].Memory != 128*topology.Gi || len(dc.Clusters[0].Pools) != 1 {
 		t.Errorf("%+v", dc)
 	}
+	tag := func(name string) []topology.Tag { return []topology.Tag{{Category: "team", Name: name}} }
+	i := slices.IndexFunc(dc.Networks, func(n topology.Network) bool { return n.Name == "nodes" })
+	if i < 0 || cmp.Diff(tag("campus"), dc.Networks[i].Tags) != "" || cmp.Diff(tag("dmz"), dc.Switches[0].PortGroups[0].Tags) != "" {
+		t.Errorf("networks %+v, switches %+v", dc.Networks, dc.Switches)
+	}
 }
 
 func TestRecordChosenParts(t *testing.T) {
@@ -119,7 +125,7 @@ func TestPseudonyms(t *testing.T) {
 		before = r.File
 		for _, secret := range []string{
 			"west", "east", "worker", "cp-1", "corp", "example", "americas", "masters", "golden", "attic", "us-", "prod", "blue",
-			"10.20.", "10.7.", "10.1.0.", "2001:db8", "shared", "local", "dvs", "dpg", "web", "team",
+			"10.20.", "10.7.", "10.1.0.", "2001:db8", "shared", "local", "dvs", "dpg", "web", "team", "campus", "dmz",
 		} {
 			if strings.Contains(strings.ReplaceAll(string(r.File), "role: worker", ""), secret) {
 				t.Errorf("the recording tells of %q", secret)
@@ -146,6 +152,51 @@ func TestPseudonyms(t *testing.T) {
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestPseudonymsOfAll records two vCenters that go by one name, with tag categories that tell whose they are.
+func TestPseudonymsOfAll(t *testing.T) {
+	config, err := vcenter.LoadFile(sim.Start(t, `
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: two}
+spec:
+  categories: {region: acme-region, zone: acme-zone}
+  vcenters:
+    - {name: head-office, datacenters: [{name: acme-1, region: r1, zone: z1, hosts: [{name: acme-h1}], vms: [{name: acme-a}]}]}
+    - {name: branch, datacenters: [{name: acme-2, region: r1, zone: z2, hosts: [{name: acme-h2}], vms: [{name: acme-b}]}]}
+`).CloudConfigFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*vcenter.Connection
+	for _, v := range config.VCenters {
+		v.Name = "Head-Office"
+		all = append(all, connect(t, v))
+	}
+	p := new(record.Pseudonyms)
+	r, err := record.Record(t.Context(), all, record.Options{
+		Name: "nobody", Pseudonyms: p, Categories: inventory.Categories{Region: "acme-region", Zone: "acme-zone"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := strings.ToLower(string(r.File) + strings.Join(r.Warnings, "\n"))
+	for _, secret := range []string{"acme", "head", "office", "branch"} {
+		if strings.Contains(told, secret) {
+			t.Errorf("the recording tells of %q:\n%s", secret, told)
+		}
+	}
+	var places []topology.Place
+	for vm := range r.Topology.AllVMs() {
+		places = append(places, r.Topology.Place(vm))
+	}
+	want := []topology.Place{
+		{Region: p.Name("region", "r1"), Zone: p.Name("zone", "z2")}, {Region: p.Name("region", "r1"), Zone: p.Name("zone", "z1")},
+	}
+	if diff := cmp.Diff(want, places); diff != "" {
+		t.Error(diff)
 	}
 }
 

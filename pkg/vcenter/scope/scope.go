@@ -70,5 +70,6 @@ func (g *Guard) Write(ctx context.Context, vm inventory.VM, do, undo journal.Act
 	if err := g.Scope.Allows(vm); err != nil {
 		return fmt.Errorf("vcenter %q: %s: %w", vm.VCenter, do.Kind, err)
 	}
-	return g.Journal.Write(ctx, journal.Entry{VCenter: vm.VCenter, Ref: vm.Ref, VM: vm.Path, Do: do, Undo: undo}, f)
+	e := journal.Entry{VCenter: vm.VCenter, Ref: vm.Ref, VM: vm.Path, InstanceUUID: vm.InstanceUUID, Do: do, Undo: undo}
+	return g.Journal.Write(ctx, e, f)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,14 @@ func TestPower(t *testing.T) {
 	got := powers()
 	if refused != 2 || got["worker-1"] != "poweredOff" || got["worker-2"] != "poweredOff" || got["worker-9"] != "poweredOn" || got["worker-3"] != "poweredOn" {
 		t.Errorf("%d refused, %v", refused, got)
+	}
+	for _, e := range j.Pending() {
+		is := func(vm inventory.VM) bool {
+			return vm.Ref == e.Ref && vm.Path == e.VM && vm.InstanceUUID == e.InstanceUUID
+		}
+		if e.InstanceUUID == "" || !slices.ContainsFunc(inv.VMs, is) {
+			t.Errorf("the journal does not tell which VM it was: %+v", e)
+		}
 	}
 	err = j.Revert(t.Context(), func(ctx context.Context, e journal.Entry) error { return apply(ctx, e, e.Undo) })
 	if got := powers(); err != nil || got["worker-1"] != "poweredOn" || got["worker-2"] != "poweredOn" {

@@ -133,6 +133,7 @@ func TestTarget(t *testing.T) {
 	r := newRig(t)
 	r.used("v", "pod")
 	target := r.target("v", "other")
+	r.ok(os.MkdirAll(filepath.Dir(target), 0o700)) // the kubelet's part
 	for name, c := range map[string]struct {
 		make func() error
 		ok   bool
