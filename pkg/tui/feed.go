@@ -55,6 +55,7 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 	}
 	go func() {
 		defer close(stream)
+		defer guard(func(err error) { _ = send(told{cut: err}) })
 		watch := func() error {
 			return s.Watch(ctx, after, func(u api.Update) error {
 				if u.Event != nil {

@@ -48,6 +48,7 @@ func (m *Model) follow(ctx context.Context, p *pane.Logs, component string, more
 		case <-ctx.Done():
 		}
 	}
+	defer guard(func(err error) { send(logged{pane: p, err: err, more: more}) })
 	err := m.opts.Logs(ctx, component, func(lines []string) { send(logged{pane: p, lines: lines, more: more}) })
 	if err != nil && ctx.Err() == nil {
 		send(logged{pane: p, err: err, more: more})
@@ -65,7 +66,7 @@ func nextLines(more <-chan logged) tea.Cmd {
 
 // log shows lines of a log.
 func (m *Model) log(l logged) tea.Cmd {
-	if l.err != nil {
+	if raise(l.err); l.err != nil {
 		l.pane.SetError(l.err)
 		return nil
 	}

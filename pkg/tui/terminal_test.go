@@ -44,7 +44,7 @@ func waitFor(t *testing.T, tm *teatest.TestModel, text string) {
 
 // A panel that crashes, whatever it is at, gives the terminal back, with an error.
 func TestCrash(t *testing.T) {
-	for _, at := range []string{"view", "key", "state", "question"} {
+	for _, at := range []string{"view", "key", "state", "question", "stream", "log"} {
 		t.Run(at, func(t *testing.T) {
 			var out bytes.Buffer
 			in, keys := io.Pipe()
@@ -57,7 +57,16 @@ func TestCrash(t *testing.T) {
 			m.screens[0] = b
 			m.resize(100, 30)
 			b.armed = true
-			go func() { _, _ = keys.Write([]byte("j")) }()
+			if at == "log" {
+				m.opts.Logs = func(context.Context, string, func([]string)) error { panic("boom at a log") }
+				m.bind()
+			}
+			go func() {
+				_, _ = keys.Write([]byte("j"))
+				if at == "log" {
+					_, _ = keys.Write([]byte(":logs ccm\r"))
+				}
+			}()
 			outcome, err := run(ctx, m, tea.WithWindowSize(100, 30))
 			if !errors.Is(err, ErrCrashed) || outcome.Stop {
 				t.Fatalf("%+v, %v", outcome, err)
@@ -102,6 +111,13 @@ func (b *booming) FaultKinds(ctx context.Context) ([]api.FaultKind, error) {
 		panic("boom at a question")
 	}
 	return b.fake.FaultKinds(ctx)
+}
+
+func (b *booming) Watch(ctx context.Context, after uint64, told func(api.Update) error) error {
+	if b.at == "stream" {
+		panic("boom at the stream")
+	}
+	return b.fake.Watch(ctx, after, told)
 }
 
 // When its context ends the UI does, which is no error.

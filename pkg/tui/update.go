@@ -74,6 +74,7 @@ func (m *Model) pass(now time.Time) {
 
 // take takes in what the sandbox told.
 func (m *Model) take(b batch) tea.Cmd {
+	raise(b.cut)
 	if len(b.updates) > 0 {
 		if m.state.IsCut() != nil {
 			m.state.Cut(nil)
