@@ -17,10 +17,10 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials)
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release)
 
 .DEFAULT_GOAL := help
-.PHONY: help build release run test heavy race e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
+.PHONY: bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test heavy race e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,32 +33,55 @@ release: ## build dist/vsphere-sandbox: one file, with the sidecars inside
 	@hack/carry dist/csi-sidecars
 	@GOFLAGS='$(GOFLAGS) -tags=release' hack/build dist/vsphere-sandbox '$(LDFLAGS)' $(GO)
 
+SNAPSHOT = $(patsubst v%,%,$(VERSION))
+GORELEASER := $(CURDIR)/dist/tools/goreleaser
+release-snapshot: build ## the release archive of this platform: build it, look at it, boot it on a machine with nothing else (needs root)
+	@LDFLAGS='$(LDFLAGS)' VERSION='$(VERSION)' $(GO) -C hack/release run . single -root $(CURDIR)
+	@$(GO) -C hack/release run . formula -root $(CURDIR) -partial -version $(SNAPSHOT)
+	$(GO) test -count=1 -v -timeout 10m ./test/release
+
+release-all: build ## all four platforms by GoReleaser, published nowhere
+	@GOFLAGS= $(GO) -C hack/release/goreleaser build -o $(GORELEASER) github.com/goreleaser/goreleaser/v2
+	@LDFLAGS='$(LDFLAGS)' VERSION='$(VERSION)' $(GORELEASER) release --snapshot --clean
+	@$(GO) -C hack/release run . formula -root $(CURDIR) -version $(SNAPSHOT)
+
+release-publish: build ## publish the tag that is checked out, as a draft; NOTES=docs/releases/vX.Y.Z.md
+	@GOFLAGS= $(GO) -C hack/release/goreleaser build -o $(GORELEASER) github.com/goreleaser/goreleaser/v2
+	@LDFLAGS='$(LDFLAGS)' VERSION='$(VERSION)' $(GORELEASER) release --clean --release-notes $(NOTES)
+	@$(GO) -C hack/release run . formula -root $(CURDIR) -version $(SNAPSHOT)
+
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy manifests e2e tutorials ground smoke ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
+test: vet race heavy manifests e2e migrate tutorials ground smoke ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
 
 vet: ## go vet
 	$(GO) vet ./...
 
+# "vet" has looked at the tests, too: go test need not do so again.
 race: ## unit tests with the race detector, of every package that does not link Kubernetes
-	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '$(HEAVY)')
+	CGO_ENABLED=1 $(GO) test -race -vet=off $$($(GO) list ./... | grep -vE '$(HEAVY)')
 	@# Without it, where vcsim itself races (see internal/race), and where memory is measured.
-	$(GO) test -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether' ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory
+	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory
 
 heavy: ## unit tests of the packages that link Kubernetes
-	$(GO) test $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
+	$(GO) test -vet=off $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
 
 e2e: build ## acceptance scripts and end-to-end tests, through the binary
 	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/e2e/... $(ARGS)
 
 tutorials: build ## run the commands of the tutorials, and compare what they print with the pages (ARGS=-update rewrites them)
-	$(GO) test -count=1 -timeout 20m ./test/tutorials $(ARGS)
+	@# From within the folder: else what is not run, and why, would not be shown.
+	$(GO) -C test/tutorials test -count=1 -timeout 30m $(ARGS)
+
+migrate: build ## a cluster of the in-tree provider is migrated: same nodes, same data
+	$(GO) test -count=1 -timeout 10m ./test/migrate
 
 manifests: ## manifests/ccm and the Helm chart: same objects, the provider's rights, values that work; images: that of the programs is reproducible, that of kind's nodes is complete
 	$(GO) -C test/manifests test -count=1 ./...
 	$(GO) -C hack/image test -count=1 ./...
 	$(GO) -C hack/kind-node test -count=1 ./...
+	$(GO) -C hack/release test -count=1 ./...
 
 CCM := bin/vsphere-cloud-controller-manager
 ccm: ## build bin/vsphere-cloud-controller-manager, the provider's own program
@@ -119,6 +142,16 @@ bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, a
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 100x ./pkg/tui/fold ./pkg/tui/text
 	@$(GO) test -run '^$$' -bench 'Frame|EventToScreen' -benchmem -benchtime 100x ./pkg/tui
 	@$(GO) test -run '^$$' -bench 'Attach|Idle' -benchtime 3x ./pkg/tui
+
+test-kind: build ## sandboxes on kind, with a Docker and a node image of their own; needs root. CI=true or KINDARGS=-install installs Docker from Debian
+	$(GO) test -count=1 -v -timeout 90m ./test/kind $(KINDARGS)
+
+test-real: build ## vCenters that are not ours: against stock vcsim and "vcenter up", each a process of its own
+	$(GO) test -count=1 -v -timeout 30m ./test/real $(ARGS)
+
+LIGHT ?= 5000
+bench-light: build ## measure LIGHT=5000 light nodes in two vCenters: until all are initialised, memory, what keeping them costs. About six minutes
+	@$(GO) run ./hack/benchlight -bin $(BIN) -n $(LIGHT)
 
 CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth

@@ -253,7 +253,7 @@ func TestMistakes(t *testing.T) {
 		want string
 		args []string
 	}{
-		{`-format zip: oci and docker-archive are known`, []string{"-format", "zip"}},
+		{`-format zip: oci, docker-archive and licenses are known`, []string{"-format", "zip"}},
 		{`-platforms: "windows/amd64" is not one like linux/amd64`, []string{"-platforms", "windows/amd64"}},
 		{`-programs: names of folders below cmd are needed`, []string{"-programs", "../x"}},
 		{`unexpected argument "x"`, []string{"x"}},

@@ -19,11 +19,14 @@ func main() {
 	}
 }
 
-// run makes what args ask for, and writes a line for each file or folder: where, the image's name, its digest.
+// run makes what args ask for, and writes a line for each file or folder: where, and of an image its name and digest.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if o.format == formatLicenses {
+		return writeLicenses(ctx, o, stdout)
 	}
 	o.stamp, err = readStamp(ctx, o)
 	if err != nil {

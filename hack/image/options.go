@@ -15,6 +15,8 @@ import (
 const (
 	formatOCI           = "oci"
 	formatDockerArchive = "docker-archive"
+	// formatLicenses is no image, but what an image has in /licenses, for programs that are delivered in another way.
+	formatLicenses = "licenses"
 )
 
 // options are what the command line asks for.
@@ -41,7 +43,7 @@ func parse(args []string) (*options, error) {
 	fs.StringVar(&o.out, "out", "dist/image", "the `folder` for the images, below root unless it is absolute")
 	fs.StringVar(&names, "programs", "", "comma-separated `names` of folders below cmd (all programs that have images)")
 	fs.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "comma-separated `list` of OS/architecture")
-	fs.StringVar(&o.format, "format", formatOCI, "oci, a layout folder, or docker-archive, a file per platform")
+	fs.StringVar(&o.format, "format", formatOCI, "oci, a layout folder; docker-archive, a file per platform; or licenses, a folder per platform, without an image")
 	fs.StringVar(&o.repository, "repository", "localhost", "what comes before a program's `name` in the name of its image")
 	fs.StringVar(&o.tag, "tag", "dev", "the images' `tag`")
 	fs.StringVar(&o.ldflags, "ldflags", "-s -w", "the linker's `flags`")
@@ -53,8 +55,8 @@ func parse(args []string) (*options, error) {
 	if fs.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
-	if o.format != formatOCI && o.format != formatDockerArchive {
-		return nil, fmt.Errorf("-format %s: %s and %s are known", o.format, formatOCI, formatDockerArchive)
+	if !slices.Contains([]string{formatOCI, formatDockerArchive, formatLicenses}, o.format) {
+		return nil, fmt.Errorf("-format %s: %s, %s and %s are known", o.format, formatOCI, formatDockerArchive, formatLicenses)
 	}
 	var err error
 	if o.root, err = filepath.Abs(o.root); err != nil {
@@ -68,7 +70,7 @@ func parse(args []string) (*options, error) {
 	}
 	for s := range strings.SplitSeq(platforms, ",") {
 		p, err := v1.ParsePlatform(strings.TrimSpace(s))
-		if err != nil || p.OS != "linux" || p.Architecture == "" || p.Variant != "" || p.OSVersion != "" {
+		if err != nil || p.OS != "linux" && o.format != formatLicenses || p.Architecture == "" || p.Variant != "" || p.OSVersion != "" {
 			return nil, fmt.Errorf("-platforms: %q is not one like linux/amd64", s)
 		}
 		o.platforms = append(o.platforms, *p)

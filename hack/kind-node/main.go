@@ -52,6 +52,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err := produce(ctx, o, archive, stderr); err != nil {
 			return err
 		}
+		if err := retire(o.cache, (&build{options: o}).debianDir()); err != nil {
+			return err
+		}
 	}
 	if o.load {
 		if err := load(ctx, o, archive, stderr); err != nil {

@@ -59,11 +59,12 @@ func confinements() []confinement {
 		{
 			imports: []string{"github.com/google/go-containerregistry/..."},
 			in:      []string{"internal/ccm"},
+			tests:   true,
 			why:     "images are one of the places where a cloud controller manager comes from",
 		},
 		{
 			imports: []string{"testing", "testing/...", "net/http/httptest", "github.com/google/go-cmp/..."},
-			in:      []string{"internal/cli/clitest", "pkg/tui/tuitest"},
+			in:      []string{"internal/cli/clitest", "pkg/tui/tuitest", "test/program"},
 			tests:   true,
 			why:     "what only tests need is not linked into the program",
 		},

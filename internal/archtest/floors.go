@@ -13,8 +13,8 @@ type floor struct {
 func floors() []floor {
 	return []floor{
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
-			"pkg/event/...", "pkg/topology/...", "scenarios",
-			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/instance",
+			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
+			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/console", "internal/instance",
 			"internal/iostreams", "internal/pace", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/sidecars", "internal/upstream",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
@@ -35,6 +35,9 @@ func sideways() []edge {
 		{"internal/ccm", "internal/upstream", "a cloud controller manager may be a program of a Go module"},
 		{"pkg/tui/...", "pkg/scenario/world", "a screen shows what a scenario judges by"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},
+		{"pkg/cluster/kind/machine/...", "pkg/node", "a container of kind's is a guest of a VM, as a kubelet in a process is"},
+		{"internal/migrate/...", "pkg/vcenter/...", "a migration asks vCenters what doctor asks"},
+		{"pkg/vcenter/front", "pkg/sim/gate", "one gate stands before every vCenter, simulated or real"},
 	}
 }
 

@@ -5,7 +5,7 @@ import "fmt"
 // Error is what is wrong with a source, in words for whoever named it.
 type Error struct {
 	// Code is a stable kebab-case id: usage, ccm-missing, ccm-not-executable, ccm-wrong-platform, ccm-image-refused,
-	// ccm-image-unusable, ccm-archive-broken, ccm-version-unknown, go-missing, ccm-build-failed.
+	// ccm-image-unusable, ccm-archive-broken, ccm-version-unknown, go-missing, ccm-build-failed, ccm-manifest-missing.
 	Code    string
 	Message string
 	// Try is what to do about it; "" when that is plain.

@@ -64,7 +64,7 @@ func TestModuleThatCannotBeBuilt(t *testing.T) {
 "list -m") echo k8s.io/cloud-provider-vsphere v1.34.0 v1.35.0 v1.36.0-beta.0 v1.36.0;;
 esac`, "ccm-version-unknown", "there is no such version", "module:v1.36.0-beta.0, module:v1.36.0",
 		},
-		{"no proxy", `echo '{"Error": "dial tcp: lookup proxy.golang.org: no such host"}'; exit 1`, "ccm-build-failed", "no such host", ""},
+		{"no proxy", `echo '{"Error": "dial tcp: lookup proxy.example: no such host"}'; exit 1`, "ccm-build-failed", "no such host", ""},
 		{"no words", `echo oh dear >&2; exit 1`, "ccm-build-failed", "oh dear", ""},
 		{
 			"compiler", fmt.Sprintf(`case "$1" in mod) echo '{"Dir": %q}';; build) echo "main.go:1: no" >&2; exit 1;; esac`, t.TempDir()),

@@ -46,7 +46,7 @@ func Parse(text string) (Source, error) {
 	}
 	ref = strings.TrimPrefix(ref, "//") // image://REF
 	if ref == "" {
-		return Source{}, &Error{Code: "usage", Message: fmt.Sprintf("CCM %q: nothing stands after the colon", text)}
+		return Source{}, &Error{Code: "usage", Message: fmt.Sprintf("CCM %q: nothing stands after the colon", text), Try: "image:REF, archive:FILE, module:VERSION, or the path of a program"}
 	}
 	s := Source{Kind(kind), ref}
 	switch s.kind {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // goroutinesLeft returns the stacks of the goroutines of the package under test
 // that do not end, though every child has been stopped.
 func goroutinesLeft() string {
-	const patience = 5 * time.Second
+	const patience = 30 * time.Second
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]

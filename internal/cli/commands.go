@@ -15,10 +15,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/get"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/govc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubectl"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/list"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/logs"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/man"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/migrate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/record"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/smoke"
@@ -26,6 +29,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/taint"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tui"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tutorial"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/up"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/version"
@@ -46,6 +50,7 @@ func commands(d *command.Deps) root.Commands {
 			scenario.NewCmdScenario(d),
 			smoke.NewCmdSmoke(d, nil),
 			smoke.NewCmdMatrix(d, nil),
+			tutorial.NewCmdTutorial(d),
 		},
 		Inventory: []*cobra.Command{
 			get.NewCmdGet(d),
@@ -69,12 +74,16 @@ func commands(d *command.Deps) root.Commands {
 			env.NewCmdEnv(d, nil),
 			config.NewCmdConfig(d),
 			migrate.NewCmdMigrate(d),
+			record.NewCmdRecord(d, nil),
 			doctor.NewCmdDoctor(d, nil),
+			images.NewCmdImages(d),
 			version.NewCmdVersion(d, nil),
+			man.NewCmdMan(d, nil),
 		},
 		Hidden: []*cobra.Command{
 			children.NewCmdControlPlane(),
 			children.NewCmdNode(),
+			children.NewCmdLightNodes(),
 			children.NewCmdCCM(),
 			children.NewCmdCSI(),
 		},

@@ -28,5 +28,15 @@ func (s Speed) Of(p Period) time.Duration {
 	return max(time.Duration(float64(r.Upstream)/float64(s)).Round(r.unit), r.Floor)
 }
 
-// Rate returns a rate (things per second) scaled up.
-func (s Speed) Rate(perSecond float64) float64 { return perSecond * float64(s) }
+// EvictionRate is kube-controller-manager's --node-eviction-rate, in nodes per second: upstream's 0.1 scaled up, and never 1.
+// While all nodes are not ready, as when a cluster boots, the node lifecycle controller swaps its limiter for one that lets
+// nothing pass, which says of itself that its rate is 1 (client-go/util/flowcontrol, fakeNeverRateLimiter); and the one to come
+// after it is not put there if its rate is the same (nodelifecycle/scheduler, SwapLimiter). At a rate of 1 no node of a cluster
+// without zones would ever be evicted from.
+func (s Speed) EvictionRate() float64 {
+	const upstream, stuck, next = 0.1, 1, 1.001
+	if rate := upstream * float64(s); float32(rate) != stuck {
+		return rate
+	}
+	return next
+}

@@ -2,12 +2,6 @@
 
 package sidecars
 
-import _ "embed"
-
-// hack/carry puts it there, for the platform that is built for.
-//
-//go:embed csi-sidecars.gz
-var archive []byte
-
-// carried is the program, in gzip.
+// carried is the program for this platform, in gzip: hack/carry has put it beside this file. Each platform has a file of
+// its own, because several are built at once from one tree. A release for any other platform does not compile.
 func carried() []byte { return archive }

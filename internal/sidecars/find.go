@@ -15,6 +15,27 @@ const Program = "csi-sidecars"
 // Env is the environment variable that names a file to take instead of any other.
 const Env = "VSPHERE_SANDBOX_SIDECARS"
 
+// StateEnv is the environment variable that names the folder of all sandboxes, where the program is unpacked when there is no
+// cache folder: no home, or one that cannot be written.
+const StateEnv = "VSPHERE_SANDBOX_STATE"
+
+// NoRoomError says that what is carried could be unpacked nowhere.
+type NoRoomError struct {
+	// Err has the reason of each place.
+	Err error
+}
+
+// Error tells the reasons.
+func (e *NoRoomError) Error() string {
+	return fmt.Sprintf("%s: nowhere to unpack it: %v", Program, e.Err)
+}
+
+// Unwrap returns the reasons.
+func (e *NoRoomError) Unwrap() error { return e.Err }
+
+// Try is what to do about it.
+func (e *NoRoomError) Try() string { return "export " + StateEnv + "=DIR that you may write" }
+
 // NotFoundError says where the program was looked for.
 type NotFoundError struct {
 	// Looked are the files that are not there.
@@ -33,13 +54,13 @@ func (e *NotFoundError) Try() string {
 
 // Find returns the absolute path of the program: what Env names, else what this program carries, else what lies beside this
 // program's file. Unpacking takes about half a second, the first time alone; ctx ends it. Where there is none it returns a
-// [NotFoundError]. Several processes may call it at once.
+// [NotFoundError], where what is carried cannot be unpacked a [NoRoomError]. Several processes may call it at once.
 func Find(ctx context.Context) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	return search{named: os.Getenv(Env), self: self, carried: carried(), cache: os.UserCacheDir}.find(ctx)
+	return search{named: os.Getenv(Env), self: self, carried: carried(), cache: os.UserCacheDir, state: os.Getenv(StateEnv)}.find(ctx)
 }
 
 // search is where to look.
@@ -47,6 +68,7 @@ type search struct {
 	named, self string
 	carried     []byte // gzip
 	cache       func() (string, error)
+	state       string // "" for none
 }
 
 func (s search) find(ctx context.Context) (string, error) {
@@ -61,15 +83,7 @@ func (s search) find(ctx context.Context) (string, error) {
 		return file, nil
 	}
 	if len(s.carried) > 0 {
-		dir, err := s.cache()
-		if err != nil {
-			return "", fmt.Errorf("%s: a folder to unpack it in: %w", Program, err)
-		}
-		file, err := unpack(ctx, s.carried, filepath.Join(dir, "vsphere-sandbox", "sidecars"))
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", Program, err)
-		}
-		return file, nil
+		return s.unpacked(ctx)
 	}
 	beside := []string{filepath.Join(filepath.Dir(s.self), Program)}
 	if real, err := filepath.EvalSymlinks(s.self); err == nil && filepath.Dir(real) != filepath.Dir(s.self) {
@@ -83,6 +97,33 @@ func (s search) find(ctx context.Context) (string, error) {
 		}
 	}
 	return "", &NotFoundError{Looked: beside}
+}
+
+// unpacked unpacks what is carried: into the user's cache folder, or else beside the sandboxes.
+func (s search) unpacked(ctx context.Context) (string, error) {
+	var errs []error
+	dir, err := s.cache()
+	if err == nil {
+		var file string
+		if file, err = unpack(ctx, s.carried, filepath.Join(dir, "vsphere-sandbox", "sidecars")); err == nil {
+			return file, nil
+		}
+	}
+	errs = append(errs, err)
+	if s.state != "" && ctx.Err() == nil {
+		// No sandbox has a name that begins with a dot.
+		if dir, err = filepath.Abs(s.state); err == nil {
+			var file string
+			if file, err = unpack(ctx, s.carried, filepath.Join(dir, ".sidecars")); err == nil {
+				return file, nil
+			}
+		}
+		errs = append(errs, err)
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return "", &NoRoomError{Err: errors.Join(errs...)}
 }
 
 // runnable says why a file cannot be run, if it cannot.

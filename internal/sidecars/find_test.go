@@ -93,6 +93,40 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
+// Without a cache folder that can be written the program goes beside the sandboxes; where there is no place, it is said what
+// names one.
+func TestPlaces(t *testing.T) {
+	blocked := put(t, t.TempDir(), "file", "in the way of a folder")
+	none := func() (string, error) { return "", errors.New("no home") }
+	for name, test := range map[string]struct {
+		cache func() (string, error)
+		state string
+		where string // "" for nowhere
+	}{
+		"no home":             {none, "state", ".sidecars"},
+		"home not writable":   {func() (string, error) { return blocked, nil }, "state", ".sidecars"},
+		"no home, no state":   {none, "", ""},
+		"neither is writable": {func() (string, error) { return blocked, nil }, blocked, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.state == "state" {
+				test.state = t.TempDir()
+			}
+			file, err := search{carried: packed(t, "program"), cache: test.cache, state: test.state}.find(t.Context())
+			if test.where != "" {
+				if err != nil || !strings.HasPrefix(file, filepath.Join(test.state, test.where)+"/") {
+					t.Errorf("at %s, %v", file, err)
+				}
+				return
+			}
+			var full *NoRoomError
+			if !errors.As(err, &full) || !strings.Contains(full.Try(), StateEnv) {
+				t.Errorf("at %s, %v", file, err)
+			}
+		})
+	}
+}
+
 // What was unpacked is taken again as long as it is whole, and nobody else can touch it.
 func TestUnpack(t *testing.T) {
 	cache, archive := filepath.Join(t.TempDir(), "cache"), packed(t, "program")

@@ -2,6 +2,8 @@ package tutorial
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,17 +13,35 @@ import (
 
 const notRun = "not run"
 
-// directives are their first words.
-func directives() []string { return []string{"wait", "terminal", "background", "exit", notRun} }
+// directives are their first words: those of blocks, needs of steps as well, and those of offers.
+func directives() []string {
+	return append([]string{"wait", "terminal", "background", "exit", notRun, "needs", "check"}, offers()...)
+}
 
-// known says whether a comment means to be a directive.
-func known(text string) bool {
+// looks is how a directive looks that may be misspelt: other comments do not begin with a word and a colon.
+var looks = regexp.MustCompile(`^([a-z]+(?: [a-z]+)?):`)
+
+// named returns which directive a comment means to be, if it does.
+func named(text string) (directive string, ok bool) {
 	for _, d := range directives() {
-		if rest, ok := strings.CutPrefix(text, d); ok && (rest == "" || rest[0] == ' ' || rest[0] == ':') {
-			return true
+		rest, ok := strings.CutPrefix(text, d)
+		if ok && (rest == "" || rest[0] == ':' || rest[0] == ' ' && !slices.Contains(offers(), d)) {
+			return d, true
 		}
 	}
-	return false
+	if m := looks.FindStringSubmatch(text); m != nil {
+		return m[1], true
+	}
+	return "", false
+}
+
+// unknown is the error for a comment that is no directive.
+func unknown(text, word string) error {
+	guess := ""
+	if near := nearest.Of(word, directives()); near != "" {
+		guess = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fmt.Errorf("%q is no directive%s (%s)", text, guess, strings.Join(directives(), ", "))
 }
 
 // directive takes in what a comment above the block says.
@@ -34,7 +54,7 @@ func (b *Block) directive(text string) error {
 		return nil
 	}
 	word, value, _ := strings.Cut(text, " ")
-	value = strings.TrimSpace(value)
+	word, value = strings.TrimSuffix(word, ":"), strings.TrimSpace(value)
 	var err error
 	switch word {
 	case "wait":
@@ -51,12 +71,15 @@ func (b *Block) directive(text string) error {
 		if value != "" {
 			err = fmt.Errorf("%q is too much", value)
 		}
-	default:
-		guess := ""
-		if near := nearest.Of(word, directives()); near != "" {
-			guess = fmt.Sprintf("; did you mean %q?", near)
+	case "needs":
+		b.Needs, err = needs(value)
+	case "check":
+		b.Check = value
+		if value == "" {
+			err = fmt.Errorf("a command is missing; write \"check: COMMAND\"")
 		}
-		return fmt.Errorf("%q above a block of commands is no directive%s (%s)", text, guess, strings.Join(directives(), ", "))
+	default:
+		return unknown(text, word)
 	}
 	if err != nil {
 		return fmt.Errorf("%q: %w", text, err)

@@ -33,6 +33,27 @@
 //	<!-- background -->         the last command goes on running; it has to have begun with what is expected
 //	<!-- exit 1 -->             the last command ends with this status; all others with 0
 //	<!-- not run: why not -->   a reader runs it, a test does not
+//	<!-- needs: docker -->      not run, and that is said with the reason, on a machine that lacks it: docker, go or root
+//	<!-- check: COMMAND -->     afterwards COMMAND ends with status 0, tried as long as the block's wait, or 30 s
+//
+// Above a heading of the second level, needs holds for all of the step. More than one: "needs: docker, go".
+//
+// The command of a check runs beside the reader, who does not see it: with no aliases, in the clone. A guide has it tell
+// whether a reader who types for themselves has come so far, and whether something is done already; so write one above what
+// changes the world without printing how it is then, false before and true after:
+//
+//	<!-- check: vsphere-sandbox wait --for=node/worker-west-1=NotReady --timeout 1s -->
+//
+// Anywhere in a step a page may offer to break something beside the way. Comments that stand together are one offer, which a
+// guide asks about; on the page nothing is seen of it, and a test takes it up. All of its commands end with status 0:
+//
+//	<!-- offer: vsphere-sandbox vcenter hang us -->
+//	<!-- about: Nobody answers for the vCenter us. Does that make its nodes NotReady? -->
+//	<!-- look: vsphere-sandbox kubectl get nodes -->
+//	<!-- why: It does not: kubelets report to the API server, and no vCenter is asked. -->
+//	<!-- undo: vsphere-sandbox fault heal --all -->
+//
+// A comment that begins with a word and a colon, or with a word from above, and is none of these is an error.
 //
 // # Terminals
 //

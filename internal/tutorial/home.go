@@ -18,47 +18,86 @@ import (
 
 const (
 	program   = "vsphere-sandbox"
-	tutorials = "tutorials" // the folder of a clone that readers use files of
+	sidecars  = "csi-sidecars" // lies beside it
+	tutorials = "tutorials"    // the folder of a clone that readers use files of
 )
+
+// Yours begins what [Remove] tells of programs of the reader's, which live on.
+const Yours = "your "
 
 // home is where a reader sits: a clone, and directories of their own. One run has it for itself.
 type home struct {
 	dir, clone, state string
 	binary            string
 	as                *syscall.Credential
+	golang            []string // variables for Go; see goVars
+	// shared says that the reader has terminals of their own here, whose programs are not ours to kill.
+	shared bool
+}
+
+func at(dir string) *home {
+	return &home{dir: dir, clone: filepath.Join(dir, "clone"), state: filepath.Join(dir, "state")}
 }
 
 func newHome(r Runner) (h *home, err error) {
-	dir, err := os.MkdirTemp("", "vst-") // short: there will be sockets in it
+	if r.Binary, err = filepath.Abs(r.Binary); err != nil {
+		return nil, err
+	}
+	if _, err = os.Stat(r.Binary); err != nil {
+		return nil, err
+	}
+	dir := r.Dir
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "vst-") // short: there will be sockets in it
+	} else {
+		err = os.MkdirAll(dir, 0o700)
+	}
 	if err != nil {
 		return nil, err
 	}
-	h = &home{dir: dir, clone: filepath.Join(dir, "clone"), state: filepath.Join(dir, "state"), as: r.As}
+	h = at(dir)
+	h.binary, h.as, h.shared = r.Binary, r.As, r.Dir != ""
 	defer func() {
-		if err != nil {
+		if err != nil && !h.shared {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	if h.binary, err = filepath.Abs(r.Binary); err != nil {
-		return nil, err
-	}
-	if _, err = os.Stat(h.binary); err != nil {
-		return nil, err
-	}
 	for _, d := range []string{filepath.Join(h.clone, "bin"), h.state, filepath.Join(dir, "home"), filepath.Join(dir, "tmp")} {
 		if err = os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	if err = os.Symlink(h.binary, filepath.Join(h.clone, "bin", program)); err != nil {
+	if err = h.link(); err != nil {
 		return nil, err
 	}
-	if r.Root != "" {
-		if err = os.CopyFS(filepath.Join(h.clone, tutorials), os.DirFS(filepath.Join(r.Root, tutorials))); err != nil {
-			return nil, err
-		}
+	if err = h.copyFiles(r); err != nil {
+		return nil, err
 	}
 	return h, h.give()
+}
+
+// link puts the program into the clone; another one may be there from before it was updated.
+func (h *home) link() error {
+	to := filepath.Join(h.clone, "bin", program)
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(h.binary, to)
+}
+
+// copyFiles gives the reader the files of the tutorials, unless they have them.
+func (h *home) copyFiles(r Runner) error {
+	if r.Files == nil && r.Root != "" {
+		r.Files = os.DirFS(filepath.Join(r.Root, tutorials))
+	}
+	to := filepath.Join(h.clone, tutorials)
+	if r.Files == nil {
+		return nil
+	}
+	if _, err := os.Stat(to); err == nil {
+		return nil
+	}
+	return os.CopyFS(to, r.Files)
 }
 
 // give makes all of it belong to whom the commands run as.
@@ -74,13 +113,17 @@ func (h *home) give() error {
 	})
 }
 
-// environ is what the shells start with; nothing of ours is in it but the way to the system's programs.
+// environ is what the shells start with; nothing of ours is in it but the way to the system's programs, Docker among them.
 func (h *home) environ() []string {
-	return []string{
+	env := append([]string{
 		"PATH=" + filepath.Join(h.clone, "bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"HOME=" + filepath.Join(h.dir, "home"), "TMPDIR=" + filepath.Join(h.dir, "tmp"), h.mine(),
 		"LANG=C.UTF-8", "TZ=UTC", "TERM=dumb", "PS2=",
+	}, h.golang...)
+	if docker, ok := os.LookupEnv("DOCKER_HOST"); ok { // which Docker is the machine's
+		env = append(env, "DOCKER_HOST="+docker)
 	}
+	return env
 }
 
 // mine is the variable by which processes of this home are known.
@@ -116,7 +159,11 @@ func (h *home) left() []string {
 		if err != nil {
 			continue // it has ended since
 		}
-		found = append(found, fmt.Sprintf("process %d: %s", pid, bytes.ReplaceAll(bytes.TrimRight(line, "\x00"), []byte{0}, []byte{' '})))
+		kind := "process"
+		if h.shared && !h.ours(pid) {
+			kind = Yours + "process"
+		}
+		found = append(found, fmt.Sprintf("%s %d: %s", kind, pid, bytes.ReplaceAll(bytes.TrimRight(line, "\x00"), []byte{0}, []byte{' '})))
 	}
 	return found
 }
@@ -129,7 +176,8 @@ func (h *home) processes() []int {
 		if err != nil || !slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == h.mine() }) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+		// We may have been started from the reader's own terminal.
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && pid != os.Getpid() {
 			found = append(found, pid)
 		}
 	}
@@ -149,16 +197,31 @@ func (h *home) remove(ctx context.Context) (left []string, err error) {
 		cmd := exec.CommandContext(down, h.binary, "down", "--all")
 		cmd.Dir, cmd.Env = h.clone, h.environ()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.as}
+		cmd.WaitDelay = soon // what it leaves may hold its output
 		if out, err := cmd.CombinedOutput(); err != nil {
 			errs = append(errs, fmt.Errorf("%s down --all: %w\n%s", program, err, out))
 		}
 		cancel()
 		h.waitGone(ctx, soon, look)
 		for _, pid := range h.processes() {
+			if h.shared && !h.ours(pid) {
+				continue
+			}
 			errs = append(errs, fmt.Errorf("process %d survived \"down --all\" and is killed", pid), syscall.Kill(pid, syscall.SIGKILL))
 		}
 	}
 	return left, errors.Join(append(errs, os.RemoveAll(h.dir))...)
+}
+
+// ours says whether a process is one of the program; if that cannot be told, it is.
+func (h *home) ours(pid int) bool {
+	exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+	if err != nil {
+		return true
+	}
+	binary, err := filepath.EvalSymlinks(h.binary)
+	exe = strings.TrimSuffix(exe, " (deleted)") // a program that was updated meanwhile
+	return err != nil || exe == binary || filepath.Base(exe) == sidecars
 }
 
 // waitGone looks again and again: the death of another's child cannot be waited for.

@@ -19,6 +19,12 @@ type Mismatch struct {
 	Waited   time.Duration // for how long it was tried; 0 if once
 }
 
+// Where is the place in the page, with the command.
+func (m *Mismatch) Where() string {
+	first, _, _ := strings.Cut(m.Command, "\n")
+	return fmt.Sprintf("%s:%d: $ %s", m.File, m.Line, first)
+}
+
 // Error begins with file:line, and has all that is needed to see what is wrong.
 func (m *Mismatch) Error() string {
 	var b strings.Builder

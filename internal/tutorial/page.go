@@ -2,7 +2,9 @@ package tutorial
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,6 +27,15 @@ type Step struct {
 	Line    int // of the heading
 	Prose   string
 	Blocks  []Block
+	Needs   []string // what all of it needs of a machine; see Needs
+	Parts   []Part   // all of it, in its order
+}
+
+// Part is one of the things that a step consists of; the others are zero.
+type Part struct {
+	Text  string // Markdown, blocks of other languages with it
+	Block *Block // of the step's blocks
+	Offer *Offer
 }
 
 // Block is one block of commands, which a reader takes for one piece.
@@ -35,6 +46,8 @@ type Block struct {
 	Background bool          // the last command goes on running
 	Exit       int           // the status that the last command ends with
 	NotRun     string        // why a test does not run it; empty if it does
+	Needs      []string      // what it needs of a machine, that of its step left out; see Needs
+	Check      string        // a command that ends with 0 when the world is as it is to be afterwards; empty for none
 	Commands   []Command
 }
 
@@ -66,8 +79,11 @@ func Load(file string) (*Page, error) {
 
 // List returns the pages below a folder of tutorials, dir/NN-name/README.md, in their order. Other folders are not looked
 // at; one that is numbered and has no page is an error.
-func List(dir string) ([]*Page, error) {
-	entries, err := os.ReadDir(dir)
+func List(dir string) ([]*Page, error) { return Pages(os.DirFS(dir), dir) }
+
+// Pages is [List] of files that may be elsewhere; errors and pages name them as if they were below dir.
+func Pages(files fs.FS, dir string) ([]*Page, error) {
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +92,12 @@ func List(dir string) ([]*Page, error) {
 		if !e.IsDir() || !numbered.MatchString(e.Name()) {
 			continue
 		}
-		page, err := Load(filepath.Join(dir, e.Name(), "README.md"))
+		const file = "README.md"
+		data, err := fs.ReadFile(files, path.Join(e.Name(), file))
+		if err != nil {
+			return nil, err
+		}
+		page, err := Parse(filepath.Join(dir, e.Name(), file), string(data))
 		if err != nil {
 			return nil, err
 		}
@@ -118,4 +139,10 @@ func (p *Page) Check() []error {
 		}
 	}
 	return found
+}
+
+// Minutes is how long a reader takes, commands and all: an estimate, of at least 1.
+func (p *Page) Minutes() int {
+	const words = 140 // that somebody reads, types and looks at in one
+	return max(1, (p.Words()+words-1)/words)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -42,8 +43,16 @@ type parser struct {
 	at      int // the line, counted from 0
 	step    Step
 	prose   []string
+	parts   []part
 	pending []said // comments since the last line that was not empty
 	errs    []error
+}
+
+// part is a Part before the blocks of its step have stopped growing.
+type part struct {
+	text  []string
+	block int // counted from 1
+	offer *Offer
 }
 
 // said is a comment.
@@ -62,7 +71,7 @@ func (p *parser) line(text string) {
 	remark := comment.FindStringSubmatch(trimmed)
 	switch {
 	case trimmed == "":
-		p.prose = append(p.prose, "")
+		p.write("")
 		return
 	case remark != nil:
 		p.pending = append(p.pending, said{p.at + 1, remark[1]})
@@ -71,31 +80,113 @@ func (p *parser) line(text string) {
 		p.block(trimmed)
 		return
 	}
-	p.unused()
-	switch {
-	case strings.HasPrefix(text, "# ") && p.page.Title == "":
-		p.page.Title = strings.TrimSpace(text[2:])
-	case strings.HasPrefix(text, "## "):
+	if strings.HasPrefix(text, "## ") {
+		needs := p.stepNeeds()
+		p.unused()
 		p.endStep()
-		p.step = Step{Heading: strings.TrimSpace(text[3:]), Line: p.at + 1}
-	default:
-		p.prose = append(p.prose, text)
+		p.step = Step{Heading: strings.TrimSpace(text[3:]), Line: p.at + 1, Needs: needs}
+		return
 	}
+	p.unused()
+	if strings.HasPrefix(text, "# ") && p.page.Title == "" {
+		p.page.Title = strings.TrimSpace(text[2:])
+		return
+	}
+	p.write(text)
+}
+
+// write takes a line of prose.
+func (p *parser) write(text string) {
+	p.prose = append(p.prose, text)
+	p.show(text)
+}
+
+// show takes a line that a reader sees.
+func (p *parser) show(text string) {
+	if n := len(p.parts); n == 0 || p.parts[n-1].text == nil {
+		p.parts = append(p.parts, part{text: []string{}})
+	}
+	last := &p.parts[len(p.parts)-1]
+	last.text = append(last.text, text)
 }
 
 func (p *parser) endStep() {
 	p.step.Prose = strings.TrimSpace(strings.Join(p.prose, "\n"))
-	if p.step.Heading != "" || len(p.step.Blocks) > 0 || p.step.Prose != "" {
+	for _, part := range p.parts {
+		switch text := strings.Trim(strings.Join(part.text, "\n"), "\n"); {
+		case part.block > 0:
+			p.step.Parts = append(p.step.Parts, Part{Block: &p.step.Blocks[part.block-1]})
+		case part.offer != nil:
+			p.step.Parts = append(p.step.Parts, Part{Offer: part.offer})
+		case text != "":
+			p.step.Parts = append(p.step.Parts, Part{Text: text})
+		}
+	}
+	if p.step.Heading != "" || len(p.step.Parts) > 0 {
 		p.page.Steps = append(p.page.Steps, p.step)
 	}
-	p.step, p.prose = Step{}, nil
+	p.step, p.prose, p.parts = Step{}, nil, nil
 }
 
-// unused complains of directives that are above no block; other comments are nobody's business.
+// stepNeeds takes out of the comments what is said of the step that begins below them.
+func (p *parser) stepNeeds() []string {
+	var found []string
+	p.pending = slices.DeleteFunc(p.pending, func(s said) bool {
+		if word, ok := named(s.text); !ok || word != "needs" {
+			return false
+		}
+		var b Block
+		if err := b.directive(s.text); err != nil {
+			p.fail(s.line, "%w", err)
+		}
+		found = append(found, b.Needs...)
+		return true
+	})
+	return found
+}
+
+// offered takes the offers out of the comments.
+func (p *parser) offered() {
+	var o *Offer
+	whole := func() {
+		if o == nil {
+			return
+		}
+		if err := o.whole(); err != nil {
+			p.fail(o.Line, "%w", err)
+		}
+		p.parts = append(p.parts, part{offer: o})
+		o = nil
+	}
+	p.pending = slices.DeleteFunc(p.pending, func(s said) bool {
+		word, ok := named(s.text)
+		if !ok || !slices.Contains(offers(), word) {
+			return false
+		}
+		if word == "offer" {
+			whole()
+		}
+		if o == nil {
+			o = &Offer{Line: s.line}
+		}
+		if err := o.directive(s.text); err != nil {
+			p.fail(s.line, "%w", err)
+		}
+		return true
+	})
+	whole()
+}
+
+// unused makes offers of the comments, and complains of directives that are above no block; other comments are nobody's
+// business.
 func (p *parser) unused() {
+	p.offered()
 	for _, s := range p.pending {
-		if known(s.text) {
+		switch word, ok := named(s.text); {
+		case ok && slices.Contains(directives(), word):
 			p.fail(s.line, "%q is not above a block of commands", s.text)
+		case ok:
+			p.fail(s.line, "%w", unknown(s.text, word))
 		}
 	}
 	p.pending = nil
@@ -114,8 +205,12 @@ func (p *parser) block(open string) {
 	p.at = end
 	if strings.TrimSpace(open[len(fence):]) != console {
 		p.unused()
+		for _, text := range p.page.lines[begin:min(end+1, len(p.page.lines))] {
+			p.show(text)
+		}
 		return
 	}
+	p.offered()
 	b := Block{Line: begin + 1, Terminal: 1}
 	for _, s := range p.pending {
 		if err := b.directive(s.text); err != nil {
@@ -133,6 +228,7 @@ func (p *parser) block(open string) {
 		p.fail(b.Line, "^C leaves nothing in the background")
 	}
 	p.step.Blocks = append(p.step.Blocks, b)
+	p.parts = append(p.parts, part{block: len(p.step.Blocks)})
 }
 
 // commands reads the lines from up to, and without, end.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"syscall"
 	"time"
@@ -13,6 +14,10 @@ import (
 type Runner struct {
 	Binary string // the program
 	Root   string // the repository, whose tutorials folder a reader has; empty for none
+	Files  fs.FS  // the tutorials folder itself, in place of Root's; nil for Root's
+	// Dir is the directory of the home, which may be there from an earlier session, and which is kept until it is removed
+	// by Session.Close. Empty makes one.
+	Dir string
 
 	// As is whom commands run as; nil is ourselves.
 	As *syscall.Credential
@@ -23,6 +28,12 @@ type Runner struct {
 	Again time.Duration
 	// Ran is told of every command with its last output, as soon as it has been judged; nil for nobody.
 	Ran func(*Command, Ran)
+	// Skipped is told of every block, by its line, that is not run, and why; nil for nobody.
+	Skipped func(line int, why string)
+	// Offers says that what a page offers to break is broken and put right.
+	Offers bool
+	// Has says what is wrong with a machine that is to have what a page needs, nil if nothing; nil is this machine's.
+	Has func(ctx context.Context, need string) error
 	// Terminals makes other shells than the system's, for tests; nil for sh.
 	Terminals func() (Shell, error)
 }

@@ -38,6 +38,13 @@ func (f *fake) Run(ctx context.Context, command string, out io.Writer) (int, err
 		var status int
 		_, err := fmt.Sscan(rest, &status)
 		return status, err
+	case "until": // fails until the state directory has it
+		if _, err := os.Stat(filepath.Join(f.state(), rest)); err != nil {
+			fmt.Fprintln(out, "not yet")
+			return 1, nil
+		}
+	case "drop":
+		return 0, os.Remove(filepath.Join(f.state(), rest))
 	case "count":
 		f.counts++
 		fmt.Fprintln(out, f.counts)
@@ -169,6 +176,30 @@ func TestRun(t *testing.T) {
 			l.clean(t)
 		})
 	}
+}
+
+// What runs when a session is left is asked to end before it is killed.
+func TestLeave(t *testing.T) {
+	l := newLab(t)
+	p := page(t, "<!-- background -->\n"+open+"$ serve\nserving\n"+end)
+	s, err := l.Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Step(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	served := s.terminals[1]
+	if err := s.Leave(); err != nil {
+		t.Error(err)
+	}
+	if _, done, _ := served.look(); done == nil || done.exit != 130 || done.err != nil {
+		t.Errorf("it ended with %+v", done)
+	}
+	if _, err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	l.clean(t)
 }
 
 // A command that never ends does not hold up the run for longer than its patience, nor does a context that ends.

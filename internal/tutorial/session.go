@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -14,7 +16,8 @@ type Session struct {
 	home      *home
 	terminals map[int]*terminal
 	ran       map[int]Ran // by the line of the command
-	lenient   bool        // other outputs than expected are no errors
+	has       map[string]error
+	lenient   bool // other outputs than expected are no errors
 }
 
 // Open makes a home. Whoever opens a session closes it.
@@ -29,31 +32,98 @@ func (r Runner) Open(page *Page) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", page.File, err)
 	}
+	if page.needs("go") {
+		h.golang = goVars()
+	}
 	if r.Terminals == nil {
 		r.Terminals = func() (Shell, error) { return startShell(h) }
 	}
-	return &Session{runner: r, page: page, home: h, terminals: map[int]*terminal{}, ran: map[int]Ran{}}, nil
+	if r.Has == nil {
+		r.Has = h.machine
+	}
+	return &Session{runner: r, page: page, home: h, terminals: map[int]*terminal{}, ran: map[int]Ran{}, has: map[string]error{}}, nil
 }
 
-// Step runs the blocks of a step, counted from 0. Steps are run in their order, each once.
+// Step runs the blocks of a step, counted from 0, and what it offers if that is wanted. Steps are run in their order, each
+// once.
 func (s *Session) Step(ctx context.Context, i int) error {
-	for k := range s.page.Steps[i].Blocks {
-		if err := s.block(ctx, &s.page.Steps[i].Blocks[k]); err != nil {
+	step := &s.page.Steps[i]
+	for _, part := range step.Parts {
+		var err error
+		switch {
+		case part.Block != nil:
+			if why := s.skips(ctx, step, part.Block); why == "" {
+				err = s.block(ctx, part.Block)
+			} else if s.runner.Skipped != nil {
+				s.runner.Skipped(part.Block.Line, why)
+			}
+		case part.Offer != nil && s.runner.Offers:
+			err = s.offer(ctx, part.Offer)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// skips says why a block is not run; empty if it is.
+func (s *Session) skips(ctx context.Context, step *Step, b *Block) string {
+	if b.NotRun != "" {
+		return b.NotRun
+	}
+	for _, need := range slices.Concat(step.Needs, b.Needs) {
+		lacks, known := s.has[need]
+		if !known {
+			lacks = s.runner.Has(ctx, need)
+			s.has[need] = lacks
+		}
+		if lacks != nil {
+			return fmt.Sprintf("needs %s: %v", need, lacks)
+		}
+	}
+	return ""
+}
+
 // Close ends the terminals and everything that was started in them, and removes the home. It says what was left running;
 // ctx may be over.
 func (s *Session) Close(ctx context.Context) (left []string, err error) {
-	var errs []error
-	for _, t := range s.terminals {
-		errs = append(errs, t.close())
-	}
+	closing := s.Leave()
 	left, err = s.home.remove(ctx)
-	return left, errors.Join(append(errs, err)...)
+	return left, errors.Join(closing, err)
+}
+
+// Leave ends the terminals and what runs in them, as ^C does and by force after some seconds, and keeps the home: what is
+// detached lives on. Afterwards the session is of no use but to be closed.
+func (s *Session) Leave() error {
+	s.interrupt()
+	var errs []error
+	for _, n := range slices.Sorted(maps.Keys(s.terminals)) {
+		errs = append(errs, s.terminals[n].close())
+		delete(s.terminals, n)
+	}
+	return errors.Join(errs...)
+}
+
+// interrupt does what ^C does wherever something runs, and waits for it to end: a sandbox takes itself down then, and one
+// that is killed would leave its files, as if it lived.
+func (s *Session) interrupt() {
+	const orderly = 10 * time.Second
+	bound := time.NewTimer(min(orderly, s.runner.Patience))
+	defer bound.Stop()
+	var told []*terminal
+	for _, t := range s.terminals {
+		if t.busy != nil && !t.over() && t.interrupt() == nil {
+			told = append(told, t)
+		}
+	}
+	for _, t := range told {
+		select {
+		case <-t.joined:
+		case <-bound.C:
+			return
+		}
+	}
 }
 
 // idle is an error if something runs in a terminal.
@@ -79,9 +149,6 @@ func (s *Session) terminal(n int) (*terminal, error) {
 }
 
 func (s *Session) block(ctx context.Context, b *Block) error {
-	if b.NotRun != "" {
-		return nil
-	}
 	t, err := s.terminal(b.Terminal)
 	if err != nil {
 		return fmt.Errorf("%s:%d: terminal %d: %w", s.page.File, b.Line, b.Terminal, err)
@@ -101,16 +168,13 @@ func (s *Session) block(ctx context.Context, b *Block) error {
 			return fmt.Errorf("%s:%d: $ %s: %w", s.page.File, c.Line, or(c.Text, "^C"), err)
 		}
 	}
-	return nil
+	return s.check(ctx, b)
 }
 
 // command runs one command as its block says, again and again if it is to be waited for.
 func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command, exit int, background bool) error {
-	if (t.busy == nil) == c.Interrupt {
-		if c.Interrupt {
-			return fmt.Errorf("nothing runs in terminal %d that could be interrupted", b.Terminal)
-		}
-		return fmt.Errorf("terminal %d is taken by \"%s\" of line %d; ^C ends it", b.Terminal, t.busy.Text, t.busy.Line)
+	if err := t.fits(b, c); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(b.Wait, s.runner.Patience))
 	defer cancel()
@@ -144,6 +208,17 @@ func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command
 		}
 		return m
 	}
+}
+
+// fits is an error when a command cannot be run because of what runs in its terminal.
+func (t *terminal) fits(b *Block, c *Command) error {
+	switch {
+	case c.Interrupt && t.busy == nil:
+		return fmt.Errorf("nothing runs in terminal %d that could be interrupted", b.Terminal)
+	case !c.Interrupt && t.busy != nil:
+		return fmt.Errorf("terminal %d is taken by \"%s\" of line %d; ^C ends it", b.Terminal, t.busy.Text, t.busy.Line)
+	}
+	return nil
 }
 
 // once runs a command once.

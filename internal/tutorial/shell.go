@@ -63,8 +63,10 @@ func startShell(h *home) (Shell, error) {
 	}()
 	go s.read(from)
 	// A shell that catches the signal outlives it, and its children do not inherit that.
-	_, err = io.WriteString(in, "trap : INT\n")
-	return s, err
+	if _, err := io.WriteString(in, "trap : INT\n"); err != nil {
+		return nil, errors.Join(fmt.Errorf("sh: %w", err), s.Close())
+	}
+	return s, nil
 }
 
 func (s *sh) read(from io.Reader) {

@@ -2,6 +2,7 @@ package tutorial
 
 import (
 	"context"
+	"io"
 	"strings"
 	"sync"
 )
@@ -15,6 +16,7 @@ type terminal struct {
 
 	mu      sync.Mutex
 	output  strings.Builder
+	live    io.Writer // gets all that is printed, as it comes; nil for nobody
 	done    *ended
 	changed chan struct{} // closed, and made anew, at every change
 }
@@ -31,7 +33,17 @@ func (t *terminal) Write(p []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.output.Write(p)
 	t.notify()
+	if t.live != nil {
+		return t.live.Write(p)
+	}
 	return len(p), nil
+}
+
+// show has live get what is printed from now on; nil for nobody.
+func (t *terminal) show(live io.Writer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.live = live
 }
 
 func (t *terminal) notify() {
@@ -71,6 +83,16 @@ func (t *terminal) interrupt() error {
 	t.output.Reset()
 	t.mu.Unlock()
 	return t.shell.Interrupt()
+}
+
+// over says whether what was started has ended.
+func (t *terminal) over() bool {
+	select {
+	case <-t.joined:
+		return true
+	default:
+		return false
+	}
 }
 
 // close ends the shell, and what runs in it with it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,6 +80,21 @@ func (t Toolchain) Build(ctx context.Context, m Module, programs ...Program) (er
 		}
 	}
 	return nil
+}
+
+// Read returns a file of a module, by its path in it. Errors are of type [*Error] where the module or the toolchain is the
+// reason; one of a file that the module does not have is an fs.ErrNotExist.
+func (t Toolchain) Read(ctx context.Context, m Module, name string) ([]byte, error) {
+	t = t.withDefaults()
+	if _, err := exec.LookPath(t.Go); err != nil {
+		return nil, &Error{Kind: GoMissing, Message: fmt.Sprintf("there is no Go toolchain to fetch it with: %q is not in $PATH", t.Go)}
+	}
+	t.Say("go mod download %s", m)
+	source, err := t.download(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(os.DirFS(source), name)
 }
 
 func (t Toolchain) build(ctx context.Context, m Module, p Program, work string) error {

@@ -16,7 +16,7 @@ import (
 
 // soon is more than anything here takes that does not wait for nothing; a while is enough to see that nothing comes.
 const (
-	soon   = 10 * time.Second
+	soon   = 30 * time.Second
 	aWhile = 50 * time.Millisecond
 )
 

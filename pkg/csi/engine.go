@@ -11,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/controller"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/metrics"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/migrated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
@@ -79,7 +80,11 @@ func NewEngine(ctx context.Context, o Options) (*Engine, error) {
 		OnCall:      o.Config.OnCall,
 		Logger:      o.Logger,
 	})
-	e.Controller = controller.New(controller.Config{Store: e.store, Nodes: e.nodes, Logger: o.Logger})
+	migrating := migrated.New(migrated.Config{
+		CNS: e.store, Records: migrated.NewRecords(o.Kubernetes.Dynamic), Logger: o.Logger,
+		DatastoreURLs: func() []string { return e.source.Config().MigrationDatastores },
+	})
+	e.Controller = controller.New(controller.Config{Store: migrating, Migrated: migrating, Nodes: e.nodes, Logger: o.Logger})
 	e.run(ctx)
 	return e, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/migrated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -77,7 +78,9 @@ func fakeCluster() *csi.Kubernetes {
 	return &csi.Kubernetes{
 		Client: fake.NewClientset(objects...),
 		Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-			map[schema.GroupVersionResource]string{nodetopology.Resource(): "CSINodeTopologyList"}),
+			map[schema.GroupVersionResource]string{
+				nodetopology.Resource(): "CSINodeTopologyList", migrated.Resource(): "CnsVSphereVolumeMigrationList",
+			}),
 	}
 }
 

@@ -35,7 +35,8 @@ type Machine struct {
 type Disk struct {
 	// UUID is that of its backing, by which the guest finds it.
 	UUID string
-	// VolumeID is the id of the first class disk: the CSI volume's.
+	// VolumeID is the id of the first class disk: the CSI volume's. A disk of the in-tree provider that is none yet goes by the
+	// path of its file.
 	VolumeID string
 	Bytes    int64
 }

@@ -32,6 +32,8 @@ type Options struct {
 	Links *Links
 }
 
+var _ Guest = (*Node)(nil)
+
 // Node is the kubelet of one VM. Make it with [New]; its methods may be called from any goroutine.
 type Node struct {
 	opts Options

@@ -66,7 +66,7 @@ func follow(t *testing.T, edit func(conf), tune func(*Options)) *live {
 	w.k8s = fake.NewClientset(secret)
 	w.write(w.conf(edit))
 	opts := Options{
-		CallTimeout: 2 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: 3 * time.Second,
+		CallTimeout: 2 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: patience,
 		ConfigFile: w.file, ConfigPeriod: 20 * time.Millisecond, ReloadWait: time.Second, Nudge: w.nudges,
 		Pod: Pod{Namespace: "kube-system", Name: "ccm-1"},
 	}

@@ -99,7 +99,7 @@ func startWith(t *testing.T, s setup) *world {
 	}
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: "other"}}
 	w.k8s = fake.NewClientset(secret, other)
-	opts := Options{CallTimeout: 3 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: time.Second}
+	opts := Options{CallTimeout: 3 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: patience}
 	if s.options != nil {
 		s.options(&opts)
 	}
@@ -116,7 +116,20 @@ func startWith(t *testing.T, s setup) *world {
 	}
 	t.Cleanup(w.stop)
 	w.start(ctx, w.k8s)
+	if s.secret == nil && s.gates == nil {
+		eventually(t, "every vcenter is in sync", w.synced)
+	}
 	return w
+}
+
+// synced is nil when every inventory is, and else says of which vCenter it is not.
+func (w *world) synced() error {
+	for _, s := range w.health() {
+		if !s.Synced {
+			return fmt.Errorf("%s: connected %v, %w", s.Tenant, s.Connected, s.Err)
+		}
+	}
+	return nil
 }
 
 func (w *world) secret() *v1.Secret {
@@ -191,15 +204,18 @@ func (w *world) events(t *testing.T, reason string) []v1.Event {
 	return found
 }
 
+// patience is for machines that have much else to do.
+const patience = 30 * time.Second
+
 func eventually(t *testing.T, what string, cond func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = cond(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("not within 10 s: %s: %v", what, err)
+	t.Fatalf("not within %s: %s: %v", patience, what, err)
 }
 
 func node(name, providerID, systemUUID string) *v1.Node {

@@ -26,6 +26,9 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if err != nil {
 		return api.Done{}, err
 	}
+	if err := s.mayAct(vm, r); err != nil {
+		return api.Done{}, err
+	}
 	seq := s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "command." + string(r.Action),
 		Object:  event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name},
@@ -46,7 +49,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
 	}
 	vc := s.watchedVCenter(vm.VCenter)
-	release := vc.Causing(vm.Name, seq)
+	release := vc.causing(vm.Name, seq)
 	defer release()
 	done, err := "", error(nil)
 	err = vc.client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {

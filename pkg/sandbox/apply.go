@@ -14,7 +14,6 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apply"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -106,6 +105,9 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 	if err := s.built(); err != nil {
 		return nil, nil, err
 	}
+	if s.real != nil {
+		return nil, nil, onlySimulated(s.vcenters[0].Name(), "topology apply builds and changes an inventory")
+	}
 	s.mu.Lock()
 	phase := s.phase
 	s.mu.Unlock()
@@ -176,14 +178,31 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 // updateCloudConfig writes vsphere.conf anew where it has become another, as the owner of the clusters would: with new
 // datacenters in it. What somebody else wrote into it is lost then, and otherwise stays.
 func (s *Sandbox) updateCloudConfig(ctx context.Context) error {
-	if s.opts.VCentersOnly {
+	if s.opts.VCentersOnly || s.opts.CCM.None { // then it is nobody's, or somebody else's
 		return nil
 	}
-	conf, err := s.sim.CloudConfig(sim.CloudConfig{
-		CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: cloudNamespace,
-	})
+	render := func() ([]byte, error) { return s.cloudConfig(s.ownPlace()) }
+	if s.ccmDeployed() {
+		render = s.podConfig
+	}
+	conf, err := render()
 	if err != nil || string(conf) == s.cloudConf {
 		return err
+	}
+	if s.base.podded() && s.opts.CSI.Enabled { // which has a configuration of its own
+		if err := s.deployCSI(ctx); err != nil {
+			return fmt.Errorf("cloud config: %w", err)
+		}
+		if err := s.copyCredentials(ctx); err != nil {
+			return err
+		}
+	}
+	if s.ccmDeployed() {
+		if err := s.configurePods(ctx); err != nil {
+			return fmt.Errorf("cloud config: %w", err)
+		}
+		s.cloudConf = string(conf)
+		return nil
 	}
 	maps := s.cluster.Client().CoreV1().ConfigMaps(cloudNamespace)
 	m, err := maps.Get(ctx, cloudConfigMap, metav1.GetOptions{})

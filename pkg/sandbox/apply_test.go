@@ -59,7 +59,7 @@ func TestApply(t *testing.T) {
 	if last := got[len(got)-1]; !last.End || last.Done != 2 {
 		t.Errorf("last line: %+v", last)
 	}
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		if vms := s.world.VMs(); len(vms) == 1 && vms[0].CPUs == 4 && vms[0].Power == "on" {
 			break

@@ -32,18 +32,22 @@ func (s *Sandbox) steps() []step {
 	all := []step{
 		{name: "event log", start: s.openEventFile, stop: s.closeEventFile},
 		{name: "control API", start: s.serveAPI, stop: s.closeAPI},
-		{name: "control plane", start: s.startControlPlane, stop: s.stopControlPlane, kubernetes: true},
+		{name: s.base.component(), start: s.base.start, stop: s.base.stop, kubernetes: true},
 		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
 		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
 		{name: "faults", start: s.startFaults, stop: s.stopFaults},
-		{name: "API server", start: s.waitControlPlane, kubernetes: true},
+		{name: "API server", start: s.base.await, patient: s.base.patient(), kubernetes: true},
 		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes, kubernetes: true},
 		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig, kubernetes: true},
-		{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM, kubernetes: true},
-		{name: "storage", start: s.startCSI, stop: s.stopCSI, kubernetes: true, storage: true},
+		s.ccmStep(),
+		s.csiStep(),
 		{name: "nodes", start: s.startNodes, stop: s.stopNodes, kubernetes: true},
-		{name: "initialization", start: s.waitCluster, patient: true, kubernetes: true},
-		{name: "volumes", start: s.waitCSI, kubernetes: true, storage: true},
+		s.waitStep(),
+		{name: "volumes", start: s.base.waitVolumes, kubernetes: true, storage: true},
+	}
+	if s.base.podded() {
+		all = moved(all, "nodes", "cloud config") // what stands for nodes is there before what initializes them
+		all = moved(all, "faults", "node watch")  // until its API server serves there is no cluster that anything could be done to
 	}
 	if s.opts.VCentersOnly {
 		all = slices.DeleteFunc(all, func(st step) bool { return st.kubernetes })
@@ -52,6 +56,50 @@ func (s *Sandbox) steps() []step {
 		all = slices.DeleteFunc(all, func(st step) bool { return st.storage })
 	}
 	return all
+}
+
+// moved is the steps with one of them before another.
+func moved(all []step, name, before string) []step {
+	at := func(name string) int { return slices.IndexFunc(all, func(st step) bool { return st.name == name }) }
+	st := all[at(name)]
+	all = slices.Delete(all, at(name), at(name)+1)
+	return slices.Insert(all, at(before), st)
+}
+
+// ccmStep starts the cloud controller manager: as pods of a cluster that has pods, unless it is a program of this machine
+// that nobody has made an image of.
+func (s *Sandbox) ccmStep() step {
+	st := step{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM, kubernetes: true}
+	switch {
+	case s.opts.CCM.None:
+		st.name, st.start = "no cloud controller manager", s.startNoCCM
+	case s.ccmDeployed():
+		st.start = s.deployCCM
+	}
+	return st
+}
+
+// waitStep waits for all nodes. It does not call them initialized where nobody does that.
+func (s *Sandbox) waitStep() step {
+	st := step{name: "initialization", start: s.waitCluster, patient: true, kubernetes: true}
+	if s.opts.CCM.None {
+		st.name = "nodes ready"
+	}
+	return st
+}
+
+func (s *Sandbox) ccmDeployed() bool {
+	c := s.opts.CCM.withDefaults()
+	return s.base.podded() && c.Watch == "" && (c.Program.Path == "" || len(c.Manifest) > 0)
+}
+
+// csiStep starts the CSI driver.
+func (s *Sandbox) csiStep() step {
+	st := step{name: "storage", start: s.startCSI, stop: s.stopCSI, kubernetes: true, storage: true}
+	if s.base.podded() {
+		st.start = s.deployCSI
+	}
+	return st
 }
 
 // boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].
@@ -72,6 +120,7 @@ func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error)
 			if ctx.Err() == nil {
 				s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.name + ": " + err.Error()})
 			}
+			s.opts.Logger.Error("boot", "step", st.name, "err", err)
 			return n + 1, fmt.Errorf("%s: %w", st.name, err)
 		}
 		took := time.Since(begin)

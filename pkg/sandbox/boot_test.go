@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,7 +47,7 @@ func idle(t *testing.T) *Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Options{Name: "test", Topology: topology, Speed: 10})
+	return New(Options{Name: "test", Topology: topology, Speed: 10, Logger: slog.New(slog.DiscardHandler)})
 }
 
 func failing(text string) func(context.Context) error {

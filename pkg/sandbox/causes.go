@@ -120,7 +120,16 @@ func (s *Sandbox) newest(kinds []string, match func(event.Event) bool) uint64 {
 
 // notice is how long the cluster takes at most to notice something.
 func (s *Sandbox) notice() time.Duration {
-	return 2*s.opts.Speed.Of(pace.NodeMonitorGracePeriod) + 10*time.Second
+	return 2*s.grace() + 10*time.Second
+}
+
+// grace is how long the cluster goes without hearing of a node before it takes it for lost: one that others use lives at the
+// speed that it has.
+func (s *Sandbox) grace() time.Duration {
+	if s.opts.Cluster.Pod != nil {
+		return pace.Speed(1).Of(pace.NodeMonitorGracePeriod)
+	}
+	return s.opts.Speed.Of(pace.NodeMonitorGracePeriod)
 }
 
 // everSince is an age that no event has.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
@@ -38,11 +39,7 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 	if err := s.projectAccount(ctx, s.ccmAccount()); err != nil {
 		return err
 	}
-	leaf := cert.Leaf{CommonName: ccmComponent, IPs: []net.IP{net.ParseIP(ccmHost)}}
-	if err := s.cluster.ServingCert(s.opts.Dir.Path("ccm"), "serving", leaf); err != nil {
-		return err
-	}
-	if err := s.ccms.trust(s.cluster.CAFile()); err != nil {
+	if err := s.certifyCCM(); err != nil {
 		return err
 	}
 	s.replacing.Lock()
@@ -55,6 +52,22 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 		s.background.run("ccm watch", func(ctx context.Context) { s.watchCCMBuilds(ctx, c.Watch) })
 	}
 	return nil
+}
+
+// certifyCCM makes the certificate with which replicas serve probes and metrics, by an authority for nothing else.
+func (s *Sandbox) certifyCCM() error {
+	ca, err := cert.NewCA("vsphere-sandbox " + ccmComponent)
+	if err != nil {
+		return err
+	}
+	pair, err := ca.Sign(cert.Leaf{CommonName: ccmComponent, IPs: []net.IP{net.ParseIP(ccmHost)}})
+	if err != nil {
+		return err
+	}
+	s.ccms.trust(ca.Pool())
+	return errors.Join(
+		os.WriteFile(s.opts.Dir.Path("ccm", "serving.crt"), pair.Cert, 0o600),
+		os.WriteFile(s.opts.Dir.Path("ccm", "serving.key"), pair.Key, 0o600))
 }
 
 func (s *Sandbox) ccmKubeconfig(component string) string {

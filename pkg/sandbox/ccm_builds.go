@@ -27,7 +27,7 @@ func (s *Sandbox) watchCCMBuilds(ctx context.Context, path string) {
 			s.opts.Logger.Error("cloud controller manager", "path", path, "err", err)
 			return // most likely it is being written once more, of which we shall hear
 		}
-		seq := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "ccm.rebuilt", Object: object, Message: path + " was built anew"})
+		seq := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "ccm.rebuilt", Object: object, Message: fmt.Sprintf("%s was built anew (%s)", path, shortDigest(p.Digest))})
 		if _, err := s.exchangeCCM(ctx, next, seq); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Error("cloud controller manager", "path", path, "err", err)
 		}

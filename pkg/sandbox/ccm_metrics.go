@@ -35,6 +35,13 @@ func (s *Sandbox) metricsOf(ctx context.Context, component string) ([]byte, erro
 		}
 		return cluster.Client().CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	}
+	if _, ok := s.podOf(component); ok {
+		body, err := s.pods.Metrics(ctx, component)
+		if err != nil {
+			return nil, &api.Error{Code: "unavailable", Message: component + ": " + err.Error(), Try: "vsphere-sandbox logs " + component}
+		}
+		return body, nil
+	}
 	replica := s.ccms.find(component)
 	if replica == nil {
 		return nil, &api.Error{Code: "not-found", Message: "metrics: there is no component \"" + component + "\" that has any", Try: "vsphere-sandbox ccm status"}

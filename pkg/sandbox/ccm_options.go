@@ -16,6 +16,9 @@ type CCM struct {
 	// Program takes the flags of cloud controller managers (k8s.io/cloud-provider). One that is not this project's runs
 	// with the rights that upstream's manifests give.
 	Program ccm.Program
+	// Manifest is what it is deployed with where it runs as pods, applied as it is; a program that is not the built-in one
+	// and has none runs as a process of this machine there, too. Program is then what is in the manifest's image.
+	Manifest []byte
 	// Args come after the sandbox's own, and so in their places.
 	Args []string
 	// Env is added to the environment, as KEY=VALUE. Variables by which providers are configured are not taken over from
@@ -25,6 +28,9 @@ type CCM struct {
 	Replicas int
 	// Watch is a file: whenever it has been built anew, it takes the place of the program. "" watches none.
 	Watch string
+	// None: none runs until one is swapped in, and what it needs in the cluster, vsphere.conf and credentials and rights,
+	// somebody else puts there. Where pods run, and with a CSI driver, which has the same vsphere.conf, it is not provided for.
+	None bool
 }
 
 func (c CCM) withDefaults() CCM {
@@ -44,6 +50,21 @@ func (c CCM) name() string {
 		return c.Program.Source + " (" + v + ")"
 	}
 	return c.Program.Source
+}
+
+// shortDigest is as much of a digest as tells two builds apart.
+func shortDigest(digest string) string {
+	_, hex, _ := strings.Cut(digest, ":")
+	return hex[:min(len(hex), 12)]
+}
+
+// place says what takes the place of what: of two builds of one program, by their digests.
+func place(next, was CCM) string {
+	a, b := next.name(), was.name()
+	if a == b && next.Program.Digest != was.Program.Digest {
+		a, b = a+" ("+shortDigest(next.Program.Digest)+")", b+" ("+shortDigest(was.Program.Digest)+")"
+	}
+	return a + " takes the place of " + b
 }
 
 // ccmLeaseName is the Lease that several elect a leader by.

@@ -86,20 +86,13 @@ func (c *ccms) awaited() <-chan struct{} {
 	return c.changed
 }
 
-// trust prepares the client, which takes no other certificate than one of the cluster's authority.
-func (c *ccms) trust(caFile string) error {
-	ca, err := os.ReadFile(caFile)
-	if err != nil {
-		return err
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
+// trust prepares the client, which takes no other certificate than one of those authorities.
+func (c *ccms) trust(pool *x509.CertPool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.client = &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true, // one that is replaced takes no connection along
 	}}
-	return nil
 }
 
 func (c *ccms) close() {
@@ -163,7 +156,7 @@ func (s *Sandbox) launchReplica(name string, cause uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := s.cluster.Via(addr).Token(s.ccmKubeconfig(name), "default", s.tokenFile()); err != nil {
+		if err := s.cluster.Token(s.ccmKubeconfig(name), addr, s.tokenFile()); err != nil {
 			return err
 		}
 	}

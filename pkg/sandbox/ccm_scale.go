@@ -17,6 +17,9 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 	}
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
+	if s.ccmDeployed() {
+		return s.pods.Scale(ctx, n)
+	}
 	list := s.ccms.all()
 	if len(list) == 0 {
 		return &api.Error{Code: "unavailable", Message: "the sandbox has no cloud controller manager, or has not started it yet"}
@@ -44,8 +47,10 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 		return err
 	}
 	if !elect {
-		if err := s.grantCCM(ctx, c, true); err != nil {
-			return err
+		if !s.opts.CCM.None {
+			if err := s.grantCCM(ctx, c, true); err != nil {
+				return err
+			}
 		}
 		if err := stopReplicas(ctx, list); err != nil {
 			return err

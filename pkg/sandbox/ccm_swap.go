@@ -18,6 +18,20 @@ func (s *Sandbox) swapCCM(ctx context.Context, r api.CCMRequest) (api.Done, erro
 	if err != nil {
 		return api.Done{}, err
 	}
+	if s.ccmDeployed() {
+		if err := s.ccmRuns(); err != nil {
+			return api.Done{}, err
+		}
+		return s.swapCCMPods(ctx, next)
+	}
+	if s.opts.CCM.None {
+		if err := s.ccmRuns(); err != nil {
+			return api.Done{}, err
+		}
+		if err := s.adoptCCM(ctx); err != nil {
+			return api.Done{}, err
+		}
+	}
 	return s.exchangeCCM(ctx, next, 0)
 }
 
@@ -64,7 +78,7 @@ func (s *Sandbox) exchangeCCM(ctx context.Context, next CCM, cause uint64) (api.
 	s.ccms.mu.Unlock()
 	seq := s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "ccm.swap", Cause: cause, Object: event.Object{Kind: "Component", Name: ccmComponent},
-		Message: fmt.Sprintf("%s takes the place of %s", next.name(), was.name()),
+		Message: place(next, was),
 	})
 	begin := time.Now()
 	err := s.putCCM(ctx, next, next.Replicas > 1, seq)
@@ -109,8 +123,10 @@ func (s *Sandbox) putCCM(ctx context.Context, c CCM, elect bool, cause uint64) e
 			return err
 		}
 	}
-	if err := s.grantCCM(ctx, c, elect); err != nil {
-		return err
+	if !s.opts.CCM.None { // else its rights are those that it was given
+		if err := s.grantCCM(ctx, c, elect); err != nil {
+			return err
+		}
 	}
 	return s.launchCCM(c, elect, cause)
 }
@@ -133,6 +149,14 @@ func (s *Sandbox) ccmRuns() error {
 func (s *Sandbox) cycleCCM(ctx context.Context) (api.Done, error) {
 	if err := s.ccmRuns(); err != nil {
 		return api.Done{}, err
+	}
+	if s.ccmDeployed() {
+		return s.restartCCMPods(ctx)
+	}
+	if s.ccmReplicas() == 0 {
+		e := conflict("no cloud controller manager runs")
+		e.Try = "vsphere-sandbox ccm swap builtin"
+		return api.Done{}, e
 	}
 	seq := s.replaceCCM(ctx, 0, "the cloud controller manager is started again, as was asked for")
 	if err := s.awaitCCM(ctx); err != nil {

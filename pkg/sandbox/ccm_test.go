@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"context"
-	"encoding/pem"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -29,13 +29,9 @@ func withReplica(t *testing.T, handler http.HandlerFunc) (*Sandbox, *replica) {
 	s := newSandbox(t, "single")
 	server := httptest.NewTLSServer(handler)
 	t.Cleanup(server.Close)
-	ca := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.ccms.trust(ca); err != nil {
-		t.Fatal(err)
-	}
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	s.ccms.trust(pool)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -7,11 +7,13 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -26,12 +28,18 @@ const (
 // writeCloudConfig puts vsphere.conf into a ConfigMap and the credentials into a Secret, as a user would, and starts
 // to project the ConfigMap into the file that the cloud controller manager reads, as a kubelet would.
 func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
+	if s.opts.CCM.None { // whoever brings one brings that, too
+		return s.projectCloudConfig(ctx)
+	}
+	if s.ccmDeployed() { // which brings its own, when it comes
+		conf, err := s.podConfig()
+		s.cloudConf = string(conf)
+		return err
+	}
 	if err := distinctHosts(s.vcenters); err != nil {
 		return err
 	}
-	conf, err := s.sim.CloudConfig(sim.CloudConfig{
-		CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: cloudNamespace,
-	})
+	conf, err := s.cloudConfig(s.ownPlace())
 	if err != nil {
 		return err
 	}
@@ -60,6 +68,39 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 		return err
 	}
 	return s.projectCloudConfig(ctx)
+}
+
+// ownPlace is that of a cloud controller manager that is a process of this machine.
+func (s *Sandbox) ownPlace() sim.CloudConfig {
+	return sim.CloudConfig{CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: cloudNamespace}
+}
+
+// podConfig is vsphere.conf as pods have it, but for where its files are: each manifest has its own place for them.
+func (s *Sandbox) podConfig() ([]byte, error) {
+	return s.pods.conf(deploy.Place{SecretName: cloudSecret, SecretNamespace: cloudNamespace})
+}
+
+// configurePods is updateCloudConfig for pods. What the Secret says by now stays, whoever has written that.
+func (s *Sandbox) configurePods(ctx context.Context) error {
+	config, err := s.pods.config()
+	if err != nil {
+		return err
+	}
+	switch secret, err := s.cluster.Client().CoreV1().Secrets(cloudNamespace).Get(ctx, cloudSecret, metav1.GetOptions{}); {
+	case err == nil:
+		config.Secret = secret.Data
+	case !apierrors.IsNotFound(err):
+		return err
+	}
+	return s.pods.Configure(ctx, config)
+}
+
+// cloudConfig is vsphere.conf for the vCenters that there are, for a place.
+func (s *Sandbox) cloudConfig(at sim.CloudConfig) ([]byte, error) {
+	if s.real != nil {
+		return s.realCloudConfig(at)
+	}
+	return s.sim.CloudConfig(at)
 }
 
 // distinctHosts refuses vCenters that differ by port alone, as they do where the system has one loopback address: the keys

@@ -20,7 +20,7 @@ func (s *Sandbox) startControlPlane(context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	s.cluster = cluster
+	s.cluster, s.embedded = cluster, cluster
 	s.mu.Unlock()
 	started := child.Start(s.components.spec(cluster.Spec("control-plane")), s.components.notify)
 	s.mu.Lock()
@@ -30,7 +30,7 @@ func (s *Sandbox) startControlPlane(context.Context) error {
 }
 
 func (s *Sandbox) waitControlPlane(ctx context.Context) error {
-	return s.cluster.WaitReady(ctx, s.detail)
+	return s.embedded.WaitReady(ctx, s.detail)
 }
 
 func (s *Sandbox) stopControlPlane(ctx context.Context) error {
@@ -39,8 +39,8 @@ func (s *Sandbox) stopControlPlane(ctx context.Context) error {
 		errs = append(errs, s.controlPlane.Stop(ctx))
 	}
 	errs = append(errs, s.wires.close())
-	if s.cluster != nil {
-		errs = append(errs, s.cluster.Close())
+	if s.embedded != nil {
+		errs = append(errs, s.embedded.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -21,10 +21,20 @@ func (s *Sandbox) watchCredentials() error {
 		AddFunc: func(o any, known bool) {
 			if !known {
 				s.credentialsChanged(nil, o.(*corev1.Secret).Data)
+				s.copyCredentialsSoon()
 			}
 		},
-		UpdateFunc: func(old, o any) { s.credentialsChanged(old.(*corev1.Secret).Data, o.(*corev1.Secret).Data) },
-		DeleteFunc: func(any) { s.credentialsEvent(event.Warning, "deleted") },
+		UpdateFunc: func(old, o any) {
+			was, is := old.(*corev1.Secret).Data, o.(*corev1.Secret).Data
+			s.credentialsChanged(was, is)
+			if !maps.EqualFunc(was, is, bytes.Equal) {
+				s.copyCredentialsSoon()
+			}
+		},
+		DeleteFunc: func(any) {
+			s.credentialsEvent(event.Warning, "deleted")
+			s.copyCredentialsSoon()
+		},
 	})
 	if err != nil {
 		return err
@@ -35,6 +45,15 @@ func (s *Sandbox) watchCredentials() error {
 		factory.Shutdown()
 	})
 	return nil
+}
+
+// copyCredentialsSoon copies them without keeping whoever tells of changes waiting.
+func (s *Sandbox) copyCredentialsSoon() {
+	s.background.run("cloud config", func(ctx context.Context) {
+		if err := s.copyCredentials(ctx); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Error("credentials", "err", err)
+		}
+	})
 }
 
 // credentialsChanged writes down which keys of the Secret are new, gone or others; never what they hold.

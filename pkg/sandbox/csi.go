@@ -167,7 +167,7 @@ func (s *Sandbox) csiKubeconfig(ctx context.Context, p csiProcess) (path string,
 		return "", err
 	}
 	path = s.csiDir(p.name + ".kubeconfig")
-	return path, s.cluster.Via(addr).Token(path, "default", a.file)
+	return path, s.cluster.Token(path, addr, a.file)
 }
 
 // csiServiceAccount is an account of the driver, by name.

@@ -50,7 +50,7 @@ func (s *Sandbox) waitCSI(ctx context.Context) error {
 func (s *Sandbox) withoutCSI() (waiting []string, total int) {
 	running := map[[2]string]bool{}
 	for _, v := range s.world.VMs() {
-		running[[2]string{v.VCenter, v.Name}] = v.Process == string(node.Running)
+		running[[2]string{v.VCenter, v.Name}] = v.Process == string(node.Running) && !s.light.has(v)
 	}
 	s.csi.mu.Lock()
 	defer s.csi.mu.Unlock()

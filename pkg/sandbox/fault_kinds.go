@@ -13,10 +13,37 @@ func (s *Sandbox) faultKinds(context.Context) (any, error) {
 	kinds := []api.FaultKind{}
 	for _, theme := range catalogue.Themes() {
 		for _, k := range theme.Kinds {
-			kinds = append(kinds, faultKind(theme.Name, k))
+			row := faultKind(theme.Name, k)
+			row.Unsupported = s.lacks(k)
+			kinds = append(kinds, row)
 		}
 	}
 	return kinds, nil
+}
+
+// lacks says why a kind cannot be injected here, whatever it happens to: what is known from the beginning. "" is for the rest,
+// of which the injection tells.
+func (s *Sandbox) lacks(k *fault.Kind) string {
+	for _, n := range k.Needs {
+		there := true
+		switch n {
+		case fault.Simulator:
+			there = s.opts.Real == nil
+		case fault.Kubelets, fault.Children, fault.Clustered:
+			there = !s.opts.VCentersOnly
+		}
+		if !there {
+			return "takes " + n.String() + ", which there is not here"
+		}
+	}
+	if s.opts.Real == nil || len(k.Needs) > 0 {
+		return ""
+	}
+	switch k.Object {
+	case fault.Host, fault.Cluster, fault.Datacenter, fault.Datastore:
+		return "only a simulated vCenter can do that, and these are real"
+	}
+	return ""
 }
 
 func faultKind(theme string, k *fault.Kind) api.FaultKind {

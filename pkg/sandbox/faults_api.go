@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -19,11 +20,16 @@ func (s *Sandbox) inject(ctx context.Context, r api.InjectRequest) (api.Lease, e
 	request := fault.Request{
 		Kind: r.Fault, On: fault.Selector(r.On), Params: r.Params, Mode: r.Mode, For: time.Duration(r.For), Seed: r.Seed,
 	}
+	if s.real != nil && request.Seed == 0 { // what is judged, and what is done, is the same draw
+		request.Seed = uint64(rand.Uint32()) + 1
+	}
 	var l fault.Lease
-	var err error
-	if r.DryRun {
+	err := s.mayInject(ctx, e, request, r.Confirmed || r.DryRun)
+	switch {
+	case err != nil:
+	case r.DryRun:
 		l, err = e.Plan(ctx, request)
-	} else {
+	default:
 		l, err = e.Inject(context.WithoutCancel(ctx), request)
 	}
 	return leaseRow(l), faultError(err)
@@ -64,6 +70,9 @@ func (s *Sandbox) leaseList(context.Context) (any, error) {
 func faultError(err error) error {
 	if err == nil {
 		return nil
+	}
+	if answer := (*api.Error)(nil); errors.As(err, &answer) {
+		return answer
 	}
 	if r := (*fault.Refusal)(nil); errors.As(err, &r) {
 		return &api.Error{Code: r.Code, Message: r.Message, Try: r.Try}

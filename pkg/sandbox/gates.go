@@ -32,7 +32,7 @@ func (s *Sandbox) vcenterRows() []api.VCenter {
 		return rows
 	}
 	for _, vc := range s.vcenters {
-		rows = append(rows, vcenterRow(vc))
+		rows = append(rows, s.vcenterRow(vc))
 	}
 	return rows
 }

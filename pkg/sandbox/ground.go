@@ -16,10 +16,12 @@ func (s *Sandbox) ground() *fault.Ground {
 		Items: s.items, Categories: s.topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
 	for _, vc := range s.vcenters {
-		g.VCenters = append(g.VCenters, fault.Reach(vc.client, vc.VCenter))
+		endpoint := fault.Reach(vc.client, vc.sim)
+		endpoint.Front = vc.endpoint
+		g.VCenters = append(g.VCenters, endpoint)
 	}
 	if !s.opts.VCentersOnly {
-		g.Cluster, g.Processes = kubernetesGround{s}, s.processes()
+		g.Cluster, g.Processes, g.Host = kubernetesGround{s}, s.processes(), s.clientHost
 	}
 	return g
 }

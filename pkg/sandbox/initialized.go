@@ -15,8 +15,11 @@ import (
 )
 
 // waitInitialized waits until every VM that is to be a node, is on and was not stopped on purpose has become a node that
-// is ready and initialized.
+// is ready and initialized; only ready, where nothing initializes nodes yet.
 func (s *Sandbox) waitInitialized(ctx context.Context) error {
+	if s.opts.CCM.None {
+		return s.awaitEach(ctx, "ready", "was ready", s.uninitialized)
+	}
 	return s.awaitEach(ctx, "initialized and ready", "was initialized and ready", s.uninitialized)
 }
 
@@ -25,7 +28,9 @@ func (s *Sandbox) waitInitialized(ctx context.Context) error {
 func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (waiting []string, total int)) error {
 	best, since := -1, time.Now()
 	for seq := s.log.Last(); ; {
+		began := time.Now()
 		waiting, total := left()
+		rest := lookRest * time.Since(began)
 		if len(waiting) == 0 {
 			return nil
 		}
@@ -46,6 +51,25 @@ func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (w
 			return err
 		}
 		seq = events[len(events)-1].Seq
+		if err := pause(ctx, rest); err != nil {
+			return err
+		}
+	}
+}
+
+// lookRest is how much longer than a look at all nodes the rest after it is: one costs as much as there are nodes, and there
+// is an event for each of them.
+const lookRest = 9
+
+// pause returns after that time, or early with the reason for which ctx has ended.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -60,7 +84,7 @@ func (s *Sandbox) uninitialized() (waiting []string, total int) {
 			continue
 		}
 		total++
-		if !n.Registered || !n.Initialized || n.Ready != string(corev1.ConditionTrue) || notReady(n) {
+		if !n.Registered || !n.Initialized && !s.opts.CCM.None || n.Ready != string(corev1.ConditionTrue) || notReady(n) {
 			waiting = append(waiting, n.Name)
 		}
 	}

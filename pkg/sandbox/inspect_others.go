@@ -143,7 +143,7 @@ func (s *Sandbox) inspectVCenter(_ context.Context, r api.Subject) ([]part, erro
 		return nil, unknownName("vcenter", r.Name, names)
 	}
 	return []part{
-		{"vCenter " + r.Name, func(context.Context) (any, error) { return vcenterRow(vc), nil }},
+		{"vCenter " + r.Name, func(context.Context) (any, error) { return s.vcenterRow(vc), nil }},
 		{"About vCenter " + r.Name, func(ctx context.Context) (about any, err error) {
 			err = vc.client.Do(ctx, func(_ context.Context, session *vcenter.Session) error {
 				about = tree(session.Vim.ServiceContent.About)
@@ -152,12 +152,16 @@ func (s *Sandbox) inspectVCenter(_ context.Context, r api.Subject) ([]part, erro
 			return about, err
 		}},
 		{"Sessions of vCenter " + r.Name, func(context.Context) (any, error) {
+			simulated, err := vc.simulated("list sessions")
+			if err != nil {
+				return nil, err
+			}
 			users := map[string]int{}
-			list := vc.Sessions()
+			list := simulated.Sessions()
 			for _, session := range list {
 				users[session.User]++
 			}
-			return map[string]any{"count": len(list), "limit": vc.SessionLimit(), "byUser": users}, nil
+			return map[string]any{"count": len(list), "limit": simulated.SessionLimit(), "byUser": users}, nil
 		}},
 		{"Calls of vCenter " + r.Name, func(ctx context.Context) (any, error) {
 			rows, err := s.calls(ctx)

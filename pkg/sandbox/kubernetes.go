@@ -69,6 +69,9 @@ func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.
 
 // nodeChanged keeps the world up to date and writes down what a person would notice.
 func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
+	if s.foreign(n) {
+		return
+	}
 	s.world.SetNode(n)
 	s.rows.node(world.NodeRow(n), n.Status.NodeInfo.SystemUUID)
 	if b := s.volumeBook(); b != nil {
@@ -142,6 +145,9 @@ func (s *Sandbox) markControlPlane(n *corev1.Node) {
 }
 
 func (s *Sandbox) nodeDeleted(n *corev1.Node) {
+	if s.foreign(n) {
+		return
+	}
 	s.world.DeleteNode(n.Name)
 	s.rows.nodeGone(n.Name)
 	s.log.Append(event.Event{

@@ -55,7 +55,7 @@ type vmKey struct {
 // machine is one VM that is a node.
 type machine struct {
 	vm   world.VM
-	node *node.Node // nil until nodes are open
+	node node.Guest // nil until nodes are open
 	// component is the name of its kubelet's process; "" before the first boot.
 	component string
 }
@@ -114,13 +114,22 @@ func (n *nodes) follow(m *machine) {
 		return
 	}
 	if m.node == nil {
-		m.node = node.New(node.Options{
-			Links:  n.s.links(m),
-			Spec:   func(nm node.Machine) (child.Spec, error) { return n.spec(m, nm) },
-			Notify: func(c child.Change) { n.notify(m, c) },
-		})
+		if n.s.light.has(m.vm) {
+			m.node = n.s.light.guest(m)
+		} else {
+			m.node = n.s.base.guest(m)
+		}
 	}
 	m.node.Observe(m.vm.Machine())
+}
+
+// hollow is a kubelet in a process of its own.
+func (n *nodes) hollow(m *machine) node.Guest {
+	return node.New(node.Options{
+		Links:  n.s.links(m),
+		Spec:   func(nm node.Machine) (child.Spec, error) { return n.spec(m, nm) },
+		Notify: func(c child.Change) { n.notify(m, c) },
+	})
 }
 
 // retire ends the node of a VM that is gone, and takes its disk away, so to speak: a later VM inherits nothing.
@@ -150,6 +159,11 @@ func (n *nodes) wire(m *machine) string { return "node/" + filepath.Base(n.dir(m
 func (n *nodes) claim(m *machine, name string) (component string, role topology.Role) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.claimed(m, name)
+}
+
+// claimed is claim for whoever holds the lock.
+func (n *nodes) claimed(m *machine, name string) (component string, role topology.Role) {
 	key := vmKey{m.vm.VCenter, m.vm.Ref}
 	role = topology.Role(n.role(m.vm))
 	m.component = "node/" + name
@@ -198,11 +212,11 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 	if err != nil {
 		return spec, err
 	}
-	if err := n.s.cluster.Via(addr).Node(cfg.Kubeconfig, name); err != nil {
+	if err := n.s.embedded.Via(addr).Node(cfg.Kubeconfig, name); err != nil {
 		return spec, err
 	}
 	if cfg.CSI != nil {
-		if err := n.s.cluster.Via(addr).Token(cfg.CSI.Kubeconfig, "default", n.s.csiServiceAccount(objects.Node).file); err != nil {
+		if err := n.s.cluster.Token(cfg.CSI.Kubeconfig, addr, n.s.csiServiceAccount(objects.Node).file); err != nil {
 			return spec, err
 		}
 	}
@@ -275,13 +289,14 @@ func (s *Sandbox) stopNodes(ctx context.Context) error {
 	n.mu.Lock()
 	n.open = false
 	var wg sync.WaitGroup
-	errs := make(chan error, len(n.vms))
+	errs := make(chan error, len(n.vms)+1)
 	for _, m := range n.vms {
 		if m.node != nil {
 			wg.Go(func() { errs <- m.node.Stop(ctx) })
 		}
 	}
 	n.mu.Unlock()
+	errs <- n.s.light.stop(ctx) // first: what is stopped now is not told to it
 	wg.Wait()
 	close(errs)
 	var all []error

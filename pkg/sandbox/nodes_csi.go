@@ -14,7 +14,7 @@ import (
 
 // guest is what a fault may change of a node from within.
 type guest struct {
-	node *node.Node
+	node node.Guest
 	dir  string
 }
 
@@ -35,7 +35,7 @@ func (p processes) WithholdLinks(component string, withheld bool) error {
 
 // RegisterCSI takes the socket away by which the kubelet of a node, component node/NAME, knows its CSI node service, or puts
 // it back. A kubelet that was started meanwhile has another one.
-func (p processes) RegisterCSI(component string, registered bool) error {
+func (p ownProcesses) RegisterCSI(component string, registered bool) error {
 	t, err := p.volumes(component)
 	if err != nil {
 		return err

@@ -1,10 +1,13 @@
 package sandbox
 
 // followDeaths kills the kubelets of VMs that die with their host, at once: the vCenter cannot tell of it. What runs on a
-// host that is only out of sight runs on.
+// host that is only out of sight runs on. Of hosts behind a real vCenter nobody tells.
 func (n *nodes) followDeaths() {
 	for _, vc := range n.s.vcenters {
-		vc.OnDied(func(vm ref, _ uint64) { n.died(vmKey{vc.Name(), vm}) })
+		if vc.sim == nil {
+			continue
+		}
+		vc.sim.OnDied(func(vm ref, _ uint64) { n.died(vmKey{vc.Name(), vm}) })
 	}
 }
 

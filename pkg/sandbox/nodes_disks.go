@@ -17,7 +17,7 @@ func (s *Sandbox) links(m *machine) *node.Links {
 	vc := s.watchedVCenter(m.vm.VCenter)
 	return &node.Links{
 		Dir:  byID(s.nodes.dir(m)),
-		Disk: vc.VolumeDir,
+		Disk: s.volumeDir(vc),
 		Failed: func(err error) {
 			s.opts.Logger.Error("links to disks", "vm", m.vm.Name, "err", err)
 		},

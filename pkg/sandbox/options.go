@@ -16,11 +16,16 @@ import (
 type Options struct {
 	Name     string
 	Topology *topology.Topology
-	Speed    pace.Speed
+	// Real are vCenters that are not ours, in place of simulated ones; Topology is then what [Real.Read] made of them.
+	// Optional.
+	Real  *Real
+	Speed pace.Speed
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir *instance.Dir
 	// VCentersOnly leaves Kubernetes out: no cluster, no kubelets, no cloud controller manager.
 	VCentersOnly bool
+	// Cluster is the Kubernetes cluster; the zero value is a control plane in a process, and a kubelet in one for each VM.
+	Cluster Cluster
 	// Saved are inventories to load, as sim.Options has them. Optional.
 	Saved []*sim.Saved
 	// Addresses are where the vCenters listen, as sim.Options has them. Optional.

@@ -12,8 +12,16 @@ import (
 // comes of it has that for its cause.
 type processes struct{ s *Sandbox }
 
+// ownProcesses are processes all of which are children of the sandbox: more can be done to them.
+type ownProcesses struct{ processes }
+
 // processes returns what faults may do to processes; it may be used as soon as the sandbox is ready.
-func (s *Sandbox) processes() fault.Processes { return processes{s} }
+func (s *Sandbox) processes() fault.Processes {
+	if s.base.podded() {
+		return processes{s}
+	}
+	return ownProcesses{processes{s}}
+}
 
 // Running implements [fault.Processes].
 func (p processes) Running(component string) error {
@@ -70,12 +78,16 @@ func (p processes) Cut(component string, silent bool) error {
 		return err
 	}
 	w := p.s.wires.find(t.wire)
-	if w == nil {
+	if w == nil && t.network == nil {
 		return fmt.Errorf("%s: has no way to the API server that could be cut", component)
 	}
 	how := "connections are reset and none is made"
 	if silent {
 		how = "packets vanish"
+	}
+	if t.network != nil {
+		p.note(t, event.Warning, "api.cut", "its way to everything is cut: "+how)
+		return t.network.Cut(silent)
 	}
 	p.note(t, event.Warning, "api.cut", "its way to the API server is cut: "+how)
 	w.Cut(silent)
@@ -87,6 +99,10 @@ func (p processes) Mend(component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
 		return nil //nolint:nilerr // it is as harmless as to mend what is not cut
+	}
+	if t.network != nil && t.network.IsCut() {
+		p.note(t, event.Info, "api.mended", "its way to everything is mended")
+		return t.network.Mend()
 	}
 	if w := p.s.wires.find(t.wire); w != nil && w.IsCut() {
 		p.note(t, event.Info, "api.mended", "its way to the API server is mended")

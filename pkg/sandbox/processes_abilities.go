@@ -16,12 +16,12 @@ func (p processes) Causing(component string, seq uint64) (release func()) {
 }
 
 // SlowEtcd has every request of the API server to etcd take so much longer, a moment after it returns; 0 ends that.
-func (p processes) SlowEtcd(d time.Duration) error {
-	return p.s.cluster.Tune(embedded.Tuning{EtcdDelay: d})
+func (p ownProcesses) SlowEtcd(d time.Duration) error {
+	return p.s.embedded.Tune(embedded.Tuning{EtcdDelay: d})
 }
 
 // RenewToken hands the component a new token of its ServiceAccount, as a kubelet does.
-func (p processes) RenewToken(ctx context.Context, component string) error {
+func (p ownProcesses) RenewToken(ctx context.Context, component string) error {
 	a := p.s.ccmAccount()
 	if name := csiAccount(component); name != "" {
 		a = p.s.csiServiceAccount(name)

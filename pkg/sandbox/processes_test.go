@@ -33,7 +33,7 @@ func running(t *testing.T) *Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cluster = cluster
+	s.cluster, s.embedded = cluster, cluster
 	s.mu.Lock()
 	s.controlPlane = child.Start(sleep(embedded.Component), s.components.notify)
 	s.mu.Unlock()
@@ -136,7 +136,7 @@ func TestKill(t *testing.T) {
 			p := s.processes()
 			_, before := s.row(component)
 			why := s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "why"})
-			release := p.(processes).Causing(component, why)
+			release := p.(ownProcesses).Causing(component, why)
 			if err := p.Kill(component); err != nil {
 				t.Fatal(err)
 			}

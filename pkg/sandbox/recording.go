@@ -25,6 +25,7 @@ func (s *Sandbox) openRecording() error {
 		APIVersion: api.RecordingVersion, Kind: api.RecordingKind,
 		Sandbox: s.opts.Name, Scenario: s.topology().Metadata.Name, Speed: float64(s.opts.Speed), StartedAt: s.start,
 		Version: build.Version(), KubernetesVersion: build.Kubernetes(),
+		Ground: s.standsOn(),
 	}
 	r, err := newRecorder(s.opts.Dir.Path("recording.jsonl"), recordingSize, recordingEvents, head, &s.rows, s.log)
 	if err != nil {

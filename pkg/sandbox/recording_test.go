@@ -352,6 +352,7 @@ func TestRecordingOfASandbox(t *testing.T) {
 	want := api.Recording{
 		APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "test", Scenario: "single", Speed: 10,
 		StartedAt: s.start, Version: build.Version(), KubernetesVersion: build.Kubernetes(), Began: head.Began,
+		Ground: api.Ground{Cluster: "embedded", Inventory: "simulated", Writable: true, Nodes: "hollow"},
 	}
 	if d := cmp.Diff(want, head); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

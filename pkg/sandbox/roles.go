@@ -17,6 +17,7 @@ func (n *nodes) assign(top, passing *topology.Topology) {
 	if n.s.opts.VCentersOnly {
 		return
 	}
+	n.s.light.assign(passing, top)
 	byUUID, byPath := map[string]topology.Role{}, map[[2]string]topology.Role{}
 	for _, t := range []*topology.Topology{passing, top} {
 		if t == nil {

@@ -65,7 +65,7 @@ func (s *Sandbox) vcenterChanged(name string) {
 	s.rows.reading.Lock()
 	defer s.rows.reading.Unlock()
 	if vc := s.watchedVCenter(name); vc != nil {
-		s.rows.vcenter(vcenterRow(vc))
+		s.rows.vcenter(s.vcenterRow(vc))
 	}
 }
 
@@ -207,11 +207,14 @@ func effective(g *gate.Gate) gate.Mode {
 }
 
 // vcenterRow describes a vCenter.
-func vcenterRow(vc *watched) api.VCenter {
+func (s *Sandbox) vcenterRow(vc *watched) api.VCenter {
 	mode := effective(vc.Gate())
 	row := api.VCenter{
 		Name: vc.Name(), URL: vc.URL().String(), User: vc.User(), InstanceUUID: vc.InstanceUUID(), Version: vc.Version(),
 		Gate: string(mode.State), Delay: api.Duration(mode.Delay), Watched: vc.inventory.Watched(),
+	}
+	if vc.sim == nil {
+		row.Real = s.inventory().Real()
 	}
 	row.Datacenters, row.Hosts, row.VMs = vc.inventory.Count()
 	for _, st := range vc.Gate().Stats() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
@@ -41,7 +42,10 @@ type Sandbox struct {
 	attempted []*topology.Topology // begun after current, and not finished
 	cloudConf string               // vsphere.conf as it was last written; the boot's at first
 
+	copying   sync.Mutex // held while credentials are copied
 	replacing sync.Mutex // held while the cloud controller manager is replaced
+	adopting  sync.Mutex // held while what somebody else brings for one is taken over; guards adopted
+	adopted   bool       // a token of its ServiceAccount is kept fresh
 	// leaderWatched: the Lease of cloud controller managers is being followed; guarded by mu.
 	leaderWatched bool
 	patience      time.Duration // in place of ccmStartTime; 0: that
@@ -52,12 +56,17 @@ type Sandbox struct {
 	eventFile    *event.File
 	recorder     *recorder
 	server       *http.Server
-	cluster      *embedded.Cluster
+	base         base
+	cluster      cluster.Cluster
+	pods         *pods             // nil where nothing runs as pods; guarded by mu until the boot is done
+	embedded     *embedded.Cluster // nil when cluster is another
 	controlPlane *child.Child
-	sim          *sim.Simulation
+	sim          *sim.Simulation // nil where the vCenters are real
+	real         *reality        // nil where they are simulated
 	vcenters     []*watched
 	world        *world.World
 	nodes        *nodes
+	light        *lightNodes
 	ccms         ccms
 	csi          csi
 	components   *components
@@ -85,7 +94,9 @@ func New(opts Options) *Sandbox {
 		phase:   api.Booting,
 		asked:   make(chan struct{}),
 	}
+	s.base = s.newBase()
 	s.components = newComponents(s)
+	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)
 	return s
 }

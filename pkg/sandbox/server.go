@@ -86,6 +86,7 @@ func (s *Sandbox) routes() http.Handler {
 	mux.Handle("POST /v1/heal", request(s.heal))
 	mux.Handle("GET /v1/leases", answer(s.leaseList))
 	mux.Handle("GET /v1/calls", answer(s.calls))
+	mux.Handle("GET /v1/machines", s.light)
 	mux.HandleFunc("GET /v1/watch", s.streamUpdates)
 	mux.HandleFunc("GET /v1/recording", s.streamRecording)
 	mux.Handle("POST /v1/run", request(s.publish))
@@ -160,7 +161,7 @@ func request[In, Out any](f func(context.Context, In) (Out, error)) http.Handler
 var statusOf = map[string]int{
 	"not-found": http.StatusNotFound, "ambiguous": http.StatusConflict, "conflict": http.StatusConflict,
 	"unavailable": http.StatusServiceUnavailable, "invalid": http.StatusBadRequest, "unchangeable": http.StatusConflict,
-	"unsupported": http.StatusUnprocessableEntity,
+	"unsupported": http.StatusUnprocessableEntity, "refused": http.StatusForbidden, "unconfirmed": http.StatusPreconditionRequired,
 }
 
 func reply(w http.ResponseWriter, v any, err error) {
@@ -238,6 +239,7 @@ func (s *Sandbox) Status() api.Status {
 	}
 	booted := s.world != nil
 	s.mu.Unlock()
+	st.Ground = s.standsOn()
 	st.LastEvent = s.log.Last()
 	st.Components = s.componentRows()
 	st.VCenters = []api.VCenter{}

@@ -25,6 +25,8 @@ type supervised struct {
 	crash         func() error
 	pause, resume func() (changed bool, err error)
 	restart       func(context.Context) error
+	// network is the way of a guest that is cut by the guest itself, and not at a wire; nil of others.
+	network node.Network
 	// guest is the node, of a kubelet; nil of anything else.
 	guest *guest
 }
@@ -33,6 +35,9 @@ type supervised struct {
 func (s *Sandbox) supervised(name string) (*supervised, error) {
 	if host, ok := strings.CutPrefix(name, "node/"); ok {
 		return s.nodes.supervised(host)
+	}
+	if is, ok := s.podOf(name); ok {
+		return s.supervisedPod(is), nil
 	}
 	c := s.childOf(name)
 	if c == nil {
@@ -59,6 +64,9 @@ func (s *Sandbox) supervised(name string) (*supervised, error) {
 
 // childOf returns a component that is a child of its own, nil when there is none of that name.
 func (s *Sandbox) childOf(name string) *child.Child {
+	if name == lightComponent {
+		return s.light.child()
+	}
 	if name != embedded.Component {
 		if c := s.csi.find(name); c != nil {
 			return c
@@ -81,8 +89,10 @@ func (n *nodes) supervised(host string) (*supervised, error) {
 	}
 	k := m.node
 	state := func() node.Process { p, _, _ := k.State(); return p }
+	network, _ := k.(node.Network)
 	return &supervised{
-		name: "node/" + host, component: m.component, wire: n.wire(m),
+		network: network,
+		name:    "node/" + host, component: m.component, wire: n.wire(m),
 		object: event.Object{Kind: "Node", VCenter: b.vcenter, Name: host},
 		vm:     event.Object{Kind: "VM", VCenter: b.vcenter, Name: b.vm},
 		runs: func() error {

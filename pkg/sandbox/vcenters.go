@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,15 +19,72 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	realvcenter "github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
+
+// endpoint is a vCenter as its clients see it, simulated or real, with the gate in front of it.
+type endpoint interface {
+	Name() string
+	Host() string
+	Port() int
+	Addr() string
+	URL() *url.URL
+	// User and Password are the administrator's, or whom the configuration of a real one names.
+	User() string
+	Password() string
+	InstanceUUID() string
+	Version() string
+	Gate() *gate.Gate
+	// Certificate is the one that it began with, PEM.
+	Certificate() []byte
+	// DialConsole returns a connection, on which TLS is to be spoken, that the gate knows nothing of.
+	DialConsole(context.Context) (net.Conn, error)
+	fault.Front
+}
 
 // watched is a vCenter with the sandbox's own connection to it and what that tells.
 type watched struct {
-	*sim.VCenter
+	endpoint
+	sim       *sim.VCenter // nil for a real one
 	client    *vcenter.Client
 	inventory *world.Inventory
+}
+
+// simulated is what only a simulated vCenter can do, or why this one cannot: what is a few words for what was asked for.
+func (w *watched) simulated(what string) (*sim.VCenter, error) {
+	if w.sim == nil {
+		return nil, onlySimulated(w.Name(), what)
+	}
+	return w.sim, nil
+}
+
+// onlySimulated refuses for a real vCenter what takes a simulated one.
+func onlySimulated(vcenter, what string) error {
+	return &api.Error{
+		Code: "unsupported", Message: fmt.Sprintf("vcenter %q: %s: only a simulated vCenter can do that, and this is a real one", vcenter, what),
+		Try: "vsphere-sandbox record, then up with the recording",
+	}
+}
+
+// patience is how long its answers may take: a real one may be slow, and is not dead for that.
+func (w *watched) patience() time.Duration {
+	if w.sim == nil {
+		return realvcenter.Patience
+	}
+	return 5 * time.Second
+}
+
+// causing names the event that is the cause of what happens to a VM until release is called. A real vCenter cannot be told.
+func (w *watched) causing(vm string, seq uint64) (release func()) {
+	if w.sim == nil {
+		return func() {}
+	}
+	return w.sim.Causing(vm, seq)
 }
 
 // vcenterCA is the file with the certificate that verifies every vCenter of the sandbox.
@@ -43,6 +101,9 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	if err := os.WriteFile(s.vcenterCA(), ca.Cert, 0o600); err != nil {
 		return err
 	}
+	if s.opts.Real != nil {
+		return s.startReal(ctx, ca)
+	}
 	dir := s.opts.Dir.Path("sim")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -58,6 +119,8 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Addresses: s.opts.Addresses,
 		Saved:     s.opts.Saved,
 		Login:     s.opts.Login,
+		Names:     s.base.names,
+		Guests:    s.base.guests,
 	})
 	if err != nil {
 		return err
@@ -77,7 +140,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 			Server:    vc.Host(),
 			Port:      vc.Port(),
 			CAData:    ca.Cert,
-			UserAgent: "vsphere-sandbox",
+			UserAgent: userAgent,
 			Credentials: func(context.Context) (vcenter.Credentials, error) {
 				password, _ := vc.Console().Password()
 				return vcenter.Credentials{User: vc.Console().Username(), Password: password}, nil
@@ -95,14 +158,22 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	return nil
 }
 
-// watch joins a vCenter with what is to be watched of it.
+// watch joins a simulated vCenter with what is to be watched of it.
 func (s *Sandbox) watch(vc *sim.VCenter, client *vcenter.Client) *watched {
-	inventory := world.NewInventory(vc.Name(), s.inventoryChanged)
+	inventory := s.newInventory(vc.Name())
+	return &watched{endpoint: vc, sim: vc, client: client, inventory: inventory}
+}
+
+func (s *Sandbox) newInventory(vcenter string) *world.Inventory {
+	inventory := world.NewInventory(vcenter, s.inventoryChanged)
 	inventory.Around = s.aroundChanged
-	return &watched{VCenter: vc, client: client, inventory: inventory}
+	return inventory
 }
 
 func (s *Sandbox) stopVCenters(ctx context.Context) error {
+	if s.real != nil {
+		return s.stopReal(ctx)
+	}
 	if s.sim == nil {
 		return nil
 	}
@@ -130,9 +201,12 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 		synced := make(chan struct{})
 		s.background.run("inventory watch", func(ctx context.Context) { _ = vc.client.Run(ctx) }) // returns nil
 		s.background.run("inventory watch", func(ctx context.Context) {
-			_ = vc.client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.inventory, s: s, first: synced}) // ends with ctx
+			_ = vc.client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.inventory, s: s, first: synced, chosen: s.chosenOf(vc)}) // ends with ctx
 		})
 		s.background.run("inventory watch", func(ctx context.Context) { s.followCalls(ctx, vc) })
+		if vc.sim == nil {
+			s.background.run("inventory watch", func(ctx context.Context) { s.followTags(ctx, vc) })
+		}
 		g.Go(func() error {
 			select {
 			case <-synced:
@@ -155,7 +229,11 @@ type syncing struct {
 	s     *Sandbox
 	first chan struct{}
 	lost  bool
+
+	chosen *chosen
 }
+
+func (y *syncing) Update(updates []vcenter.Update) { y.Inventory.Update(y.chosen.only(updates)) }
 
 func (y *syncing) Synced() {
 	y.Inventory.Synced()
@@ -185,7 +263,7 @@ func (y *syncing) Lost(err error) {
 
 // readTags asks a vCenter which objects have a region or zone tag. Tags have no watch.
 func (s *Sandbox) readTags(ctx context.Context, vc *watched) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, vc.patience())
 	defer cancel()
 	var t world.Tags
 	err := vc.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {

@@ -34,6 +34,12 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
 	}
 	vc := s.watchedVCenter(v.VCenter)
+	if held, ok := vc.volume(v.Handle); ok {
+		v.Handle = held.ID // it may go by the path of its disk
+	}
+	if err := s.mayActOnVolume(vc, v, r); err != nil {
+		return api.Done{}, err
+	}
 	done, start, err := what(vc, v, r)
 	if err != nil {
 		return api.Done{}, err
@@ -69,7 +75,7 @@ type startTask func(context.Context, *cns.Client) (*object.Task, error)
 // volumeOperations are the CNS calls behind the actions; each tells what the volume is after it.
 var volumeOperations = map[api.VolumeAction]func(*watched, api.Volume, api.VolumeRequest) (done string, _ startTask, _ error){
 	api.DetachVolume: func(vc *watched, v api.Volume, _ api.VolumeRequest) (string, startTask, error) {
-		held, ok := vc.Volume(v.Handle)
+		held, ok := vc.volume(v.Handle)
 		if !ok || held.VM.Value == "" {
 			return "", nil, conflict("volume %q: is attached to no VM", v.Name)
 		}

@@ -25,11 +25,11 @@ func (s *Sandbox) datastores() []api.Datastore {
 	rows := []api.Datastore{}
 	for _, vc := range s.vcenters {
 		count := map[string]int{}
-		for _, v := range vc.Volumes() {
-			count[v.Datastore.Value]++
+		for _, v := range vc.volumes() {
+			count[v.DatastoreName]++
 		}
 		for _, row := range vc.inventory.Datastores() {
-			row.Volumes = count[row.MoRef]
+			row.Volumes = count[row.Name]
 			rows = append(rows, row)
 		}
 	}
@@ -83,9 +83,20 @@ func (s *Sandbox) volumePath(_ context.Context, r api.PathRequest) (api.Path, er
 		return api.Path{}, err
 	}
 	v, err := findVolume(s.volumes(), r.Volume)
+	if err == nil && (v.State == api.VolumeInUse || !strings.HasSuffix(r.Volume, ".vmdk")) {
+		return s.mountPath(v, r)
+	}
+	if p, ok := s.nodes.guestPath(r.Volume); ok {
+		return p, nil
+	}
 	if err != nil {
 		return api.Path{}, err
 	}
+	return s.mountPath(v, r)
+}
+
+// mountPath is volumePath for what the books have.
+func (s *Sandbox) mountPath(v api.Volume, r api.PathRequest) (api.Path, error) {
 	for _, m := range s.nodes.mounts(v.Name) {
 		if _, err := os.Stat(m.Path); err != nil {
 			continue

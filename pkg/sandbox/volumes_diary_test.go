@@ -61,10 +61,12 @@ func TestDiaryCauses(t *testing.T) {
 	d.attachment(attachment(false), attachment(true), false)
 	b.Pod(running, false)
 	d.pod(scheduled, running, false)
-	s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "tainted " + corev1.TaintNodeOutOfService})
+	s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "taint " + corev1.TaintNodeOutOfService})
+	s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "taint node.cloudprovider.kubernetes.io/shutdown"})
 	now := metav1.Now()
 	ending := pod("a", corev1.PodRunning)
 	ending.DeletionTimestamp = &now
+	ending.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager"}}
 	d.pod(running, ending, false)
 	b.Pod(ending, true)
 	d.pod(nil, ending, true)
@@ -74,11 +76,19 @@ func TestDiaryCauses(t *testing.T) {
 	vsphere("volume.detached")
 	d.attachment(nil, leaving, true)
 
+	// One that a person deletes ends for no taint, whatever its node has.
+	byHand := pod("a", corev1.PodRunning)
+	byHand.Name, byHand.DeletionTimestamp = "by-hand", &now
+	d.pod(pod("a", corev1.PodRunning), byHand, false)
+
 	kinds := map[uint64]string{}
 	events, _ := s.log.Read(from, 0)
 	var got []string
 	for _, e := range events {
 		kinds[e.Seq] = e.Kind
+		if e.Kind == "node.tainted" {
+			kinds[e.Seq] = e.Message
+		}
 		if e.Plane == event.PlaneKubernetes {
 			got = append(got, e.Kind+" <- "+kinds[e.Cause])
 		}
@@ -86,8 +96,8 @@ func TestDiaryCauses(t *testing.T) {
 	want := []string{
 		"claim.created <- ", "pod.created <- ", "claim.bound <- volume.created", "pod.scheduled <- claim.bound",
 		"attachment.created <- pod.scheduled", "attachment.attached <- volume.attached", "pod.running <- attachment.attached",
-		"node.tainted <- ", "pod.terminating <- node.tainted", "pod.deleted <- pod.terminating",
-		"attachment.detaching <- pod.deleted", "attachment.deleted <- volume.detached",
+		"node.tainted <- ", "node.tainted <- ", "pod.terminating <- taint " + corev1.TaintNodeOutOfService, "pod.deleted <- pod.terminating",
+		"attachment.detaching <- pod.deleted", "attachment.deleted <- volume.detached", "pod.terminating <- ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

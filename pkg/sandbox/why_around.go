@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/why"
@@ -16,14 +15,14 @@ import (
 
 // sources are whom an explanation is gathered from; subject is the name that the CCM's log is searched for.
 func (s *Sandbox) sources(subject string) why.Sources {
-	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.opts.Speed.Of(pace.NodeMonitorGracePeriod)}}
+	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.grace()}}
 	src.Around.Events, _ = s.log.Read(0, 0)
 	if e := s.engine(); e != nil {
 		src.Around.Leases = leaseRows(e.Leases())
 	}
 	for _, vc := range s.vcenters {
 		src.Inventories = append(src.Inventories, asking{vc, s})
-		src.Around.VCenters = append(src.Around.VCenters, why.VCenter{VCenter: vcenterRow(vc), Server: vc.Host(), Calls: callsOfCCM(vc.Gate())})
+		src.Around.VCenters = append(src.Around.VCenters, why.VCenter{VCenter: s.vcenterRow(vc), Server: vc.Host(), Calls: callsOfCCM(vc.Gate())})
 	}
 	if client := s.clientset(); client != nil {
 		src.Cluster = askedCluster{client}

@@ -29,6 +29,7 @@ type fake struct {
 	metrics          string
 	ended            chan struct{}
 	cut              chan struct{} // cuts a reader off, as one that is too slow
+	lacks            string        // a fault that its ground has not what it takes for
 	refuse           bool
 }
 
@@ -105,6 +106,9 @@ func (f *fake) Inject(_ context.Context, r api.InjectRequest) (api.Lease, error)
 	f.ask("inject %s %v %s", r.Fault, r.On.Names, r.Mode)
 	if f.refuse {
 		return api.Lease{}, &api.Error{Code: "conflict", Message: "refused: it is off"}
+	}
+	if r.Fault == f.lacks {
+		return api.Lease{}, &api.Error{Code: "unsupported", Message: r.Fault + " takes what there is not here"}
 	}
 	seq := f.note("fault.injected", event.Object{Kind: "VM", VCenter: "vc", Name: strings.Join(r.On.Names, ",")}, 0, r.Fault)
 	l := &api.Lease{ID: fmt.Sprintf("f%d", len(f.leases)+1), Fault: r.Fault, State: "active", Seq: seq, Seed: r.Seed, Targets: []api.LeaseTarget{{Kind: "VM", Name: strings.Join(r.On.Names, ","), Does: "power off"}}}

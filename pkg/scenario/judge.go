@@ -30,6 +30,9 @@ func (r *run) judge(ctx context.Context) {
 		return true
 	})
 	r.result.Verdict = r.worst()
+	if r.lacks != "" && r.result.Verdict == result.Passed {
+		r.result.Verdict = result.Skipped // what it is about has not been tried
+	}
 	for _, s := range r.result.Steps {
 		if s.Verdict == r.result.Verdict && s.Verdict != result.Passed {
 			r.result.Message = fmt.Sprintf("%s %s: %s", s.Action, s.Text, s.Message)

@@ -144,7 +144,7 @@ func (r *run) publish(u result.Update) {
 	}
 	for i, s := range r.scenario.Steps {
 		if i >= len(r.result.Steps) {
-			now.Steps[i] = api.RunStep{Text: string(s.Action) + " " + report.Line(s.Text()), State: "pending"}
+			now.Steps[i] = api.RunStep{Text: string(s.Action) + " " + report.Line(s.textWith(r.options.Patience)), State: "pending"}
 			continue
 		}
 		now.Steps[i] = runStep(r.result.Steps[i])

@@ -37,6 +37,8 @@ type run struct {
 	named  map[string]string
 	// nevers are those that go on while later steps run.
 	nevers []*guard
+	// lacks is what the ground of the sandbox does not have that a step takes: the rest is not carried out.
+	lacks string
 	// acted is when something was last done to the sandbox, and by which event.
 	acted   time.Time
 	actedBy uint64
@@ -191,7 +193,7 @@ func (r *run) steps(ctx context.Context) {
 		res := r.step(ctx, s, i)
 		r.settleNevers()
 		fatal := res.Verdict == result.Errored || res.Verdict == result.Failed && s.Action != ActionExpect && s.Action != ActionNever
-		if fatal || r.options.FailFast && r.worst() != result.Passed && r.worst() != result.Running {
+		if fatal || r.lacks != "" || r.options.FailFast && r.worst() != result.Passed && r.worst() != result.Running {
 			r.skipRest(i + 1)
 			return
 		}
@@ -215,7 +217,7 @@ func (r *run) skipRest(from int) {
 	for i := from; i < len(r.scenario.Steps); i++ {
 		s := r.scenario.Steps[i]
 		r.result.Steps = append(r.result.Steps, result.Step{
-			Index: i + 1, Line: s.Line, Action: string(s.Action), Text: s.Text(), Verdict: result.Skipped, Began: time.Now(),
+			Index: i + 1, Line: s.Line, Action: string(s.Action), Text: s.textWith(r.options.Patience), Verdict: result.Skipped, Began: time.Now(),
 		})
 		r.tell(result.Update{Change: result.StepEnded, Step: r.result.Steps[i]})
 	}

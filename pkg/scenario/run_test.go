@@ -223,6 +223,25 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
+// What takes something that the ground does not have is no failure, and no success.
+func TestGroundLacksIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.lacks = "etcd.slow"
+		out := scenario.Run(t.Context(), parse(t, `
+- {inject: vcenter.down, on: {vcenter: vc}}
+- {inject: etcd.slow}
+- expect: {node: worker-1, ready: Unknown}
+`), f, scenario.Options{})
+		if got := verdicts(out.Scenario); got != "passed skipped skipped" || out.Verdict != result.Skipped || out.Message != "inject etcd.slow: etcd.slow takes what there is not here" {
+			t.Errorf("%s: %s, %s", out.Verdict, got, out.Message)
+		}
+		if f.leases["f1"].State != "healed" {
+			t.Error("what was injected before is not healed")
+		}
+	})
+}
+
 func TestSandboxGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

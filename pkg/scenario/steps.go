@@ -2,9 +2,11 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -12,7 +14,7 @@ import (
 
 // step carries one out. A never that goes on while later ones run has no verdict yet when it returns.
 func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
-	res := result.Step{Index: index + 1, Line: s.Line, Action: string(s.Action), Text: s.Text(), Began: time.Now()}
+	res := result.Step{Index: index + 1, Line: s.Line, Action: string(s.Action), Text: s.textWith(r.options.Patience), Began: time.Now()}
 	r.result.Steps = append(r.result.Steps, res)
 	r.tell(result.Update{Change: result.StepBegan, Step: res})
 	err := r.pause(ctx, s)
@@ -20,7 +22,7 @@ func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
 		s, err = r.bind(s)
 	}
 	if err == nil {
-		res.Text, res.Began = s.Text(), time.Now()
+		res.Text, res.Began = s.textWith(r.options.Patience), time.Now()
 		own := r.mark(ctx)
 		if s.As != "" {
 			r.marks[s.As] = own
@@ -30,10 +32,18 @@ func (r *run) step(ctx context.Context, s *Step, index int) result.Step {
 	switch {
 	case ctx.Err() != nil && err != nil:
 		res.Verdict, res.Message = result.Skipped, "interrupted"
+	case lacking(err):
+		res.Verdict, res.Message, r.lacks = result.Skipped, err.Error(), err.Error()
 	case err != nil:
 		res.Verdict, res.Message = result.Errored, err.Error()
 	}
 	return r.ended(index, res)
+}
+
+// lacking tells whether an error is that the sandbox stands on a ground that does not have what is asked for.
+func lacking(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && e.Code == "unsupported"
 }
 
 // ended takes a step's result down and tells it, unless it goes on.

@@ -5,11 +5,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Text says in one line what a step does, without the name of its action.
-func (s *Step) Text() string {
-	text := s.text()
+func (s *Step) Text() string { return s.textWith(1) }
+
+// textWith is Text for a run that multiplies time limits with patience: the one that counts is told.
+func (s *Step) textWith(patience float64) string {
+	text := s.text(patience)
 	if s.As != "" {
 		text += ", as " + s.As
 	}
@@ -19,7 +23,7 @@ func (s *Step) Text() string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-func (s *Step) text() string {
+func (s *Step) text(patience float64) string {
 	switch s.Action {
 	case ActionInject:
 		text := s.Inject
@@ -47,7 +51,11 @@ func (s *Step) text() string {
 		if !s.For.IsZero() {
 			text += " for " + s.For.String()
 		}
-		return text + " within " + s.within().String()
+		within := s.within()
+		if patience > 0 && patience != 1 {
+			within.D = time.Duration(float64(within.D) * patience).Round(time.Millisecond)
+		}
+		return text + " within " + within.String()
 	case ActionNever:
 		if s.Until != "" {
 			return s.Never.String() + " until " + s.Until

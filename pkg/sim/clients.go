@@ -2,7 +2,6 @@ package sim
 
 import (
 	"crypto/tls"
-	"net"
 	"net/url"
 	"time"
 
@@ -57,7 +56,7 @@ type CertificateWish struct {
 // NewCertificate makes a certificate for the vCenter, with a key of its own, signed as its first was. It is not used
 // until the gate is told.
 func (v *VCenter) NewCertificate(w CertificateWish) (tls.Certificate, error) {
-	authority, leaf := v.authority, cert.Leaf{CommonName: v.spec.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{v.addr.IP}}
+	authority, leaf := v.authority, v.leaf
 	if w.Name != "" {
 		leaf.CommonName, leaf.DNSNames, leaf.IPs = w.Name, []string{w.Name}, nil
 	}

@@ -16,6 +16,8 @@ type CloudConfig struct {
 	// SecretName and SecretNamespace name the Secret with the credentials. Without them users and passwords are in the
 	// configuration itself.
 	SecretName, SecretNamespace string
+	// Reach is where the clients reach a vCenter, by its name. Default: where it listens.
+	Reach func(vcenter string) (host string, port int)
 }
 
 // CloudConfig renders vsphere.conf, in the YAML of the upstream cloud provider, for all vCenters and datacenters. The
@@ -33,7 +35,11 @@ func (s *Simulation) CloudConfig(c CloudConfig) ([]byte, error) {
 		for i := range datacenters {
 			dcs[i] = datacenters[i].InventoryPath()
 		}
-		tenant := map[string]any{"server": v.Host(), "port": v.Port(), "datacenters": dcs}
+		host, port := v.Host(), v.Port()
+		if c.Reach != nil {
+			host, port = c.Reach(v.Name())
+		}
+		tenant := map[string]any{"server": host, "port": port, "datacenters": dcs}
 		if c.SecretName == "" {
 			tenant["user"], tenant["password"] = v.User(), v.Password()
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -31,6 +33,12 @@ type Options struct {
 	// one. Empty means a loopback address of its own for each, all with the port [DefaultPort], and the next block of
 	// addresses where those are taken by another sandbox.
 	Addresses []string
+	// Names are further names and IP addresses by which a vCenter, told by its name, is reached: its certificate has them
+	// beside its own. Optional.
+	Names func(vcenter string) []string
+	// Guests show the disks of VMs, of the vCenter of that name, to what runs in them: see [cns.Guests]. Nil, or one that
+	// returns nil: nothing there has block devices.
+	Guests func(vcenter string) cns.Guests
 	// Login is the administrator of every vCenter. Default: an account for each, with a password of its own.
 	Login *url.Userinfo
 	// BootDelay is the time from a VM's power-on to a guest that reports. VMs that the topology has powered on are up
@@ -84,4 +92,28 @@ func (o *Options) saved(i int) *Saved {
 		return nil
 	}
 	return o.Saved[i]
+}
+
+// guests are those of a vCenter; nil for none.
+func (o *Options) guests(vcenter string) cns.Guests {
+	if o.Guests == nil {
+		return nil
+	}
+	return o.Guests(vcenter)
+}
+
+// leaf is the certificate of a vCenter that listens at an address.
+func (o *Options) leaf(name string, listens net.IP) cert.Leaf {
+	leaf := cert.Leaf{CommonName: name, DNSNames: []string{"localhost"}, IPs: []net.IP{listens}}
+	if o.Names == nil {
+		return leaf
+	}
+	for _, n := range o.Names(name) {
+		if ip := net.ParseIP(n); ip != nil {
+			leaf.IPs = append(leaf.IPs, ip)
+		} else {
+			leaf.DNSNames = append(leaf.DNSNames, n)
+		}
+	}
+	return leaf
 }

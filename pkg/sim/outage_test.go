@@ -131,7 +131,7 @@ func TestCloseWithWaitersIsQuick(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(begin); d > time.Second {
+	if d := time.Since(begin); d > 20*time.Second { // the poll would last a minute
 		t.Errorf("closed after %s", d)
 	}
 	if err := <-ended; err == nil {

@@ -113,7 +113,7 @@ func TestFailingTaskIsInNobodysWay(t *testing.T) {
 	remove()
 	must(t)(west.PowerOff(t.Context()))
 	must(t)(west.Destroy(t.Context()))
-	if d := time.Since(begin); d > 5*time.Second {
+	if d := time.Since(begin); d > 30*time.Second {
 		t.Errorf("power off and destroy took %s", d)
 	}
 	for _, task := range []*object.Task{first, attach} {

@@ -53,6 +53,7 @@ type parts struct {
 	// seed and contents are those of volumes; cause tells what causes what happens to a VM.
 	seed, contents string
 	cause          func(vm types.ManagedObjectReference) uint64
+	guests         cns.Guests
 }
 
 // newService makes an empty vCenter.

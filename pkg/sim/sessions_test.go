@@ -42,7 +42,7 @@ func limited(limits string) string {
 // gone waits until the vCenter has no session.
 func gone(t *testing.T, v *sim.VCenter) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); len(v.Sessions()) > 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); len(v.Sessions()) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("sessions %v", v.Sessions())
 		}

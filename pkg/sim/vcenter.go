@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/console"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
@@ -37,6 +38,7 @@ type VCenter struct {
 
 	pair       *cert.Pair
 	authority  *cert.CA // that signed it
+	leaf       cert.Leaf
 	service    *service
 	collectors *property.Service
 	truth      *truth.Corrections
@@ -45,7 +47,7 @@ type VCenter struct {
 	reactions  *react.Reactions
 	joining    *inventory.Joining
 	gate       *gate.Gate
-	console    *console
+	console    *console.Console
 	closing    chan struct{}  // closed when the vCenter is to end
 	failing    sync.WaitGroup // tasks that will fail, or end late
 	slow       slowness
@@ -64,7 +66,8 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 	}
 	var err error
 	v.authority = opts.CA
-	v.pair, err = opts.CA.Sign(cert.Leaf{CommonName: spec.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{tcp.IP}})
+	v.leaf = opts.leaf(spec.Name, tcp.IP)
+	v.pair, err = opts.CA.Sign(v.leaf)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +75,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
 		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
 		seed: opts.Topology.Spec.Seed, contents: filepath.Join(opts.Dir, "volumes-"+url.PathEscape(spec.Name)), cause: v.causeOf,
+		guests: opts.guests(spec.Name),
 	})
 	return v, err
 }
@@ -154,7 +158,7 @@ func (v *VCenter) permissionsChanged() {
 // serve opens the gate.
 func (v *VCenter) serve(l net.Listener) {
 	config := &tls.Config{Certificates: []tls.Certificate{v.pair.TLS()}, MinVersion: tls.VersionTLS12}
-	v.console = openConsole(v.service.handler, config, v.logger)
+	v.console = console.Open(v.service.handler, config, v.logger)
 	v.gate = gate.New(l, v.slowTasks(v.service.handler), v.gateHooks(gate.Options{
 		TLS:    config,
 		Logger: v.logger,
@@ -172,7 +176,7 @@ func (v *VCenter) close(ctx context.Context) error {
 		v.collectors.Close()
 	}
 	if v.console != nil {
-		v.console.close()
+		v.console.Close()
 	}
 	v.reactions.Close()
 	if v.hosts != nil {

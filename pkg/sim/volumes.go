@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strings"
+
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -36,8 +38,14 @@ func (v *VCenter) withNames(is cns.Volume) Volume {
 	return Volume{Volume: is, DatastoreName: v.nameOf(is.Datastore), VMName: v.nameOf(is.VM)}
 }
 
-// VolumeDir is the directory that stands for the volume's disk: see pkg/csi/disk. It is there as long as the disk.
-func (v *VCenter) VolumeDir(id string) string { return v.service.volumes.Dir(id) }
+// VolumeDir is the directory that stands for the volume's disk: see pkg/csi/disk. It is there as long as the disk. In place of
+// the id it takes the path of a disk of the in-tree provider, "[ds] kubevols/a.vmdk", be it a volume or not yet.
+func (v *VCenter) VolumeDir(id string) string {
+	if strings.HasSuffix(id, ".vmdk") {
+		return v.service.volumes.DirOfFile(id)
+	}
+	return v.service.volumes.Dir(id)
+}
 
 // DiskDir is [VCenter.VolumeDir] of the volume whose disk has that UUID, in any form; false when there is none.
 func (v *VCenter) DiskDir(uuid string) (string, bool) { return v.service.volumes.DirOfDisk(uuid) }
@@ -46,7 +54,7 @@ func (v *VCenter) DiskDir(uuid string) (string, bool) { return v.service.volumes
 func (s *service) newVolumes(p parts) *cns.Manager {
 	return cns.New(s.ctx, cns.Options{
 		VCenter: p.spec.Name, Events: p.events, Seed: p.seed, Dir: p.contents,
-		URL: s.urlOf, Compatible: s.policies.Compatible, Cause: p.cause,
+		URL: s.urlOf, Compatible: s.policies.Compatible, Cause: p.cause, Guests: p.guests,
 	})
 }
 

@@ -117,7 +117,7 @@ func (r rooms) is(err error, want types.BaseMethodFault) {
 // eventually waits for what another goroutine does.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !so(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !so(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("not so: ", what)
 		}

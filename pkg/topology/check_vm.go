@@ -40,6 +40,9 @@ func checkMachine(p *problems, m *marking, vcenter *VCenter, vm *VM, at *path) {
 		checkName(p, at, snapshot.Name, freeName)
 		snapshots.add(snapshot.Name, at)
 	}
+	if vm.Nodes != "" && !vm.IsNode() {
+		p.field(at.key("nodes"), "", "is for VMs with a role: this one is no node")
+	}
 	if vm.Template == Yes {
 		checkTemplate(p, vm, at)
 	}

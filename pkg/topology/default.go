@@ -50,6 +50,7 @@ func defaultVCenter(t *Topology, vcenter *VCenter) {
 			dc.Datastores = t.defaultDatastores(vcenter, dc)
 		}
 		defaultDatacenter(dc, hardware)
+		defaultNodes(dc, t.Spec.Nodes)
 	}
 }
 
@@ -105,6 +106,15 @@ func defaultVM(vm *VM, network string) {
 	}
 	for i := range vm.NICs {
 		fill(&vm.NICs[i].Network, network)
+	}
+}
+
+// defaultNodes says of nodes what they are made of, where the topology does.
+func defaultNodes(dc *Datacenter, kind NodeKind) {
+	for i := range dc.VMs {
+		if dc.VMs[i].IsNode() {
+			fill(&dc.VMs[i].Nodes, kind)
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ type Spec struct {
 	AllowDuplicate []Duplicate `json:"allowDuplicate,omitempty"`
 	// Stock is what is left as vcsim has it.
 	Stock stock.Set `json:"stock,omitempty"`
+	// Nodes is what the nodes among the VMs are made of where they do not say so themselves. Default: hollow.
+	Nodes NodeKind `json:"nodes,omitempty"`
 	// VCenters holds at least one.
 	VCenters []VCenter `json:"vcenters"`
 }

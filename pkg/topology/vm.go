@@ -50,6 +50,8 @@ type VM struct {
 	Power Power `json:"power,omitempty"`
 	// Role makes the VM a Kubernetes node. Empty: a VM that is none.
 	Role Role `json:"role,omitempty"`
+	// Nodes is what the VM's node is made of; for VMs with a role. Default: the topology's own.
+	Nodes NodeKind `json:"nodes,omitempty"`
 	// UUID is the BIOS UUID (config.uuid) and InstanceUUID the vCenter-wide one; derived when absent, lower case.
 	UUID         string `json:"uuid,omitempty"`
 	InstanceUUID string `json:"instanceUUID,omitempty"`
@@ -81,6 +83,9 @@ type Snapshot struct {
 
 // IsNode tells whether the VM is to be a Kubernetes node.
 func (v VM) IsNode() bool { return v.Role != "" }
+
+// IsLight tells whether it is to be a light node.
+func (v VM) IsLight() bool { return v.IsNode() && v.Nodes == NodesLight }
 
 // NIC is a network card of a VM.
 type NIC struct {
@@ -115,3 +120,17 @@ const (
 )
 
 func (Role) choices() []string { return []string{string(RoleControlPlane), string(RoleWorker)} }
+
+// NodeKind is what the node of a VM is made of.
+type NodeKind string
+
+// What nodes can be made of.
+const (
+	// NodesHollow have a kubelet each, in a process of its own.
+	NodesHollow NodeKind = "hollow"
+	// NodesLight share one process, which does for each what its kubelet would: thousands of them fit on one machine. They
+	// take no volumes.
+	NodesLight NodeKind = "light"
+)
+
+func (NodeKind) choices() []string { return []string{string(NodesHollow), string(NodesLight)} }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,13 @@ func (m *Model) header() string {
 	left := []string{t.Title.Render(text.Clean(orElse(a.Sandbox, "vsphere-sandbox")))}
 	if a.Scenario != "" {
 		left = append(left, t.Text.Render(text.Clean(a.Scenario)))
+	}
+	if g := ground(a.Ground); g != "" {
+		style := t.Dim
+		if a.Ground.Real() == api.RealWritable {
+			style = t.Warn // what is done here is done to somebody's VMs
+		}
+		left = append(left, style.Render(text.Clean(g)))
 	}
 	if a.Speed > 0 {
 		left = append(left, t.Dim.Render(fmt.Sprintf("speed %g", a.Speed)))
@@ -52,6 +60,19 @@ func (m *Model) header() string {
 		line += "  " + c
 	}
 	return text.Fit(line, room) + " " + clock + " "
+}
+
+// ground is what a sandbox stands on, where that is not the usual: its own cluster and simulated vCenters.
+func ground(g api.Ground) string {
+	var words []string
+	if g.Cluster != "" && g.Cluster != api.ClusterEmbedded {
+		words = append(words, map[string]string{api.ClusterNone: "no cluster", api.ClusterPod: "existing cluster"}[g.Cluster])
+		words[0] = cmp.Or(words[0], g.Cluster)
+	}
+	if real := g.Real(); real != "" {
+		words = append(words, "real vCenters, "+real)
+	}
+	return strings.Join(words, ", ")
 }
 
 // phase is how the sandbox is, in a word or two.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	tea "charm.land/bubbletea/v2"
@@ -111,6 +112,10 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 		return func(m *Model) {
 			m.under--
 			delete(m.doing, command)
+			if u := (*intent.Unconfirmed)(nil); errors.As(err, &u) {
+				m.unconfirmed(u, said, m.top() == asked)
+				return
+			}
 			if err != nil {
 				m.say(reason(err), true)
 				return
@@ -122,6 +127,22 @@ func (m *Model) act(a intent.Action) tea.Cmd {
 			m.flash.command = command
 		}
 	})
+}
+
+// unconfirmed asks about what was not done, as it would change VMs of real vCenters; said is what was done. A person who has
+// gone on to something else meanwhile is not asked: keys that were meant for that would be the answer.
+func (m *Model) unconfirmed(u *intent.Unconfirmed, said string, there bool) {
+	if !there || m.typing || m.leaving {
+		m.say("not done: "+u.Error()+" Ask for it again to confirm it", true)
+		return
+	}
+	switch m.flash = (flash{}); {
+	case u.Rest != nil:
+		m.say(reason(u.Rest), true)
+	case said != "":
+		m.say(said, false)
+	}
+	m.push(confirm.New(u.Ask, m.command(u.Ask)), true, nil)
 }
 
 // closeBoxes takes menus, forms and lists away that are on top.

@@ -166,7 +166,7 @@ type driver struct {
 // until waits for commands until the model is as it has to be.
 func (d *driver) until(holds func() bool) {
 	d.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); {
+	for deadline := time.Now().Add(30 * time.Second); !holds(); {
 		if time.Now().After(deadline) {
 			d.t.Fatalf("waited in vain; the screen is\n%s", ansi.Strip(d.Frame()))
 		}

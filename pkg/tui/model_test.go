@@ -74,7 +74,7 @@ func TestQuestion(t *testing.T) {
 	d.typedText("vm destroy worker-west-1")
 	d.press("enter", "y")
 	d.until(func() bool { return d.under == 0 })
-	if want := []string{`vm {"action":"destroy","vm":"worker-west-1"}`}; !slices.Equal(f.done(), want) {
+	if want := []string{`vm {"action":"destroy","vm":"worker-west-1","confirmed":true}`}; !slices.Equal(f.done(), want) {
 		t.Errorf("did %v", f.done())
 	}
 }

@@ -51,7 +51,7 @@ func TestNothingOutlives(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	for limit := time.Now().Add(10 * time.Second); ours() != ""; runtime.Gosched() {
+	for limit := time.Now().Add(30 * time.Second); ours() != ""; runtime.Gosched() {
 		if time.Now().After(limit) {
 			t.Fatalf("it goes on:\n%s", ours())
 		}

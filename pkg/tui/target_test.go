@@ -30,7 +30,7 @@ func TestNamesakes(t *testing.T) {
 		d.tell()
 		d.press("y")
 		d.until(func() bool { return d.under == 0 })
-		if did, want := f.done(), `vm {"action":"destroy","vm":"twin","vcenter":"`+vcenter+`"}`; did[len(did)-1] != want {
+		if did, want := f.done(), `vm {"action":"destroy","vm":"twin","vcenter":"`+vcenter+`","confirmed":true}`; did[len(did)-1] != want {
 			t.Errorf("did %v, want %s", did, want)
 		}
 	}

@@ -18,7 +18,7 @@ type line struct {
 }
 
 // lines reads the log.
-func (p *program) lines() ([]line, error) {
+func (p *part) lines() ([]line, error) {
 	log, err := os.ReadFile(p.log)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func ofLibrary(text string) line {
 }
 
 // complaints are the errors and warnings of a program since a time, without its habits.
-func (w *world) complaints(p *program, since time.Time) []line {
+func (w *world) complaints(p *part, since time.Time) []line {
 	w.t.Helper()
 	all, err := p.lines()
 	if err != nil {
@@ -84,7 +84,7 @@ func excused(text string, known []string) bool {
 }
 
 // report logs what a program complained of.
-func (w *world) report(p *program) {
+func (w *world) report(p *part) {
 	for _, l := range w.complaints(p, time.Time{}) {
 		w.t.Logf("%s, %s %s %s: %.1000s", p.name, l.Time.Format(time.TimeOnly), l.Level, l.Caller, l.Text)
 	}

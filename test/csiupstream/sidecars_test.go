@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
-	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -18,7 +18,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // attacher compares what it knows with what the driver lists every ten seconds, and not every minute.
 func (w *world) sidecars() {
 	w.t.Helper()
-	root, err := lab.Root()
+	root, err := program.Root()
 	if err != nil {
 		w.t.Fatal(err)
 	}

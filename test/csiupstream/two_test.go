@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // TestTwoVCenters: each volume is made by the vCenter that has its zone, on a datastore of that zone, and stays there.
 func TestTwoVCenters(t *testing.T) {
-	root, err := lab.Root()
+	root, err := program.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,9 +40,9 @@ type world struct {
 	dynamic dynamic.Interface
 	clients map[string]*vim25.Client // by vCenter
 	csi     csi.ControllerClient
-	driver  *program
+	driver  *part
 	// programs are all that run, the driver's and sidecars.
-	programs []*program
+	programs []*part
 }
 
 // start returns when the driver answers. Env is for both of its programs.
@@ -98,19 +98,19 @@ func (w *world) connect() {
 	}
 }
 
-// program is a part of the driver that runs.
-type program struct {
+// part is a program of the driver that runs.
+type part struct {
 	name, log string
 	exits     chan child.Change
 }
 
-func (w *world) run(name, path string, args, env []string) *program {
+func (w *world) run(name, path string, args, env []string) *part {
 	w.t.Helper()
 	dir := w.Dir
 	if *keepLogs != "" {
 		dir = filepath.Join(*keepLogs, w.t.Name())
 	}
-	p := &program{name: name, log: filepath.Join(dir, name+".log"), exits: make(chan child.Change, 64)}
+	p := &part{name: name, log: filepath.Join(dir, name+".log"), exits: make(chan child.Change, 64)}
 	c := child.Start(child.Spec{
 		Name: name, Path: path, Args: args, Env: append(os.Environ(), env...), LogPath: p.log, LogLimit: 1 << 30,
 	}, func(change child.Change) {
@@ -134,7 +134,7 @@ func (w *world) run(name, path string, args, env []string) *program {
 }
 
 // tail is the end of its log.
-func (p *program) tail() []byte {
+func (p *part) tail() []byte {
 	log, _ := os.ReadFile(p.log)
 	return []byte(lab.Tail(log, 12000))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // Two vCenters with zones, two control plane nodes, and workers for everything that happens to nodes.
@@ -113,7 +114,7 @@ func (w *world) build() string {
 		}
 		return path
 	}
-	root, err := lab.Root()
+	root, err := program.Root()
 	if err != nil {
 		w.t.Fatal(err)
 	}

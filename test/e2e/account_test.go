@@ -46,9 +46,9 @@ func TestLeastPrivilege(t *testing.T) {
 		{"impersonate users", false},
 		{"create pods", false},
 	} {
-		r := s.try(append([]string{"--name", s.name, "kubectl", "auth", "can-i", account}, strings.Fields(tc.args)...)...)
-		if got := strings.TrimSpace(r.out) == "yes"; got != tc.may {
-			t.Errorf("may %s: %t, want %t\n%s", tc.args, got, tc.may, r.both())
+		r := s.Try(append([]string{"--name", s.Name, "kubectl", "auth", "can-i", account}, strings.Fields(tc.args)...)...)
+		if got := strings.TrimSpace(r.Out) == "yes"; got != tc.may {
+			t.Errorf("may %s: %t, want %t\n%s", tc.args, got, tc.may, r.Both())
 		}
 	}
 }
@@ -57,11 +57,11 @@ func TestLeastPrivilege(t *testing.T) {
 func TestSecretsStayPrivate(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("secrets", "single")
-	access, err := s.client.Access(t.Context())
+	access, err := s.Client.Access(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := s.status().Dir
+	dir := s.Status().Dir
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink != 0 {
 			return err
@@ -84,7 +84,7 @@ func TestSecretsStayPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for pid, line := range s.processes() {
+	for pid, line := range s.Processes() {
 		if strings.Contains(line, access[0].Password) {
 			t.Errorf("process %d shows a password in its arguments", pid)
 		}
@@ -95,19 +95,19 @@ func TestSecretsStayPrivate(t *testing.T) {
 func TestGovc(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("govc")
-	out := s.run("govc", "find", "/", "-type", "m")
+	out := s.Run("govc", "find", "/", "-type", "m")
 	for _, path := range []string{"/dcwest/vm/cp-1", "/dcwest/vm/worker-west-1", "/dceast/vm/worker-east-1", "/dceu/vm/worker-eu-1"} {
 		if !strings.Contains(out, path+"\n") {
 			t.Errorf("%s is missing:\n%s", path, out)
 		}
 	}
-	env := s.run("env", "--vcenter", "eu", "--shell", "bash")
+	env := s.Run("env", "--vcenter", "eu", "--shell", "bash")
 	for _, name := range []string{"GOVC_URL", "GOVC_USERNAME", "GOVC_PASSWORD", "GOVC_TLS_CA_CERTS", "KUBECONFIG"} {
 		if !strings.Contains(env, "export "+name+"=") {
 			t.Errorf("env lacks %s:\n%s", name, env)
 		}
 	}
-	if vms := plainGovc(t, s.run("env", "--vcenter", "eu", "-o", "json")); !slices.Contains(vms, "/dceu/vm/worker-eu-1") || len(vms) != 2 {
+	if vms := plainGovc(t, s.Run("env", "--vcenter", "eu", "-o", "json")); !slices.Contains(vms, "/dceu/vm/worker-eu-1") || len(vms) != 2 {
 		t.Errorf("with these variables one sees %v", vms)
 	}
 	if strings.Contains(env, "GOVC_INSECURE=1") || strings.Contains(env, "GOVC_INSECURE=true") {

@@ -27,19 +27,19 @@ spec:
 func TestTopologyApply(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	file := h.write("live.yaml", []byte(livePair))
+	file := h.File("live.yaml", livePair)
 	s := h.up("live", file)
 	apply := func(args ...string) string {
 		t.Helper()
-		r := s.try(append([]string{"--name", s.name, "topology", "apply", file}, args...)...)
-		if r.code != 0 {
-			t.Fatalf("topology apply %v: %s", args, r.both())
+		r := s.Try(append([]string{"--name", s.Name, "topology", "apply", file}, args...)...)
+		if r.Code != 0 {
+			t.Fatalf("topology apply %v: %s", args, r.Both())
 		}
-		return r.both()
+		return r.Both()
 	}
 	nodes := func() string {
-		r := s.try("--name", s.name, "get", "nodes", "-o", "name")
-		return r.out
+		r := s.Try("--name", s.Name, "get", "nodes", "-o", "name")
+		return r.Out
 	}
 	await := func(what string, done func() bool) {
 		t.Helper()
@@ -57,40 +57,40 @@ func TestTopologyApply(t *testing.T) {
 	}
 	apply("--set", "workers=3")
 	await("three nodes", func() bool {
-		n := s.status().Nodes
+		n := s.Status().Nodes
 		return n.Wanted == 3 && n.Ready == 3 && n.Initialized == 3
 	})
 	apply("--set", "workers=2", "--set", "cpus=4")
 	await("two nodes", func() bool {
-		n := s.status().Nodes
+		n := s.Status().Nodes
 		return n.Wanted == 2 && n.Ready == 2 && strings.Count(nodes(), "\n") == 2
 	})
 
 	// A datacenter of its own, which the cloud config must name before its nodes are found.
-	wider := h.write("wider.yaml", []byte(strings.NewReplacer("${workers}", "2", "${cpus}", "4").Replace(livePair)+`        - name: dc2
+	wider := h.File("wider.yaml", strings.NewReplacer("${workers}", "2", "${cpus}", "4").Replace(livePair)+`        - name: dc2
           hosts: [{name: esx-9, cpus: 4, memory: 32Gi}]
           datastores: [{name: far, capacity: 200Gi}]
           vms: [{name: far-1, role: worker, nics: [{addresses: [10.9.0.1/20]}]}]
-`))
-	s.must("--name", s.name, "topology", "apply", wider)
+`)
+	s.Must("--name", s.Name, "topology", "apply", wider)
 	await("a node in the new datacenter", func() bool {
-		n := s.status().Nodes
+		n := s.Status().Nodes
 		return n.Wanted == 3 && n.Ready == 3 && n.Initialized == 3
 	})
-	if got := s.must("--name", s.name, "kubectl", "get", "configmap", "-n", "kube-system", "vsphere-cloud-config", "-o", "yaml"); !strings.Contains(got, "/dc2") {
+	if got := s.Must("--name", s.Name, "kubectl", "get", "configmap", "-n", "kube-system", "vsphere-cloud-config", "-o", "yaml"); !strings.Contains(got, "/dc2") {
 		t.Errorf("cloud config: %s", got)
 	}
-	if got := s.must("--name", s.name, "get", "nodes", "-o", "json"); !strings.Contains(got, "10.9.0.1") {
+	if got := s.Must("--name", s.Name, "get", "nodes", "-o", "json"); !strings.Contains(got, "10.9.0.1") {
 		t.Errorf("nodes: %s", got)
 	}
 
 	// Without it, the cloud config is narrower than the one in force, which waits for a start of the cloud controller manager.
 	apply("--set", "workers=2", "--set", "cpus=4")
 	await("two nodes again", func() bool {
-		n := s.status().Nodes
+		n := s.Status().Nodes
 		return n.Wanted == 2 && n.Ready == 2 && strings.Count(nodes(), "\n") == 2
 	})
-	if restarts := s.eventsSince(0, "ccm.restart"); len(restarts) != 1 {
+	if restarts := s.Since(0, "ccm.restart"); len(restarts) != 1 {
 		t.Errorf("the cloud controller manager was restarted by %v", restarts)
 	}
 }

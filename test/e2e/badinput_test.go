@@ -12,17 +12,6 @@ import (
 	"time"
 )
 
-// write puts a file where the program's user can read it.
-func (h *home) write(name string, data []byte) string {
-	h.t.Helper()
-	path := filepath.Join(h.tmp, name)
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(func() { _ = os.Remove(path) })
-	return path
-}
-
 const header = "apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology\nmetadata: {name: bad}\n"
 
 // A topology that cannot be used is refused before anything is started, with file, line, path and a hint, and exit
@@ -44,22 +33,22 @@ func TestBadTopologies(t *testing.T) {
 		{"huge", header + "#" + strings.Repeat("x", 10<<20), []string{"huge.yaml"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			path := h.write(tc.name+".yaml", []byte(tc.text))
+			path := h.File(tc.name+".yaml", tc.text)
 			begin := time.Now()
-			r := h.try("up", path)
-			if r.code != 2 {
-				t.Errorf("exit status %d, want 2", r.code)
+			r := h.Try("up", path)
+			if r.Code != 2 {
+				t.Errorf("exit status %d, want 2", r.Code)
 			}
 			for _, want := range tc.want {
-				if !strings.Contains(r.err, want) {
-					t.Errorf("stderr lacks %q:\n%s", want, r.err)
+				if !strings.Contains(r.Err, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, r.Err)
 				}
 			}
-			if r.out != "" {
-				t.Errorf("stdout: %s", r.out)
+			if r.Out != "" {
+				t.Errorf("stdout: %s", r.Out)
 			}
-			t.Logf("refused in %.2fs: %s", time.Since(begin).Seconds(), strings.SplitN(r.err, "\n", 3)[:1])
-			if left := h.processes(); len(left) > 0 {
+			t.Logf("refused in %.2fs: %s", time.Since(begin).Seconds(), strings.SplitN(r.Err, "\n", 3)[:1])
+			if left := h.Processes(); len(left) > 0 {
 				t.Errorf("left running: %v", left)
 			}
 		})
@@ -86,9 +75,9 @@ func TestBadUsage(t *testing.T) {
 		{[]string{"--name", "nobody", "status"}, 1, "nobody"},
 		{[]string{"get", "nodse"}, 2, "nodes"},
 	} {
-		r := h.try(tc.args...)
-		if r.code != tc.code || !strings.Contains(r.err, tc.want) || !strings.HasPrefix(r.err, "error: ") {
-			t.Errorf("%v: exit status %d, want %d, and %q in:\n%s", tc.args, r.code, tc.code, tc.want, r.both())
+		r := h.Try(tc.args...)
+		if r.Code != tc.code || !strings.Contains(r.Err, tc.want) || !strings.HasPrefix(r.Err, "error: ") {
+			t.Errorf("%v: exit status %d, want %d, and %q in:\n%s", tc.args, r.Code, tc.code, tc.want, r.Both())
 		}
 	}
 }
@@ -97,14 +86,14 @@ func TestBadUsage(t *testing.T) {
 func TestNoNodes(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	path := h.write("plain.yaml", []byte(strings.Replace(header, "bad", "plain", 1)+
-		"spec:\n  vcenters:\n  - name: a\n    datacenters:\n    - name: dc\n      hosts: [{name: esx-1}]\n      vms:\n      - {name: vm}\n"))
-	r := h.try("--name", "plain", "up", "--detach", path)
-	if r.code != 0 || !strings.Contains(r.err, "no nodes") {
-		t.Fatalf("exit status %d\n%s", r.code, r.both())
+	path := h.File("plain.yaml", strings.Replace(header, "bad", "plain", 1)+
+		"spec:\n  vcenters:\n  - name: a\n    datacenters:\n    - name: dc\n      hosts: [{name: esx-1}]\n      vms:\n      - {name: vm}\n")
+	r := h.Try("--name", "plain", "up", "--detach", path)
+	if r.Code != 0 || !strings.Contains(r.Err, "no nodes") {
+		t.Fatalf("exit status %d\n%s", r.Code, r.Both())
 	}
 	s := h.attach("plain")
-	if st := s.status(); st.Nodes.Wanted != 0 || st.VCenters[0].VMs != 1 {
+	if st := s.Status(); st.Nodes.Wanted != 0 || st.VCenters[0].VMs != 1 {
 		t.Errorf("%+v", st)
 	}
 }
@@ -117,29 +106,29 @@ func TestPortInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	r := h.try("up", "single", "--api-port", fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
-	if r.code != 4 || !strings.Contains(r.err, "address already in use") || !strings.Contains(r.err, "try: ") {
-		t.Errorf("exit status %d\n%s", r.code, r.both())
+	r := h.Try("up", "single", "--api-port", fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+	if r.Code != 4 || !strings.Contains(r.Err, "address already in use") || !strings.Contains(r.Err, "try: ") {
+		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
-	h.checkNothingLeft()
+	h.nothingLeft()
 }
 
 func TestUnwritableStateDirectory(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	if err := os.Chmod(h.state, 0o500); err != nil {
+	if err := os.Chmod(h.State, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Chmod(h.state, 0o700)
+	defer os.Chmod(h.State, 0o700)
 	if os.Geteuid() != 0 && as == nil {
-		if f, err := os.Create(filepath.Join(h.state, "probe")); err == nil {
+		if f, err := os.Create(filepath.Join(h.State, "probe")); err == nil {
 			f.Close()
 			t.Skip("this user may write everywhere")
 		}
 	}
-	r := h.try("up", "single")
-	if r.code != 4 || !strings.Contains(r.err, "permission denied") || !strings.Contains(r.err, "VSPHERE_SANDBOX_STATE") {
-		t.Errorf("exit status %d\n%s", r.code, r.both())
+	r := h.Try("up", "single")
+	if r.Code != 4 || !strings.Contains(r.Err, "permission denied") || !strings.Contains(r.Err, "VSPHERE_SANDBOX_STATE") {
+		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
 }
 
@@ -153,19 +142,19 @@ func TestDiskFull(t *testing.T) {
 		t.Run(size, func(t *testing.T) {
 			h := newHome(t)
 			opts := fmt.Sprintf("size=%s,mode=0700,uid=%d,gid=%d", size, as.Uid, as.Gid)
-			if err := syscall.Mount("tmpfs", h.state, "tmpfs", 0, opts); err != nil {
+			if err := syscall.Mount("tmpfs", h.State, "tmpfs", 0, opts); err != nil {
 				t.Skipf("mount: %v", err)
 			}
 			defer func() {
-				if err := syscall.Unmount(h.state, 0); err != nil {
+				if err := syscall.Unmount(h.State, 0); err != nil {
 					t.Error(err)
 				}
 			}()
-			r := h.try("up", "single")
-			if r.code == 0 || r.code == 130 || !strings.Contains(r.err, "no space left on device") {
-				t.Errorf("exit status %d\n%s", r.code, r.both())
+			r := h.Try("up", "single")
+			if r.Code == 0 || r.Code == 130 || !strings.Contains(r.Err, "no space left on device") {
+				t.Errorf("exit status %d\n%s", r.Code, r.Both())
 			}
-			h.checkNothingLeft()
+			h.nothingLeft()
 		})
 	}
 }
@@ -174,19 +163,19 @@ func TestDiskFull(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	r := h.try("--help")
-	if r.code != 0 || r.err != "" {
-		t.Errorf("exit status %d\n%s", r.code, r.err)
+	r := h.Try("--help")
+	if r.Code != 0 || r.Err != "" {
+		t.Errorf("exit status %d\n%s", r.Code, r.Err)
 	}
 	for _, c := range []string{"up", "down", "list", "status", "get", "vm", "vcenter", "events", "logs", "wait", "env", "kubectl", "govc", "doctor", "version", "completion"} {
-		if !bytes.Contains([]byte(r.out), []byte("\n  "+c+" ")) {
+		if !bytes.Contains([]byte(r.Out), []byte("\n  "+c+" ")) {
 			t.Errorf("help does not name %s", c)
 		}
-		if sub := h.try(c, "--help"); sub.code != 0 || len(sub.out) < 100 {
-			t.Errorf("%s --help: exit status %d\n%s", c, sub.code, sub.both())
+		if sub := h.Try(c, "--help"); sub.Code != 0 || len(sub.Out) < 100 {
+			t.Errorf("%s --help: exit status %d\n%s", c, sub.Code, sub.Both())
 		}
 	}
-	if strings.Contains(r.out, "control-plane --config") {
+	if strings.Contains(r.Out, "control-plane --config") {
 		t.Error("help shows the commands of children")
 	}
 }

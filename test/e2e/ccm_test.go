@@ -12,24 +12,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // program puts a script where the program's user can run it.
 func (h *home) program(name, text string) string {
-	h.t.Helper()
-	path := filepath.Join(h.tmp, name)
+	h.T.Helper()
+	path := filepath.Join(h.Tmp, name)
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
-	h.t.Cleanup(func() { _ = os.Remove(path) })
+	h.T.Cleanup(func() { _ = os.Remove(path) })
 	return path
 }
 
 // given is what a cloud controller manager gives nodes, in words that can be compared.
 func (s *sandbox) given() string {
-	s.t.Helper()
+	s.T.Helper()
 	var b strings.Builder
-	for _, n := range kubectl[corev1.NodeList](s, "get", "nodes").Items {
+	for _, n := range program.Kubectl[corev1.NodeList](s.Sandbox, "get", "nodes").Items {
 		fmt.Fprintln(&b, n.Name, n.UID, n.Spec.ProviderID, n.Spec.Taints, n.Labels, n.Status.Addresses)
 	}
 	return b.String()
@@ -43,13 +44,13 @@ func TestSwapCCM(t *testing.T) {
 	another := h.program("another-ccm", "exec "+binary+` builtin-ccm "$@"`)
 	dies := h.program("dies", "echo no such luck >&2; exit 3")
 	s := h.up("swap", "zones-us-eu", "--ccm", another)
-	if c := s.component("ccm"); c.Source != another || c.Health != "healthy" || !strings.HasPrefix(c.Digest, "sha256:") {
+	if c := s.Component("ccm"); c.Source != another || c.Health != "healthy" || !strings.HasPrefix(c.Digest, "sha256:") {
 		t.Errorf("booted with %+v", c)
 	}
-	before, begin := s.given(), s.last()
+	before, begin := s.given(), s.Last()
 	for _, source := range []string{"builtin", another, "builtin"} {
-		s.run("ccm", "swap", source)
-		if c := s.component("ccm"); c.Source != source || c.Health != "healthy" || c.Restarts != 0 {
+		s.Run("ccm", "swap", source)
+		if c := s.Component("ccm"); c.Source != source || c.Health != "healthy" || c.Restarts != 0 {
 			t.Errorf("%s: %+v", source, c)
 		}
 		// What it does first is done by now: it has asked for every node.
@@ -59,34 +60,34 @@ func TestSwapCCM(t *testing.T) {
 		t.Errorf("nodes before:\n%sand after:\n%s", before, after)
 	}
 	for _, kind := range []string{"node.labelled", "node.tainted", "node.provider-id", "node.deleted", "child.exited", "ccm.unhealthy"} {
-		if list := s.eventsSince(begin, kind); len(list) > 0 {
+		if list := s.Since(begin, kind); len(list) > 0 {
 			t.Errorf("%+v", list)
 		}
 	}
-	roles := s.run("kubectl", "get", "clusterroles,roles", "-A", "-o", "name")
+	roles := s.Run("kubectl", "get", "clusterroles,roles", "-A", "-o", "name")
 	if strings.Contains(roles, "system:cloud-controller-manager") || !strings.Contains(roles, "system:vsphere-cloud-controller-manager") {
 		t.Errorf("the rights of one that is gone are left, or ours are not there:\n%s", roles)
 	}
 
-	seq := s.last()
-	if r := h.try("--name", s.name, "ccm", "swap", dies); r.code != 1 || !strings.Contains(r.err, "exit status 3: no such luck; builtin runs again") {
-		t.Errorf("exit status %d, said %s", r.code, r.both())
+	seq := s.Last()
+	if r := h.Try("--name", s.Name, "ccm", "swap", dies); r.Code != 1 || !strings.Contains(r.Err, "exit status 3: no such luck; builtin runs again") {
+		t.Errorf("exit status %d, said %s", r.Code, r.Both())
 	}
 	failed := s.awaitEvent(seq, reaction, "ccm.swap-failed", about("ccm"))
 	s.checkCauses(failed, "ccm.swap-failed", "ccm.swap")
-	if c := s.component("ccm"); c.Source != "builtin" || c.Health != "healthy" {
+	if c := s.Component("ccm"); c.Source != "builtin" || c.Health != "healthy" {
 		t.Errorf("after it: %+v", c)
 	}
-	metrics, err := s.client.Metrics(t.Context(), "ccm")
+	metrics, err := s.Client.Metrics(t.Context(), "ccm")
 	if err != nil || !strings.Contains(string(metrics), "process_start_time_seconds ") {
 		t.Errorf("metrics: %.200q, %v", metrics, err)
 	}
-	if metrics, err = s.client.Metrics(t.Context(), "control-plane"); err != nil || !strings.Contains(string(metrics), "apiserver_request_total") {
+	if metrics, err = s.Client.Metrics(t.Context(), "control-plane"); err != nil || !strings.Contains(string(metrics), "apiserver_request_total") {
 		t.Errorf("metrics of the API server: %.200q, %v", metrics, err)
 	}
-	pid := s.component("ccm").PID
-	s.run("ccm", "restart")
-	if c := s.component("ccm"); c.PID == pid || c.Health != "healthy" {
+	pid := s.Component("ccm").PID
+	s.Run("ccm", "restart")
+	if c := s.Component("ccm"); c.PID == pid || c.Health != "healthy" {
 		t.Errorf("restarted: %+v", c)
 	}
 }
@@ -97,26 +98,26 @@ func TestCCMReplicas(t *testing.T) {
 	h := newHome(t)
 	s := h.up("replicas", "single", "--ccm-replicas", "2")
 	leader := func() string {
-		for _, c := range s.status().Components {
+		for _, c := range s.Status().Components {
 			if c.Leader {
 				return c.Name
 			}
 		}
 		return ""
 	}
-	s.await("one leads", 20*time.Second, func() bool { return leader() != "" })
-	first, seq := leader(), s.last()
-	if err := syscall.Kill(s.component(first).PID, syscall.SIGKILL); err != nil {
+	s.Await("one leads", 20*time.Second, func() bool { return leader() != "" })
+	first, seq := leader(), s.Last()
+	if err := syscall.Kill(s.Component(first).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	s.await("the other leads", 30*time.Second, func() bool { l := leader(); return l != "" && l != first })
+	s.Await("the other leads", 30*time.Second, func() bool { l := leader(); return l != "" && l != first })
 	e := s.awaitEvent(seq, reaction, "ccm.leader-changed", func(event.Event) bool { return true })
 	s.checkCauses(e, "ccm.leader-changed", "child.exited")
 	if want := leader() + " leads; before it was " + first; e.Message != want {
 		t.Errorf("%q, want %q", e.Message, want)
 	}
-	s.run("ccm", "swap", "builtin") // one again
-	if c := s.component("ccm-2"); c.Name != "" {
+	s.Run("ccm", "swap", "builtin") // one again
+	if c := s.Component("ccm-2"); c.Name != "" {
 		t.Errorf("the second is still there: %+v", c)
 	}
 }
@@ -135,18 +136,18 @@ func TestWatchCCM(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	was, seq := s.component("ccm"), s.last()
+	was, seq := s.Component("ccm"), s.Last()
 	build(text + "\n# two")
 	s.checkCauses(s.awaitEvent(seq, 20*time.Second, "ccm.swapped", about("ccm")), "ccm.swapped", "ccm.swap", "ccm.rebuilt")
-	now := s.component("ccm")
+	now := s.Component("ccm")
 	if now.Digest == was.Digest || now.PID == was.PID || now.Source != path {
 		t.Errorf("before %+v, after %+v", was, now)
 	}
-	seq = s.last()
+	seq = s.Last()
 	build("exit 3")
 	s.awaitEvent(seq, 20*time.Second, "ccm.swap-failed", about("ccm"))
-	s.await("the one before runs again", 20*time.Second, func() bool {
-		c := s.component("ccm")
+	s.Await("the one before runs again", 20*time.Second, func() bool {
+		c := s.Component("ccm")
 		return c.Health == "healthy" && c.Digest == now.Digest
 	})
 }
@@ -155,7 +156,7 @@ func TestWatchCCM(t *testing.T) {
 func TestBadCCMs(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	plain := h.write("plain", []byte("text"))
+	plain := h.File("plain", "text")
 	dies := h.program("dies", "echo no such luck >&2; exit 3")
 	for _, tc := range []struct {
 		args string
@@ -164,7 +165,7 @@ func TestBadCCMs(t *testing.T) {
 	}{
 		{"--ccm " + dies, 1, "exit status 3: no such luck"},
 		{"--ccm " + plain, 2, "is not executable"},
-		{"--ccm " + filepath.Join(h.tmp, "none"), 2, "there is no such file"},
+		{"--ccm " + filepath.Join(h.Tmp, "none"), 2, "there is no such file"},
 		{"--ccm oci:x", 2, `there is no source "oci:"`},
 		{"--ccm archive:" + plain, 2, "is no tar of an image"},
 		{"--ccm image:127.0.0.1:1/some/ccm:v1", 4, "nobody listens at 127.0.0.1:1"},
@@ -172,11 +173,11 @@ func TestBadCCMs(t *testing.T) {
 		{"--ccm-replicas 0", 2, "want a number from 1 to 9"},
 		{"--ccm-arg v=4", 2, "take flags alone"},
 		{"--ccm-env A", 2, "want NAME=VALUE"},
-		{"--ccm-watch " + filepath.Join(h.tmp, "none", "ccm"), 2, "there is no such folder"},
+		{"--ccm-watch " + filepath.Join(h.Tmp, "none", "ccm"), 2, "there is no such folder"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			if r := h.try(append([]string{"up", "single"}, strings.Fields(tc.args)...)...); r.code != tc.code || !strings.Contains(r.err, tc.want) {
-				t.Errorf("exit status %d, want %d; said:\n%s", r.code, tc.code, r.both())
+			if r := h.Try(append([]string{"up", "single"}, strings.Fields(tc.args)...)...); r.Code != tc.code || !strings.Contains(r.Err, tc.want) {
+				t.Errorf("exit status %d, want %d; said:\n%s", r.Code, tc.code, r.Both())
 			}
 		})
 	}

@@ -23,8 +23,8 @@ func TestClusterFaults(t *testing.T) {
 		}
 	}
 	h := newHome(t)
-	r := h.try("--name", "cluster-faults", "scenario", "run", h.write("cluster-faults.yaml", data), "--patience", "2")
-	if r.code != 0 {
-		t.Errorf("exit status %d\n%s", r.code, r.both())
+	r := h.Try("--name", "cluster-faults", "scenario", "run", h.File("cluster-faults.yaml", string(data)), "--patience", "2")
+	if r.Code != 0 {
+		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
 }

@@ -17,20 +17,20 @@ import (
 func TestKillChildren(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("kill")
-	before := s.node("worker-west-1")
+	before := s.Node("worker-west-1")
 	for _, name := range []string{"node/worker-west-1", "ccm", "control-plane"} {
 		t.Run(name, func(t *testing.T) {
 			s.killComponent(name)
-			s.await("the API server answers", time.Minute, func() bool {
-				return s.try("--name", s.name, "kubectl", "get", "--raw", "/readyz", "--request-timeout=5s").out == "ok"
+			s.Await("the API server answers", time.Minute, func() bool {
+				return s.Try("--name", s.Name, "kubectl", "get", "--raw", "/readyz", "--request-timeout=5s").Out == "ok"
 			})
-			s.await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
+			s.Await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
 		})
 	}
-	if after := s.node("worker-west-1"); after.ProviderID != before.ProviderID || !after.Created.Equal(before.Created) {
+	if after := s.Node("worker-west-1"); after.ProviderID != before.ProviderID || !after.Created.Equal(before.Created) {
 		t.Errorf("the node is another after the crashes:\nbefore %+v\nafter  %+v", before, after)
 	}
-	if c := s.component("control-plane"); c.Restarts != 1 {
+	if c := s.Component("control-plane"); c.Restarts != 1 {
 		t.Errorf("control-plane was restarted %d times, want once", c.Restarts)
 	}
 }
@@ -40,15 +40,15 @@ func TestKillSandbox(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	s := h.up("victim")
-	if err := syscall.Kill(s.status().PID, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(s.Status().PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	h.awaitNoProcesses()
-	r := h.try("--name", "victim", "status")
-	if r.code == 0 || !strings.Contains(r.err, "victim") {
-		t.Errorf("status of a killed sandbox: exit status %d\n%s", r.code, r.both())
+	r := h.Try("--name", "victim", "status")
+	if r.Code == 0 || !strings.Contains(r.Err, "victim") {
+		t.Errorf("status of a killed sandbox: exit status %d\n%s", r.Code, r.Both())
 	}
-	h.checkNothingLeft()
+	h.nothingLeft()
 	// And the name is free.
 	h.up("victim", "single")
 }
@@ -59,7 +59,7 @@ func TestKillWhileBooting(t *testing.T) {
 	h := newHome(t)
 	for range 5 {
 		after := time.Duration(rand.Int64N(int64(4 * time.Second)))
-		c := h.cmd("--name", "boot", "up")
+		c := h.Cmd("--name", "boot", "up")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +68,8 @@ func TestKillWhileBooting(t *testing.T) {
 		_ = c.Wait()
 		t.Logf("killed %s after its start", after)
 		h.awaitNoProcesses()
-		h.must("--name", "boot", "down")
-		h.checkNothingLeft()
+		h.Must("--name", "boot", "down")
+		h.nothingLeft()
 	}
 	h.up("boot", "single")
 }
@@ -85,7 +85,7 @@ func TestKillChildrenWhileBooting(t *testing.T) {
 			go func() {
 				defer close(killed)
 				for ctx.Err() == nil {
-					for pid, line := range h.processes() {
+					for pid, line := range h.Processes() {
 						if strings.Contains(line, victim) {
 							time.Sleep(time.Duration(rand.Int64N(int64(time.Second)))) // a random moment is the point
 							if syscall.Kill(pid, syscall.SIGKILL) == nil {
@@ -97,26 +97,26 @@ func TestKillChildrenWhileBooting(t *testing.T) {
 					time.Sleep(10 * time.Millisecond) // the start of another's process can't be waited for
 				}
 			}()
-			r := h.try("--name", "boot", "up", "--detach", "single")
+			r := h.Try("--name", "boot", "up", "--detach", "single")
 			cancel()
 			line, ok := <-killed
-			if r.code != 0 || !ok {
-				t.Fatalf("exit status %d, killed %q\n%s", r.code, line, r.both())
+			if r.Code != 0 || !ok {
+				t.Fatalf("exit status %d, killed %q\n%s", r.Code, line, r.Both())
 			}
 			s := h.attach("boot")
-			s.await("both nodes well", time.Minute, func() bool { return s.unwell([]string{"worker-1", "worker-2"}) == "" })
-			h.must("--name", "boot", "down")
+			s.Await("both nodes well", time.Minute, func() bool { return s.unwell([]string{"worker-1", "worker-2"}) == "" })
+			h.Must("--name", "boot", "down")
 		})
 	}
 }
 
 // awaitNoProcesses waits for the death of every process of this home.
 func (h *home) awaitNoProcesses() {
-	h.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for len(h.processes()) > 0 {
+	h.T.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for len(h.Processes()) > 0 {
 		if time.Now().After(deadline) {
-			h.t.Fatalf("still alive: %v", h.processes())
+			h.T.Fatalf("still alive: %v", h.Processes())
 		}
 		time.Sleep(20 * time.Millisecond) // the death of another's process can't be waited for
 	}
@@ -131,7 +131,7 @@ func TestInterruptAtEveryStep(t *testing.T) {
 		"node watch", "cloud config", "cloud controller manager", "nodes",
 	} {
 		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
-			c := h.cmd("--name", "ctrlc", "up")
+			c := h.Cmd("--name", "ctrlc", "up")
 			w := &watcher{for_: "✓ " + step, seen: make(chan struct{})}
 			c.Stderr = w
 			if err := c.Start(); err != nil {
@@ -151,7 +151,7 @@ func TestInterruptAtEveryStep(t *testing.T) {
 				t.Errorf("exit status %d, want 130\n%s", code, w.text())
 			}
 			t.Logf("ended %.2fs after Ctrl-C", time.Since(begin).Seconds())
-			h.checkNothingLeft()
+			h.nothingLeft()
 		})
 	}
 }
@@ -186,7 +186,7 @@ func (w *watcher) text() string {
 func TestInterruptWhenReady(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	c := h.cmd("up", "single")
+	c := h.Cmd("up", "single")
 	w := &watcher{for_: "Ctrl-C ends it", seen: make(chan struct{})}
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, w
@@ -206,7 +206,7 @@ func TestInterruptWhenReady(t *testing.T) {
 	if !strings.HasPrefix(out.String(), "NAME") || strings.Count(out.String(), "vsphere://") == 0 {
 		t.Errorf("stdout is no node table:\n%s", out.String())
 	}
-	h.checkNothingLeft()
+	h.nothingLeft()
 }
 
 // Two sandboxes with different names work side by side; a second one of the same name is refused, with the way out.
@@ -215,33 +215,33 @@ func TestTwoSandboxes(t *testing.T) {
 	h := newHome(t)
 	one, two := h.up("one", "single"), h.up("two", "single")
 	for _, s := range []*sandbox{one, two} {
-		nodes, err := s.client.Nodes(t.Context())
+		nodes, err := s.Client.Nodes(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, n := range nodes {
 			if !well(n) {
-				t.Errorf("sandbox %s: %+v", s.name, n)
+				t.Errorf("sandbox %s: %+v", s.Name, n)
 			}
 		}
 	}
-	if a, b := one.status(), two.status(); a.Server == b.Server || a.VCenters[0].URL == b.VCenters[0].URL {
+	if a, b := one.Status(), two.Status(); a.Server == b.Server || a.VCenters[0].URL == b.VCenters[0].URL {
 		t.Errorf("they share an address: %s %s, %s %s", a.Server, a.VCenters[0].URL, b.Server, b.VCenters[0].URL)
 	}
-	r := h.try("--name", "one", "up", "single")
-	if r.code != 1 || !strings.Contains(r.err, "already running") || !strings.Contains(r.err, "try: ") {
-		t.Errorf("a second sandbox of the same name: exit status %d\n%s", r.code, r.both())
+	r := h.Try("--name", "one", "up", "single")
+	if r.Code != 1 || !strings.Contains(r.Err, "already running") || !strings.Contains(r.Err, "try: ") {
+		t.Errorf("a second sandbox of the same name: exit status %d\n%s", r.Code, r.Both())
 	}
-	if !strings.Contains(h.must("list"), "two") {
+	if !strings.Contains(h.Must("list"), "two") {
 		t.Error("list does not show both")
 	}
-	h.must("--name", "one", "down")
-	r = h.try("--name", "one", "down")
-	if r.code != 0 || !strings.Contains(r.err, "nothing to do") {
-		t.Errorf("a second down: exit status %d\n%s", r.code, r.both())
+	h.Must("--name", "one", "down")
+	r = h.Try("--name", "one", "down")
+	if r.Code != 0 || !strings.Contains(r.Err, "nothing to do") {
+		t.Errorf("a second down: exit status %d\n%s", r.Code, r.Both())
 	}
-	if !well(two.node("worker-1")) {
-		t.Errorf("sandbox two suffered from the end of one: %+v", two.node("worker-1"))
+	if !well(two.Node("worker-1")) {
+		t.Errorf("sandbox two suffered from the end of one: %+v", two.Node("worker-1"))
 	}
 }
 
@@ -249,16 +249,16 @@ func TestTwoSandboxes(t *testing.T) {
 func TestLongStatePath(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	deep := filepath.Join(h.state, strings.Repeat("deep-", 12), strings.Repeat("deeper-", 12))
-	was := h.state
-	h.state = deep
+	deep := filepath.Join(h.State, strings.Repeat("deep-", 12), strings.Repeat("deeper-", 12))
+	was := h.State
+	h.State = deep
 	s := h.up("long", "single")
-	if !well(s.node("worker-1")) {
-		t.Errorf("%+v", s.node("worker-1"))
+	if !well(s.Node("worker-1")) {
+		t.Errorf("%+v", s.Node("worker-1"))
 	}
-	h.must("down", "--all")
-	h.checkNothingLeft()
-	h.state = was
+	h.Must("down", "--all")
+	h.nothingLeft()
+	h.State = was
 	if err := os.RemoveAll(filepath.Join(was, strings.Repeat("deep-", 12))); err != nil {
 		t.Fatal(err)
 	}

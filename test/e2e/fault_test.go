@@ -13,23 +13,23 @@ import (
 
 // leases lists the faults of a sandbox as the command does.
 func (s *sandbox) leases() []api.Lease {
-	s.t.Helper()
+	s.T.Helper()
 	var list struct{ Items []api.Lease }
-	if err := json.Unmarshal([]byte(s.run("fault", "leases", "--all", "-o", "json")), &list); err != nil {
-		s.t.Fatal(err)
+	if err := json.Unmarshal([]byte(s.Run("fault", "leases", "--all", "-o", "json")), &list); err != nil {
+		s.T.Fatal(err)
 	}
 	return list.Items
 }
 
 func (s *sandbox) power(vm string) string {
-	s.t.Helper()
-	all, err := s.client.VMs(s.t.Context())
+	s.T.Helper()
+	all, err := s.Client.VMs(s.T.Context())
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(v api.VM) bool { return v.Name == vm })
 	if i < 0 {
-		s.t.Fatalf("there is no VM %s", vm)
+		s.T.Fatalf("there is no VM %s", vm)
 	}
 	return all[i].Power
 }
@@ -41,7 +41,7 @@ func TestFaults(t *testing.T) {
 	h := newHome(t)
 	s := h.up("faults", "single")
 
-	dry := s.run("fault", "inject", "vm.power-off", "worker-1", "--dry-run")
+	dry := s.Run("fault", "inject", "vm.power-off", "worker-1", "--dry-run")
 	if !strings.Contains(dry, "power off") || len(s.leases()) != 0 || s.power("worker-1") != "on" {
 		t.Errorf("a plan is more than one:\n%s", dry)
 	}
@@ -58,13 +58,13 @@ func TestFaults(t *testing.T) {
 		{[]string{"vcenter.latency", "--set", "delya=1s"}, 2, []string{"delya", "delay"}},
 		{[]string{"vcenter.latency", "--set", "delay=much"}, 2, []string{"much"}},
 	} {
-		r := h.try(append([]string{"--name", s.name, "fault", "inject"}, tc.args...)...)
-		if r.code != tc.code || !strings.HasPrefix(r.err, "error: ") {
-			t.Errorf("inject %v: exit status %d, want %d\n%s", tc.args, r.code, tc.code, r.both())
+		r := h.Try(append([]string{"--name", s.Name, "fault", "inject"}, tc.args...)...)
+		if r.Code != tc.code || !strings.HasPrefix(r.Err, "error: ") {
+			t.Errorf("inject %v: exit status %d, want %d\n%s", tc.args, r.Code, tc.code, r.Both())
 		}
 		for _, want := range tc.want {
-			if !strings.Contains(r.err, want) {
-				t.Errorf("inject %v: no %q in\n%s", tc.args, want, r.err)
+			if !strings.Contains(r.Err, want) {
+				t.Errorf("inject %v: no %q in\n%s", tc.args, want, r.Err)
 			}
 		}
 	}
@@ -72,40 +72,37 @@ func TestFaults(t *testing.T) {
 		t.Errorf("what was refused has left %+v", left)
 	}
 
-	id := strings.TrimPrefix(strings.TrimSpace(s.run("fault", "inject", "vm.power-off", "worker-1", "-o", "name")), "lease/")
-	if s.power("worker-1") != "off" {
-		t.Error("the VM is on")
-	}
+	id := strings.TrimPrefix(strings.TrimSpace(s.Run("fault", "inject", "vm.power-off", "worker-1", "-o", "name")), "lease/")
+	// The fault is in force; the sandbox is told of that by the vCenter, as any client is.
+	s.Await("the VM is off", 10*time.Second, func() bool { return s.power("worker-1") == "off" })
 	for _, other := range []string{"vm.power-off", "vm.suspend"} { // it is off, and has a lease on its power
-		if r := h.try("--name", s.name, "fault", "inject", other, "worker-1"); r.code != 1 || !strings.Contains(r.err, id) {
-			t.Errorf("%s on top of it: exit status %d\n%s", other, r.code, r.both())
+		if r := h.Try("--name", s.Name, "fault", "inject", other, "worker-1"); r.Code != 1 || !strings.Contains(r.Err, id) {
+			t.Errorf("%s on top of it: exit status %d\n%s", other, r.Code, r.Both())
 		}
 	}
-	if r := h.try("--name", s.name, "vm", "power-off", "worker-1"); r.code != 1 {
-		t.Errorf("off and off again: exit status %d\n%s", r.code, r.both())
+	if r := h.Try("--name", s.Name, "vm", "power-off", "worker-1"); r.Code != 1 {
+		t.Errorf("off and off again: exit status %d\n%s", r.Code, r.Both())
 	}
-	s.run("fault", "heal", id)
-	if s.power("worker-1") != "on" {
-		t.Error("the VM is off")
-	}
-	if again := s.run("fault", "heal", id); !strings.Contains(again, "already") {
+	s.Run("fault", "heal", id)
+	s.Await("the VM is on", 10*time.Second, func() bool { return s.power("worker-1") == "on" })
+	if again := s.Run("fault", "heal", id); !strings.Contains(again, "already") {
 		t.Errorf("healed twice: %s", again)
 	}
-	if r := h.try("--name", s.name, "fault", "heal", "f99"); r.code != 1 || !strings.Contains(r.err, "f99") {
-		t.Errorf("exit status %d\n%s", r.code, r.both())
+	if r := h.Try("--name", s.Name, "fault", "heal", "f99"); r.Code != 1 || !strings.Contains(r.Err, "f99") {
+		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
-	s.run("fault", "heal", "--all")
+	s.Run("fault", "heal", "--all")
 
-	s.run("fault", "inject", "vm.power-off", "worker-1", "--for", "1s")
-	s.await("the fault heals by itself", 30*time.Second, func() bool { return s.power("worker-1") == "on" })
+	s.Run("fault", "inject", "vm.power-off", "worker-1", "--for", "1s")
+	s.Await("the fault heals by itself", 30*time.Second, func() bool { return s.power("worker-1") == "on" })
 
-	s.run("fault", "inject", "vcenter.down")
-	pid := s.status().PID
+	s.Run("fault", "inject", "vcenter.down")
+	pid := s.Status().PID
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if r := h.try("--name", s.name, "fault", "leases"); r.code != 1 || !strings.Contains(r.err, "vcenter.down") {
-		t.Errorf("leases of a killed sandbox: exit status %d\n%s", r.code, r.both())
+	if r := h.Try("--name", s.Name, "fault", "leases"); r.Code != 1 || !strings.Contains(r.Err, "vcenter.down") {
+		t.Errorf("leases of a killed sandbox: exit status %d\n%s", r.Code, r.Both())
 	}
-	h.checkNothingLeft()
+	h.nothingLeft()
 }

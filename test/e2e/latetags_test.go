@@ -13,21 +13,21 @@ func TestLateZoneTag(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("late")
 	const name = "worker-eu-1"
-	begin := s.last()
-	s.run("govc", "--vcenter", "eu", "tags.detach", "-c", "k8s-zone", "eu-all", "/dceu")
+	begin := s.Last()
+	s.Run("govc", "--vcenter", "eu", "tags.detach", "-c", "k8s-zone", "eu-all", "/dceu")
 	s.registerAnew(name)
 	missing := s.awaitEvent(begin, reaction, "ccm.zone-tag-missing", about(name))
 	s.checkCauses(missing, "ccm.zone-tag-missing", "tag.detached")
 	s.checkNodeEvent(name, "ZoneTagMissing", `"k8s-zone"`, `Datacenter "dceu"`, `"eu" (k8s-region)`)
 	s.never("it is initialized without a zone", 3*time.Second, func() string {
-		if n := s.node(name); !tainted(n, taintUninitialized) || n.ProviderID != "" {
+		if n := s.Node(name); !tainted(n, taintUninitialized) || n.ProviderID != "" {
 			return "initialized"
 		}
 		return ""
 	})
-	attached := s.last()
-	s.run("govc", "--vcenter", "eu", "tags.attach", "-c", "k8s-zone", "eu-all", "/dceu")
-	s.await("initialized", 10*time.Second, func() bool { n := s.node(name); return well(n) && n.Region == "eu" && n.Zone == "eu-all" })
+	attached := s.Last()
+	s.Run("govc", "--vcenter", "eu", "tags.attach", "-c", "k8s-zone", "eu-all", "/dceu")
+	s.Await("initialized", 10*time.Second, func() bool { n := s.Node(name); return well(n) && n.Region == "eu" && n.Zone == "eu-all" })
 	freed := s.awaitEvent(attached, reaction, "node.untainted", func(e event.Event) bool {
 		return e.Object.Name == name && e.Message == "taint "+taintUninitialized+" is gone"
 	})

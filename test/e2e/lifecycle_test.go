@@ -23,14 +23,14 @@ func TestPowerOffAndOn(t *testing.T) {
 	s := newHome(t).up("power")
 	const name = "worker-west-1"
 	// The cloud-node controller writes the addresses after it has taken the taint away.
-	s.await("its addresses", reaction, func() bool { return len(s.node(name).Addresses) > 0 })
-	before := s.node(name)
+	s.Await("its addresses", reaction, func() bool { return len(s.Node(name).Addresses) > 0 })
+	before := s.Node(name)
 	s.vm("power-off", name)
-	s.await("NotReady", reaction, func() bool { return s.node(name).Ready == "Unknown" })
-	s.await("shutdown taint", reaction, func() bool { return tainted(s.node(name), taintShutdown) })
+	s.Await("NotReady", reaction, func() bool { return s.Node(name).Ready == "Unknown" })
+	s.Await("shutdown taint", reaction, func() bool { return tainted(s.Node(name), taintShutdown) })
 	s.vm("power-on", name)
-	s.await("well again", reaction, func() bool { return well(s.node(name)) })
-	after := s.node(name)
+	s.Await("well again", reaction, func() bool { return well(s.Node(name)) })
+	after := s.Node(name)
 	if after.ProviderID != before.ProviderID || !slices.Equal(after.Addresses, before.Addresses) || !after.Created.Equal(before.Created) {
 		t.Errorf("the node came back as another:\nbefore %+v\nafter  %+v", before, after)
 	}
@@ -39,9 +39,9 @@ func TestPowerOffAndOn(t *testing.T) {
 
 // checkChain wants the shutdown taint to be traced back, event by event, to the command.
 func checkChain(s *sandbox, name string) {
-	s.t.Helper()
+	s.T.Helper()
 	var taint event.Event
-	for _, e := range s.eventsSince(0, "node.tainted") {
+	for _, e := range s.Since(0, "node.tainted") {
 		if e.Object.Name == name && e.Message == "taint "+taintShutdown {
 			taint = e
 		}
@@ -54,12 +54,12 @@ func TestSuspendAndResume(t *testing.T) {
 	s := newHome(t).up("suspend")
 	const name = "worker-east-1"
 	s.vm("suspend", name)
-	s.await("NotReady", reaction, func() bool { return s.node(name).Ready == "Unknown" })
-	s.await("shutdown taint", reaction, func() bool { return tainted(s.node(name), taintShutdown) })
-	pid := s.component("node/" + name).PID
+	s.Await("NotReady", reaction, func() bool { return s.Node(name).Ready == "Unknown" })
+	s.Await("shutdown taint", reaction, func() bool { return tainted(s.Node(name), taintShutdown) })
+	pid := s.Component("node/" + name).PID
 	s.vm("power-on", name)
-	s.await("well again", reaction, func() bool { return well(s.node(name)) })
-	if again := s.component("node/" + name).PID; again != pid || pid == 0 {
+	s.Await("well again", reaction, func() bool { return well(s.Node(name)) })
+	if again := s.Component("node/" + name).PID; again != pid || pid == 0 {
 		t.Errorf("the kubelet went on as process %d, was %d: a resumed guest does not boot", again, pid)
 	}
 }
@@ -69,15 +69,15 @@ func TestHangAndReset(t *testing.T) {
 	s := newHome(t).up("hang")
 	const name = "worker-eu-1"
 	s.vm("hang", name)
-	s.await("NotReady", reaction, func() bool { return s.node(name).Ready == "Unknown" })
+	s.Await("NotReady", reaction, func() bool { return s.Node(name).Ready == "Unknown" })
 	s.never("a VM that runs is called shut down", 5*time.Second, func() string {
-		if tainted(s.node(name), taintShutdown) {
+		if tainted(s.Node(name), taintShutdown) {
 			return "shutdown taint"
 		}
 		return ""
 	})
 	s.vm("reset", name)
-	s.await("well again", reaction, func() bool { return well(s.node(name)) })
+	s.Await("well again", reaction, func() bool { return well(s.Node(name)) })
 }
 
 func TestDestroy(t *testing.T) {
@@ -85,13 +85,13 @@ func TestDestroy(t *testing.T) {
 	s := newHome(t).up("destroy")
 	const name = "worker-eu-2"
 	s.vm("destroy", name, "--yes")
-	s.await("Node object gone", reaction, func() bool { return !s.node(name).Registered })
+	s.Await("Node object gone", reaction, func() bool { return !s.Node(name).Registered })
 	for _, n := range []string{"cp-1", "worker-west-1", "worker-east-1", "worker-east-2", "worker-eu-1"} {
-		if !well(s.node(n)) {
-			t.Errorf("node %s is not well: %+v", n, s.node(n))
+		if !well(s.Node(n)) {
+			t.Errorf("node %s is not well: %+v", n, s.Node(n))
 		}
 	}
-	if c := s.component("node/" + name); c.State != "stopped" || c.PID != 0 {
+	if c := s.Component("node/" + name); c.State != "stopped" || c.PID != 0 {
 		t.Errorf("its kubelet is %s, pid %d", c.State, c.PID)
 	}
 }
@@ -100,12 +100,12 @@ func TestMove(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("move")
 	const name = "worker-west-1"
-	hosts, err := s.client.Hosts(t.Context())
+	hosts, err := s.Client.Hosts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := func() string {
-		vms, err := s.client.VMs(t.Context())
+		vms, err := s.Client.VMs(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,10 +123,10 @@ func TestMove(t *testing.T) {
 		}
 	}
 	s.vm("move", name, "--to", to)
-	s.await("on host "+to, reaction, func() bool { return at() == to })
+	s.Await("on host "+to, reaction, func() bool { return at() == to })
 	s.never("a vMotion is noticed by the cluster", 6*time.Second, func() string {
-		if !well(s.node(name)) {
-			return fmt.Sprintf("%+v", s.node(name))
+		if !well(s.Node(name)) {
+			return fmt.Sprintf("%+v", s.Node(name))
 		}
 		return ""
 	})
@@ -136,23 +136,23 @@ func TestMove(t *testing.T) {
 func TestHostileHostname(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("hostile", "single")
-	begin := s.last()
-	s.run("govc", "vm.change", "-vm", "worker-1", "-e", "SET.guest.hostName=../../../../evil")
+	begin := s.Last()
+	s.Run("govc", "vm.change", "-vm", "worker-1", "-e", "SET.guest.hostName=../../../../evil")
 	s.vm("reset", "worker-1")
-	s.await("it is refused", reaction, func() bool {
-		for _, e := range s.eventsSince(begin, "child.exited") {
+	s.Await("it is refused", reaction, func() bool {
+		for _, e := range s.Since(begin, "child.exited") {
 			if strings.Contains(e.Message, "../../../../evil") && strings.Contains(e.Message, "no name for a node") {
 				return true
 			}
 		}
 		return false
 	})
-	for _, path := range []string{filepath.Join(s.state, "..", "evil"), filepath.Join(s.state, "evil"), "/tmp/evil"} {
+	for _, path := range []string{filepath.Join(s.State, "..", "evil"), filepath.Join(s.State, "evil"), "/tmp/evil"} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s was made", path)
 		}
 	}
-	if !well(s.node("worker-2")) {
-		t.Errorf("the other node: %+v", s.node("worker-2"))
+	if !well(s.Node("worker-2")) {
+		t.Errorf("the other node: %+v", s.Node("worker-2"))
 	}
 }

@@ -1,16 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/user"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // Set up by TestMain and only read afterwards.
@@ -28,61 +25,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func run(m *testing.M) (int, error) {
-	from := os.Getenv("VSPHERE_SANDBOX_BIN")
-	if from == "" {
-		from = filepath.Join("..", "..", "bin", "vsphere-sandbox")
-	}
-	if _, err := os.Stat(from); err != nil {
-		return 0, fmt.Errorf("no binary to test: %w (make build)", err)
-	}
-	if os.Geteuid() == 0 {
-		nobody, err := user.Lookup("nobody")
-		if err != nil {
-			return 0, err
-		}
-		uid, err := strconv.ParseUint(nobody.Uid, 10, 32)
-		if err != nil {
-			return 0, err
-		}
-		gid, err := strconv.ParseUint(nobody.Gid, 10, 32)
-		if err != nil {
-			return 0, err
-		}
-		as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	}
-	// A checkout may be below a home directory that nobody else may enter.
-	dir, err := os.MkdirTemp("", "vsphere-sandbox-e2e-")
+func run(m *testing.M) (code int, err error) {
+	built, err := program.Find()
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
+	if as, err = program.Nobody(); err != nil {
 		return 0, err
 	}
-	binary = filepath.Join(dir, "vsphere-sandbox")
-	if err := copyFile(from, binary); err != nil {
+	copied, remove, err := program.CopyForAll(built)
+	if err != nil {
 		return 0, err
 	}
-	// The sidecars of the CSI driver lie beside it.
-	if err := copyFile(filepath.Join(filepath.Dir(from), sidecars.Program), filepath.Join(dir, sidecars.Program)); err != nil {
-		return 0, err
-	}
+	defer func() { err = errors.Join(err, remove()) }()
+	binary = copied
 	return m.Run(), nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Close()
 }

@@ -21,7 +21,7 @@ var (
 // unwell names the first of the nodes that is not well.
 func (s *sandbox) unwell(names []string) string {
 	for _, n := range names {
-		if row := s.node(n); !well(row) {
+		if row := s.Node(n); !well(row) {
 			return fmt.Sprintf("node %s: %+v", n, row)
 		}
 	}
@@ -34,62 +34,62 @@ func TestVCenterOutage(t *testing.T) {
 	t.Parallel()
 	long(t)
 	s := newHome(t).up("outage")
-	s.run("vcenter", "down", "eu")
+	s.Run("vcenter", "down", "eu")
 	s.vm("power-off", "worker-eu-1") // at the console, so to speak
-	begin := s.last()
+	begin := s.Last()
 	s.never("a node is deleted or another vCenter's node suffers", time.Minute, func() string {
-		if gone := s.eventsSince(begin, "node.deleted"); len(gone) > 0 {
+		if gone := s.Since(begin, "node.deleted"); len(gone) > 0 {
 			return "deleted: " + gone[0].Object.Name
 		}
-		if n := s.node("worker-eu-1"); tainted(n, taintShutdown) {
+		if n := s.Node("worker-eu-1"); tainted(n, taintShutdown) {
 			return "shutdown taint on the word of a vCenter that cannot be asked"
 		}
 		return s.unwell(append([]string{"worker-eu-2"}, usNodes...))
 	})
 	// The living vCenter's nodes are looked after all the while.
 	s.vm("power-off", "worker-west-1")
-	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-west-1"), taintShutdown) })
-	s.run("vcenter", "up", "eu")
-	s.await("its own VM is known to be off", time.Minute, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
+	s.Await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.Node("worker-west-1"), taintShutdown) })
+	s.Run("vcenter", "up", "eu")
+	s.Await("its own VM is known to be off", time.Minute, func() bool { return tainted(s.Node("worker-eu-1"), taintShutdown) })
 	s.vm("power-on", "worker-eu-1")
 	s.vm("power-on", "worker-west-1")
-	s.await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
+	s.Await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
 }
 
 // A vCenter that accepts connections and never answers is no better than one that is down, and no worse.
 func TestHungVCenter(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("hung")
-	s.run("vcenter", "hang", "eu")
+	s.Run("vcenter", "hang", "eu")
 	s.vm("power-off", "worker-east-1")
-	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-east-1"), taintShutdown) })
-	s.run("vcenter", "up", "eu")
+	s.Await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.Node("worker-east-1"), taintShutdown) })
+	s.Run("vcenter", "up", "eu")
 	s.vm("power-on", "worker-east-1")
-	s.await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
+	s.Await("all well", time.Minute, func() bool { return s.unwell(append(usNodes, euNodes...)) == "" })
 }
 
 // A cloud controller manager that starts while a vCenter is down serves the others, deletes nothing, and catches up.
 func TestVCenterDownWhenCCMStarts(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("ccmstart")
-	s.run("vcenter", "down", "eu")
+	s.Run("vcenter", "down", "eu")
 	s.vm("power-off", "worker-eu-1")
-	s.await("NotReady", reaction, func() bool { return s.node("worker-eu-1").Ready == "Unknown" })
-	begin := s.last()
+	s.Await("NotReady", reaction, func() bool { return s.Node("worker-eu-1").Ready == "Unknown" })
+	begin := s.Last()
 	s.killComponent("ccm")
 	s.vm("power-off", "worker-east-1")
-	s.await("the living vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-east-1"), taintShutdown) })
-	s.await("the cloud controller manager says which vCenter it cannot reach", reaction, func() bool {
-		return slices.ContainsFunc(s.eventsSince(begin, "ccm.vcenter-unreachable"), func(e event.Event) bool { return e.Object.Name == "eu" })
+	s.Await("the living vCenter's VM is known to be off", reaction, func() bool { return tainted(s.Node("worker-east-1"), taintShutdown) })
+	s.Await("the cloud controller manager says which vCenter it cannot reach", reaction, func() bool {
+		return slices.ContainsFunc(s.Since(begin, "ccm.vcenter-unreachable"), func(e event.Event) bool { return e.Object.Name == "eu" })
 	})
 	s.never("a node is deleted on the word of nobody", 10*time.Second, func() string {
-		if gone := s.eventsSince(begin, "node.deleted"); len(gone) > 0 {
+		if gone := s.Since(begin, "node.deleted"); len(gone) > 0 {
 			return gone[0].Object.Name
 		}
 		return ""
 	})
-	s.run("vcenter", "up", "eu")
-	s.await("caught up", time.Minute, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
+	s.Run("vcenter", "up", "eu")
+	s.Await("caught up", time.Minute, func() bool { return tainted(s.Node("worker-eu-1"), taintShutdown) })
 }
 
 // A wrong password is told in an Event that names the vCenter and not the password, deletes nothing, and is over when
@@ -97,7 +97,7 @@ func TestVCenterDownWhenCCMStarts(t *testing.T) {
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("password")
-	access, err := s.client.Access(t.Context())
+	access, err := s.Client.Access(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,16 +108,16 @@ func TestWrongPassword(t *testing.T) {
 				if password == "" {
 					password = a.Password
 				}
-				s.run("kubectl", "-n", "kube-system", "patch", "secret", "vsphere-cloud-secret", "--type=merge", "-p",
+				s.Run("kubectl", "-n", "kube-system", "patch", "secret", "vsphere-cloud-secret", "--type=merge", "-p",
 					fmt.Sprintf(`{"data":{%q:%q}}`, host+".password", base64.StdEncoding.EncodeToString([]byte(password))))
 			}
 		}
 	}
-	begin := s.last()
+	begin := s.Last()
 	set("certainly wrong")
 	s.killComponent("ccm")
-	s.await("a clear event", reaction, func() bool {
-		for _, e := range s.eventsSince(begin, "ccm.vcenter-login-failed") {
+	s.Await("a clear event", reaction, func() bool {
+		for _, e := range s.Since(begin, "ccm.vcenter-login-failed") {
 			if e.Object.Name == "eu" {
 				if strings.Contains(e.Message, "certainly wrong") {
 					t.Errorf("the event tells the password: %s", e.Message)
@@ -129,29 +129,29 @@ func TestWrongPassword(t *testing.T) {
 	})
 	s.vm("power-off", "worker-eu-1")
 	s.vm("power-off", "worker-east-1")
-	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-east-1"), taintShutdown) })
+	s.Await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.Node("worker-east-1"), taintShutdown) })
 	s.never("a node is deleted for want of a password", 5*time.Second, func() string {
-		if gone := s.eventsSince(begin, "node.deleted"); len(gone) > 0 {
+		if gone := s.Since(begin, "node.deleted"); len(gone) > 0 {
 			return gone[0].Object.Name
 		}
 		return ""
 	})
 	set("")
-	s.await("mended", reaction, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
+	s.Await("mended", reaction, func() bool { return tainted(s.Node("worker-eu-1"), taintShutdown) })
 }
 
 // killComponent kills a child and waits until it has been started again.
 func (s *sandbox) killComponent(name string) {
-	s.t.Helper()
-	pid := s.component(name).PID
+	s.T.Helper()
+	pid := s.Component(name).PID
 	if pid == 0 {
-		s.t.Fatalf("component %s does not run", name)
+		s.T.Fatalf("component %s does not run", name)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.await(name+" started again", reaction, func() bool {
-		c := s.component(name)
+	s.Await(name+" started again", reaction, func() bool {
+		c := s.Component(name)
 		return c.PID != 0 && c.PID != pid && c.State == "running"
 	})
 }
@@ -161,28 +161,28 @@ func (s *sandbox) killComponent(name string) {
 func TestDestroyWhileAnotherVCenterIsDown(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("doubt")
-	s.run("vcenter", "down", "eu")
+	s.Run("vcenter", "down", "eu")
 	s.vm("destroy", "worker-east-2", "--yes")
-	s.await("NotReady", reaction, func() bool { return s.node("worker-east-2").Ready == "Unknown" })
+	s.Await("NotReady", reaction, func() bool { return s.Node("worker-east-2").Ready == "Unknown" })
 	s.never("the node is deleted in doubt", 8*time.Second, func() string {
-		if !s.node("worker-east-2").Registered {
+		if !s.Node("worker-east-2").Registered {
 			return "Node object gone"
 		}
 		return ""
 	})
-	s.run("vcenter", "up", "eu")
-	s.await("Node object gone", time.Minute, func() bool { return !s.node("worker-east-2").Registered })
+	s.Run("vcenter", "up", "eu")
+	s.Await("Node object gone", time.Minute, func() bool { return !s.Node("worker-east-2").Registered })
 }
 
 // A vCenter that is merely slow is asked with patience: a destroyed VM's node goes, and nothing else does.
 func TestSlowVCenter(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("slow")
-	s.run("vcenter", "slow", "us", "--delay", "1s")
+	s.Run("vcenter", "slow", "us", "--delay", "1s")
 	s.vm("destroy", "worker-east-2", "--yes")
 	s.vm("power-off", "worker-eu-1")
-	s.await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.node("worker-eu-1"), taintShutdown) })
-	s.await("Node object gone", time.Minute, func() bool { return !s.node("worker-east-2").Registered })
+	s.Await("the other vCenter's VM is known to be off", reaction, func() bool { return tainted(s.Node("worker-eu-1"), taintShutdown) })
+	s.Await("Node object gone", time.Minute, func() bool { return !s.Node("worker-east-2").Registered })
 	if bad := s.unwell([]string{"cp-1", "worker-west-1", "worker-east-1", "worker-eu-2"}); bad != "" {
 		t.Error(bad)
 	}

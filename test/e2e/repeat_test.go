@@ -18,7 +18,7 @@ var said = regexp.MustCompile(`(?m)^ *ccm\..*\n`)
 func TestScenarioRepeats(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	file := h.write("drawn.yaml", []byte(`apiVersion: sandbox.vsphere/v1alpha1
+	file := h.File("drawn.yaml", `apiVersion: sandbox.vsphere/v1alpha1
 kind: Scenario
 metadata: {name: drawn}
 topology: zones-us-eu
@@ -29,15 +29,15 @@ steps:
 - expect: {node: all, ready: True, noTaints: [node.cloudprovider.kubernetes.io/shutdown]}
 - {inject: guest.tools-stopped, on: {zone: us-east}, mode: 50%, as: tools}
 - wait: {event: {kind: guest.changed, since: tools}}
-`))
+`)
 	var first string
 	for _, name := range []string{"one", "two"} {
-		r := h.try("--name", name, "scenario", "run", file, "--seed", "11", "-o", "json")
-		if r.code != 0 {
-			t.Fatalf("exit status %d\n%s", r.code, r.both())
+		r := h.Try("--name", name, "scenario", "run", file, "--seed", "11", "-o", "json")
+		if r.Code != 0 {
+			t.Fatalf("exit status %d\n%s", r.Code, r.Both())
 		}
 		var got document.Suite
-		if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		if err := json.Unmarshal([]byte(r.Out), &got); err != nil {
 			t.Fatal(err)
 		}
 		ran := outcome.Scenario{Events: got.Scenarios[0].Events}

@@ -21,9 +21,9 @@ type suite struct {
 }
 
 func (h *home) artifacts(name string) string {
-	h.t.Helper()
-	dir := filepath.Join(h.tmp, name)
-	h.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	h.T.Helper()
+	dir := filepath.Join(h.Tmp, name)
+	h.T.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 
@@ -32,38 +32,38 @@ func (h *home) artifacts(name string) string {
 func TestScenarioRun(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	good := h.write("good.yaml", []byte(scenarioHeader+`
+	good := h.File("good.yaml", scenarioHeader+`
 - {inject: vm.power-off, on: {vm: worker-1}, as: off}
 - expect: {vm: worker-1, power: off}
 - run: [kubectl, get, nodes, -o, name]
   stdout: node/worker-1
 - heal: off
 - expect: {node: worker-1, ready: True, labels: {kubernetes.io/hostname: worker-1, not-there: }}
-`))
+`)
 	// It is never true, what is expected; and of what was broken nothing is healed.
-	bad := h.write("bad.yaml", []byte(strings.Replace(scenarioHeader, "mine", "bad", 1)+`
+	bad := h.File("bad.yaml", strings.Replace(scenarioHeader, "mine", "bad", 1)+`
 - {inject: vcenter.latency, on: {vcenter: vc}, with: {delay: 5ms}}
 - wait: {vm: worker-1, power: suspended}
   within: 1s
 - note: not reached
-`))
+`)
 	dir := h.artifacts("results")
-	r := h.try("--name", "run", "scenario", "run", good, bad, "-o", "json", "--artifacts", dir)
-	if r.code != 3 {
-		t.Errorf("exit status %d\n%s", r.code, r.both())
+	r := h.Try("--name", "run", "scenario", "run", good, bad, "-o", "json", "--artifacts", dir)
+	if r.Code != 3 {
+		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}
 	var got suite
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil || len(got.Scenarios) != 2 {
-		t.Fatalf("%v\n%s", err, r.both())
+	if err := json.Unmarshal([]byte(r.Out), &got); err != nil || len(got.Scenarios) != 2 {
+		t.Fatalf("%v\n%s", err, r.Both())
 	}
 	if s := got.Scenarios[0]; s.Verdict != "passed" || len(s.Steps) != 5 {
-		t.Errorf("%+v\n%s", s, r.err)
+		t.Errorf("%+v\n%s", s, r.Err)
 	}
 	if s := got.Scenarios[1]; s.Verdict != "failed" || !strings.Contains(s.Message, "suspended") || s.Steps[2].Verdict != "skipped" {
-		t.Errorf("%+v\n%s", s, r.err)
+		t.Errorf("%+v\n%s", s, r.Err)
 	}
-	if n := strings.Count(r.err, "ready in"); n != 1 {
-		t.Errorf("%d boots\n%s", n, r.err)
+	if n := strings.Count(r.Err, "ready in"); n != 1 {
+		t.Errorf("%d boots\n%s", n, r.Err)
 	}
 	for name, has := range map[string]string{
 		"started.json": `"timestamp"`, "finished.json": `"FAILURE"`, "build-log.txt": "passed in", "report.html": "<!doctype html>",
@@ -79,7 +79,7 @@ func TestScenarioRun(t *testing.T) {
 			t.Errorf("%s lacks %s: %v", name, has, err)
 		}
 	}
-	if left := h.processes(); len(left) > 0 {
+	if left := h.Processes(); len(left) > 0 {
 		t.Errorf("left running: %v", left)
 	}
 }
@@ -88,8 +88,8 @@ func TestScenarioRun(t *testing.T) {
 func TestScenarioInterrupted(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	path := h.write("long.yaml", []byte(scenarioHeader+"- {inject: vcenter.down, on: {vcenter: vc}, as: out}\n- {never: {event: {kind: node.deleted}}, for: 10m}\n"))
-	c := h.cmd("--name", "cut", "scenario", "run", path)
+	path := h.File("long.yaml", scenarioHeader+"- {inject: vcenter.down, on: {vcenter: vc}, as: out}\n- {never: {event: {kind: node.deleted}}, for: 10m}\n")
+	c := h.Cmd("--name", "cut", "scenario", "run", path)
 	told, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestScenarioInterrupted(t *testing.T) {
 	if _ = c.Wait(); c.ProcessState.ExitCode() != 130 || !strings.Contains(text, "interrupted") {
 		t.Errorf("exit status %d\n%s", c.ProcessState.ExitCode(), text)
 	}
-	if left := h.processes(); len(left) > 0 {
+	if left := h.Processes(); len(left) > 0 {
 		t.Errorf("left running: %v", left)
 	}
 }
@@ -138,20 +138,20 @@ func TestBadScenarios(t *testing.T) {
 		{"endless", "- {never: {node: worker-1, ready: Unknown}}\n", []string{"endless.yaml:6:", "until"}},
 		{"time", "- {wait: {node: worker-1, ready: True}, within: soon}\n", []string{"time.yaml:6:", "soon"}},
 	} {
-		path := h.write(tc.name+".yaml", []byte(scenarioHeader+tc.steps))
+		path := h.File(tc.name+".yaml", scenarioHeader+tc.steps)
 		for _, verb := range []string{"validate", "run"} {
-			r := h.try("scenario", verb, path)
-			if r.code != 2 || r.out != "" || !strings.HasPrefix(r.err, "error: ") {
-				t.Errorf("%s %s: exit status %d\n%s", verb, tc.name, r.code, r.both())
+			r := h.Try("scenario", verb, path)
+			if r.Code != 2 || r.Out != "" || !strings.HasPrefix(r.Err, "error: ") {
+				t.Errorf("%s %s: exit status %d\n%s", verb, tc.name, r.Code, r.Both())
 			}
 			for _, want := range tc.want {
-				if !strings.Contains(r.err, want) {
-					t.Errorf("%s %s: no %q in\n%s", verb, tc.name, want, r.err)
+				if !strings.Contains(r.Err, want) {
+					t.Errorf("%s %s: no %q in\n%s", verb, tc.name, want, r.Err)
 				}
 			}
 		}
 	}
-	fine := h.write("fine.yaml", []byte(scenarioHeader+"- {expect: {node: worker-1, ready: True}}\n"))
+	fine := h.File("fine.yaml", scenarioHeader+"- {expect: {node: worker-1, ready: True}}\n")
 	for _, tc := range []struct {
 		args []string
 		code int
@@ -169,12 +169,12 @@ func TestBadScenarios(t *testing.T) {
 		{[]string{"list", "nosuch"}, 2, "nosuch"},
 		{[]string{"record"}, 1, "vsphere-sandbox up"},
 	} {
-		r := h.try(append([]string{"scenario"}, tc.args...)...)
-		if r.code != tc.code || !strings.Contains(r.err, tc.want) || r.out != "" {
-			t.Errorf("%v: exit status %d, want %d, and %q in:\n%s", tc.args, r.code, tc.code, tc.want, r.both())
+		r := h.Try(append([]string{"scenario"}, tc.args...)...)
+		if r.Code != tc.code || !strings.Contains(r.Err, tc.want) || r.Out != "" {
+			t.Errorf("%v: exit status %d, want %d, and %q in:\n%s", tc.args, r.Code, tc.code, tc.want, r.Both())
 		}
 	}
-	if left := h.processes(); len(left) > 0 {
+	if left := h.Processes(); len(left) > 0 {
 		t.Errorf("left running: %v", left)
 	}
 }
@@ -184,21 +184,21 @@ func TestScenarioRecord(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	s := h.up("record", "single")
-	h.try("--name", s.name, "vm", "power-on", "worker-1") // refused: it is on, so that nothing was done
-	s.run("fault", "inject", "vm.power-off", "worker-1")
-	s.await("NotReady", time.Minute, func() bool { return s.node("worker-1").Ready != "True" })
-	s.run("fault", "heal", "--all")
-	s.await("Ready", time.Minute, func() bool { return s.node("worker-1").Ready == "True" })
-	text := s.run("scenario", "record")
+	h.Try("--name", s.Name, "vm", "power-on", "worker-1") // refused: it is on, so that nothing was done
+	s.Run("fault", "inject", "vm.power-off", "worker-1")
+	s.Await("NotReady", time.Minute, func() bool { return s.Node("worker-1").Ready != "True" })
+	s.Run("fault", "heal", "--all")
+	s.Await("Ready", time.Minute, func() bool { return s.Node("worker-1").Ready == "True" })
+	text := s.Run("scenario", "record")
 	if strings.Contains(text, "power-on") || !strings.Contains(text, "inject: vm.power-off") || !strings.Contains(text, "heal: f1") {
 		t.Errorf("recorded:\n%s", text)
 	}
-	path := h.write("recorded.yaml", []byte(text))
-	r := h.try("scenario", "run", path, "--on", s.name)
-	if r.code != 0 || !strings.Contains(r.out, "1 passed") {
-		t.Errorf("exit status %d\n%s\n%s", r.code, r.both(), text)
+	path := h.File("recorded.yaml", text)
+	r := h.Try("scenario", "run", path, "--on", s.Name)
+	if r.Code != 0 || !strings.Contains(r.Out, "1 passed") {
+		t.Errorf("exit status %d\n%s\n%s", r.Code, r.Both(), text)
 	}
-	if got := s.status(); got.Nodes.Ready != got.Nodes.Wanted {
+	if got := s.Status(); got.Nodes.Ready != got.Nodes.Wanted {
 		t.Errorf("nodes: %+v", got.Nodes)
 	}
 }

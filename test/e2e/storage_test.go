@@ -20,10 +20,10 @@ const bound = time.Minute
 
 // volumes lists them, by claim.
 func (s *sandbox) volumes() map[string]api.Volume {
-	s.t.Helper()
-	all, err := s.client.Volumes(s.t.Context())
+	s.T.Helper()
+	all, err := s.Client.Volumes(s.T.Context())
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	m := map[string]api.Volume{}
 	for _, v := range all {
@@ -32,20 +32,20 @@ func (s *sandbox) volumes() map[string]api.Volume {
 	return m
 }
 
-// file is a file of the repository, where the user of the tests can read it.
-func (h *home) file(path string) string {
-	h.t.Helper()
+// shipped is a file of the repository, where the user of the tests can read it.
+func (h *home) shipped(path string) string {
+	h.T.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", path))
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
-	return h.write(filepath.Base(path), text)
+	return h.File(filepath.Base(path), string(text))
 }
 
 // awaitVolume waits until a volume is in a state.
 func (s *sandbox) awaitVolume(claim string, state api.VolumeState, within time.Duration) api.Volume {
-	s.t.Helper()
-	s.await(claim+" "+string(state), within, func() bool { return s.volumes()[claim].State == state })
+	s.T.Helper()
+	s.Await(claim+" "+string(state), within, func() bool { return s.volumes()[claim].State == state })
 	return s.volumes()[claim]
 }
 
@@ -53,12 +53,12 @@ func (s *sandbox) awaitVolume(claim string, state api.VolumeState, within time.D
 func TestStatefulSet(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("stateful", "zones-us-eu", "--csi", "builtin")
-	s.run("kubectl", "apply", "-f", s.file("tutorials/volumes/statefulset.yaml"))
+	s.Run("kubectl", "apply", "-f", s.shipped("tutorials/volumes/statefulset.yaml"))
 	zones := map[string]string{}
 	for i := range 3 {
 		claim := fmt.Sprintf("data-web-%d", i)
 		v := s.awaitVolume(claim, api.VolumeInUse, bound)
-		n := s.node(v.Node)
+		n := s.Node(v.Node)
 		zones[n.Zone] = claim
 		datastore := s.datastore(v.VCenter, v.Datastore)
 		if !slices.Equal(datastore.Zones, []string{n.Zone}) {
@@ -67,49 +67,49 @@ func TestStatefulSet(t *testing.T) {
 		if v.VM != n.VM || !slices.Equal(v.Pods, []string{fmt.Sprintf("default/web-%d", i)}) || v.CapacityBytes != 1<<30 || v.StorageClass != "vsphere" || v.Waits != "" {
 			t.Errorf("%+v on %+v", v, n)
 		}
-		info := s.run("govc", "--vcenter", v.VCenter, "device.info", "-json", "-dc", n.Datacenter, "-vm.uuid", s.uuid(v.VCenter, v.VM))
+		info := s.Run("govc", "--vcenter", v.VCenter, "device.info", "-json", "-dc", n.Datacenter, "-vm.uuid", s.uuid(v.VCenter, v.VM))
 		if !strings.Contains(info, v.Handle) {
 			t.Errorf("%s: vm %s has no disk with VDiskId %s:\n%s", claim, v.VM, v.Handle, info)
 		}
 	}
 	if got := slices.Sorted(maps.Keys(zones)); !slices.Equal(got, []string{"eu-all", "us-east", "us-west"}) {
-		t.Errorf("zones %v\n%s", got, s.run("get", "volumes"))
+		t.Errorf("zones %v\n%s", got, s.Run("get", "volumes"))
 	}
-	table := s.run("get", "volumes")
+	table := s.Run("get", "volumes")
 	for _, want := range []string{"data-web-0", "default/web-2", "in-use"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %s in\n%s", want, table)
 		}
 	}
-	explained := s.run("explain", "volume", "data-web-0")
+	explained := s.Run("explain", "volume", "data-web-0")
 	for _, want := range []string{"VM with the disk:", "attachment.attached", "volume.created"} {
 		if !strings.Contains(explained, want) {
 			t.Errorf("no %s in\n%s", want, explained)
 		}
 	}
-	s.run("kubectl", "delete", "statefulset", "web")
-	s.run("kubectl", "delete", "pvc", "--all", "--wait=false")
-	s.await("no volume is left", bound, func() bool { return len(s.volumes()) == 0 })
+	s.Run("kubectl", "delete", "statefulset", "web")
+	s.Run("kubectl", "delete", "pvc", "--all", "--wait=false")
+	s.Await("no volume is left", bound, func() bool { return len(s.volumes()) == 0 })
 }
 
 func (s *sandbox) datastore(vcenter, name string) api.Datastore {
-	s.t.Helper()
-	all, err := s.client.Datastores(s.t.Context())
+	s.T.Helper()
+	all, err := s.Client.Datastores(s.T.Context())
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	i := slices.IndexFunc(all, func(d api.Datastore) bool { return d.VCenter == vcenter && d.Name == name })
 	if i < 0 {
-		s.t.Fatalf("no datastore %s of %s in %+v", name, vcenter, all)
+		s.T.Fatalf("no datastore %s of %s in %+v", name, vcenter, all)
 	}
 	return all[i]
 }
 
 func (s *sandbox) uuid(vcenter, vm string) string {
-	s.t.Helper()
-	all, err := s.client.VMs(s.t.Context())
+	s.T.Helper()
+	all, err := s.Client.VMs(s.T.Context())
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	for _, v := range all {
 		if v.VCenter == vcenter && v.Name == vm {
@@ -148,7 +148,7 @@ spec:
 func TestPowerOffWithVolume(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("power-volume", "zones-us-eu", "--csi", "builtin")
-	s.run("kubectl", "apply", "-f", s.write("one.yaml", []byte(oneClaim)))
+	s.Run("kubectl", "apply", "-f", s.File("one.yaml", oneClaim))
 	v := s.awaitVolume("data", api.VolumeInUse, bound)
 	first := v.Node
 	file := filepath.Join(s.path("data"), "hello")
@@ -161,11 +161,11 @@ func TestPowerOffWithVolume(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	// Which Kubernetes used to call a Multi-Attach error.
-	s.await("waits for detach", reaction, func() bool {
-		return strings.Contains(s.run("kubectl", "get", "events", "-A", "-o", "jsonpath={.items[*].message}"), "Volume is already used by pod(s)")
+	s.Await("waits for detach", reaction, func() bool {
+		return strings.Contains(s.Run("kubectl", "get", "events", "-A", "-o", "jsonpath={.items[*].message}"), "Volume is already used by pod(s)")
 	})
-	s.run("taint", "out-of-service", first)
-	s.await("in use on the other node", time.Minute, func() bool {
+	s.Run("taint", "out-of-service", first)
+	s.Await("in use on the other node", time.Minute, func() bool {
 		v := s.volumes()["data"]
 		return v.State == api.VolumeInUse && v.Node != first
 	})
@@ -174,12 +174,12 @@ func TestPowerOffWithVolume(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	kinds := []string{"vm.powered-off", "node.unknown", "pod.terminating", "pod.scheduled", "command.out-of-service", "attachment.detaching", "volume.detached", "attachment.attached", "pod.running"}
-	s.checkOrder(s.eventsSince(0, ""), kinds)
+	s.checkOrder(s.Since(0, ""), kinds)
 }
 
 // checkOrder wants the last events of these kinds to have come in this order.
 func (s *sandbox) checkOrder(events []event.Event, kinds []string) {
-	s.t.Helper()
+	s.T.Helper()
 	var at uint64
 	for _, kind := range kinds {
 		found := false
@@ -191,21 +191,21 @@ func (s *sandbox) checkOrder(events []event.Event, kinds []string) {
 		}
 		if !found {
 			text, _ := json.MarshalIndent(events, "", " ")
-			s.t.Fatalf("no %s after event %d in\n%s", kind, at, text)
+			s.T.Fatalf("no %s after event %d in\n%s", kind, at, text)
 		}
 	}
 }
 
 // path is where the pod sees the volume of a claim.
 func (s *sandbox) path(claim string) string {
-	s.t.Helper()
-	return strings.TrimSpace(s.run("volume", "path", claim))
+	s.T.Helper()
+	return strings.TrimSpace(s.Run("volume", "path", claim))
 }
 
 // put writes into a volume, whoever runs the tests.
 func (s *sandbox) put(path, text string) {
-	s.t.Helper()
+	s.T.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }

@@ -15,32 +15,32 @@ import (
 func TestKillWithVolumes(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("kill-volumes", "zones-us-eu", "--csi", "builtin")
-	manifest := s.file("tutorials/volumes/statefulset.yaml")
+	manifest := s.shipped("tutorials/volumes/statefulset.yaml")
 	kill := func(victims ...string) {
 		for _, victim := range victims {
 			time.Sleep(time.Duration(rand.Int64N(int64(500 * time.Millisecond)))) // a random moment is the point
 			// A sidecar that lost its driver ends by itself, and may be about to be started again.
 			var pid int
-			s.await(victim+" runs", reaction, func() bool { pid = s.component(victim).PID; return pid != 0 })
+			s.Await(victim+" runs", reaction, func() bool { pid = s.Component(victim).PID; return pid != 0 })
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	s.run("kubectl", "apply", "-f", manifest)
+	s.Run("kubectl", "apply", "-f", manifest)
 	kill("csi-controller", "csi-provisioner", "csi-attacher", "control-plane")
 	for i := range 3 {
 		v := s.awaitVolume(fmt.Sprintf("data-web-%d", i), api.VolumeInUse, 2*time.Minute)
-		if n := s.node(v.Node); n.VM != v.VM {
+		if n := s.Node(v.Node); n.VM != v.VM {
 			t.Errorf("%+v on %+v", v, n)
 		}
 	}
 	if got := len(s.volumes()); got != 3 {
-		t.Errorf("%d volumes\n%s", got, s.run("get", "volumes"))
+		t.Errorf("%d volumes\n%s", got, s.Run("get", "volumes"))
 	}
-	s.run("kubectl", "delete", "statefulset", "web")
-	s.run("kubectl", "delete", "pvc", "--all", "--wait=false")
+	s.Run("kubectl", "delete", "statefulset", "web")
+	s.Run("kubectl", "delete", "pvc", "--all", "--wait=false")
 	kill("csi-controller", "csi-attacher", "csi-provisioner")
-	s.await("no volume is left", 2*time.Minute, func() bool { return len(s.volumes()) == 0 })
-	if left := strings.TrimSpace(s.run("kubectl", "get", "volumeattachments", "-o", "name")); left != "" {
+	s.Await("no volume is left", 2*time.Minute, func() bool { return len(s.volumes()) == 0 })
+	if left := strings.TrimSpace(s.Run("kubectl", "get", "volumeattachments", "-o", "name")); left != "" {
 		t.Errorf("left: %s", left)
 	}
 }

@@ -19,24 +19,24 @@ type terminal struct {
 
 // openTerminal runs the program in a terminal of a size. The test is skipped where there is no tmux.
 func (h *home) openTerminal(width, height int, args ...string) *terminal {
-	h.t.Helper()
+	h.T.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		h.t.Skip("no tmux on this machine: apt-get install tmux")
+		h.T.Skip("no tmux on this machine: apt-get install tmux")
 	}
-	term := &terminal{home: h, socket: filepath.Join(h.tmp, "tmux")}
-	c := h.cmd(args...)
+	term := &terminal{home: h, socket: filepath.Join(h.Tmp, "tmux")}
+	c := h.Cmd(args...)
 	// The last words of the program stay on the screen when it has ended, with its exit status.
 	script := "trap : INT; " + quote(append([]string{c.Path}, args...)...) + `; echo "exit status $?"; exec cat`
 	begin := term.tmux("-f", os.DevNull, "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "sh", "-c", script)
-	h.t.Cleanup(func() {
-		if h.t.Failed() {
-			h.t.Logf("the screen at the end:\n%s", term.screen())
+	h.T.Cleanup(func() {
+		if h.T.Failed() {
+			h.T.Logf("the screen at the end:\n%s", term.screen())
 		}
 		_ = term.tmux("kill-server").Run()
 		_ = os.Remove(term.socket)
 	})
 	if out, err := begin.CombinedOutput(); err != nil {
-		h.t.Fatalf("tmux: %v\n%s", err, out)
+		h.T.Fatalf("tmux: %v\n%s", err, out)
 	}
 	return term
 }
@@ -44,22 +44,22 @@ func (h *home) openTerminal(width, height int, args ...string) *terminal {
 // tmux prepares a command of this terminal's own tmux.
 func (term *terminal) tmux(args ...string) *exec.Cmd {
 	c := exec.Command("tmux", append([]string{"-S", term.socket}, args...)...)
-	c.Env = append(term.cmd().Env, "TERM=xterm-256color")
-	c.Dir = term.tmp
+	c.Env = append(term.Cmd().Env, "TERM=xterm-256color")
+	c.Dir = term.Tmp
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: as}
 	return c
 }
 
 // press presses keys, by tmux's names.
 func (term *terminal) press(keys ...string) {
-	term.t.Helper()
+	term.T.Helper()
 	if out, err := term.tmux(append([]string{"send-keys"}, keys...)...).CombinedOutput(); err != nil {
-		term.t.Fatalf("send-keys %v: %v\n%s", keys, err, out)
+		term.T.Fatalf("send-keys %v: %v\n%s", keys, err, out)
 	}
 }
 
 // typed types a text as it is.
-func (term *terminal) typed(text string) { term.t.Helper(); term.press("-l", text) }
+func (term *terminal) typed(text string) { term.T.Helper(); term.press("-l", text) }
 
 // screen is what is to be seen.
 func (term *terminal) screen() string {
@@ -74,16 +74,16 @@ func (term *terminal) screen() string {
 
 // await waits until the screen is as it has to be.
 func (term *terminal) await(what string, within time.Duration, holds func(screen string) bool) string {
-	term.t.Helper()
+	term.T.Helper()
 	begin := time.Now()
 	for {
 		s := term.screen()
 		if holds(s) {
-			term.t.Logf("%6.2fs  %s", time.Since(begin).Seconds(), what)
+			term.T.Logf("%6.2fs  %s", time.Since(begin).Seconds(), what)
 			return s
 		}
 		if time.Since(begin) > within {
-			term.t.Fatalf("waited %s for: %s; the screen is\n%s", within, what, s)
+			term.T.Fatalf("waited %s for: %s; the screen is\n%s", within, what, s)
 		}
 		time.Sleep(50 * time.Millisecond) // a screen tells nobody that it has changed
 	}

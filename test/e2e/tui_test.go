@@ -36,7 +36,7 @@ func TestTUI(t *testing.T) {
 	})
 	term.typed("q")
 	term.await("the end", 10*time.Second, shows("exit status 0"))
-	s.await("the node is well without the UI, too", 10*time.Second, func() bool { return well(s.node(node)) })
+	s.Await("the node is well without the UI, too", 10*time.Second, func() bool { return well(s.Node(node)) })
 }
 
 // A UI that owns its sandbox shows the boot, asks when it is left, and leaves nothing.
@@ -55,7 +55,7 @@ func TestUpTUI(t *testing.T) {
 	term.await("the question", 10*time.Second, shows("stops the sandbox"))
 	term.typed("l")
 	term.await("it goes on, without the UI", 10*time.Second, shows("Ctrl-C ends it."))
-	if nodes := h.attach("owned").status().Nodes; nodes.Ready == 0 {
+	if nodes := h.attach("owned").Status().Nodes; nodes.Ready == 0 {
 		t.Errorf("nodes: %+v", nodes)
 	}
 	term.press("C-c")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // Every scenario that comes with the program boots, and its nodes are what the topology says: zone by nearest tag,
@@ -22,7 +23,7 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newHome(t).up("sc", name)
-			nodes := kubectl[corev1.NodeList](s, "get", "nodes")
+			nodes := program.Kubectl[corev1.NodeList](s.Sandbox, "get", "nodes")
 			byName := map[string]corev1.Node{}
 			for _, n := range nodes.Items {
 				byName[n.Name] = n
@@ -91,7 +92,7 @@ func checkNode(t *testing.T, n corev1.Node, ref topology.VMRef, place topology.P
 func TestZoneLabelsByDatacenter(t *testing.T) {
 	t.Parallel()
 	s := newHome(t).up("zones")
-	out := s.run("kubectl", "get", "nodes", "--no-headers",
+	out := s.Run("kubectl", "get", "nodes", "--no-headers",
 		"-o=custom-columns=N:.metadata.name,R:.metadata.labels.topology\\.kubernetes\\.io/region,Z:.metadata.labels.topology\\.kubernetes\\.io/zone")
 	zone := map[string]string{"dcwest": "us us-west", "dceast": "us us-east", "dceu": "eu eu-all"}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -100,7 +101,7 @@ func TestZoneLabelsByDatacenter(t *testing.T) {
 	}
 	for _, line := range lines {
 		f := strings.Fields(line)
-		n := s.node(f[0])
+		n := s.Node(f[0])
 		if got, want := strings.Join(f[1:], " "), zone[n.Datacenter]; got != want {
 			t.Errorf("node %s in %s: region and zone %q, want %q", f[0], n.Datacenter, got, want)
 		}

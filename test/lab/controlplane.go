@@ -12,12 +12,13 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // startControlPlane starts the built program's control plane; awaitControlPlane waits for it.
 func (l *Lab) startControlPlane(o Options) {
 	l.t.Helper()
-	path, err := sandboxBinary()
+	path, err := program.Find()
 	if err != nil {
 		l.t.Fatal(err)
 	}

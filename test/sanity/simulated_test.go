@@ -18,6 +18,7 @@ import (
 
 	driver "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/migrated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/hollow"
@@ -57,7 +58,9 @@ func onSimulation(t *testing.T) *grpc.ClientConn {
 			Spec:       corev1.NodeSpec{ProviderID: "vsphere://" + nodeID},
 		}),
 		Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-			map[schema.GroupVersionResource]string{nodetopology.Resource(): "CSINodeTopologyList"}),
+			map[schema.GroupVersionResource]string{
+				nodetopology.Resource(): "CSINodeTopologyList", migrated.Resource(): "CnsVSphereVolumeMigrationList",
+			}),
 	}
 	e, err := driver.NewEngine(t.Context(), driver.Options{
 		Config:     config.Options{File: lab.CloudConfigFile(), Reading: config.Reading{ClusterID: "sanity"}, UserAgent: driver.UserAgent},

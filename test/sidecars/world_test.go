@@ -24,6 +24,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // patience is how long anything may take on a busy machine.
@@ -74,12 +75,9 @@ func processes() []string {
 
 func (w *world) controlPlane() {
 	w.Helper()
-	path := os.Getenv("VSPHERE_SANDBOX_BIN")
-	if path == "" {
-		path = filepath.Join(w.root(), "bin", "vsphere-sandbox")
-	}
-	if _, err := os.Stat(path); err != nil {
-		w.Fatalf("no binary: %v (make build)", err)
+	path, err := program.Find()
+	if err != nil {
+		w.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(w.dir, "logs"), 0o700); err != nil {
 		w.Fatal(err)
@@ -118,7 +116,7 @@ func (w *world) controlPlane() {
 
 func (w *world) root() string {
 	w.Helper()
-	root, err := lab.Root()
+	root, err := program.Root()
 	if err != nil {
 		w.Fatal(err)
 	}

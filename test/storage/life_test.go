@@ -115,9 +115,12 @@ func (l *life) snapshot() {
 	})
 }
 
-// fromSnapshot makes a claim of what the snapshot has, and a pod with it.
+// fromSnapshot makes a claim of what the snapshot has, and a pod with it, where the snapshot is: the scheduler knows nothing
+// of snapshots, and as long as nodes have equal scores it tries one and the same (without extenders Kubernetes 1.36 draws
+// no lots, pkg/scheduler/schedule_one.go).
 func (l *life) fromSnapshot() {
 	l.restore = true
+	there := l.where(l.taken())
 	group := l.snapshots().Group
 	l.do("create restored claim", func(ctx context.Context) error {
 		spec := ask()
@@ -132,6 +135,7 @@ func (l *life) fromSnapshot() {
 		labels := map[string]string{"life": l.restored()}
 		pods := l.pods()
 		pods.Labels = labels
+		pods.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: there}}
 		pods.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: l.restored()},
 		}}}
@@ -144,6 +148,26 @@ func (l *life) fromSnapshot() {
 		}, metav1.CreateOptions{})
 		return err
 	})
+}
+
+// where are the nodes that can have the volume of a claim, which there may not be yet.
+func (l *life) where(claim string) (there *corev1.NodeSelector) {
+	l.await("volume of "+claim, patience, func(ctx context.Context) string {
+		c, err := l.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, claim, metav1.GetOptions{})
+		if err != nil || c.Spec.VolumeName == "" {
+			return "not bound " + text(err)
+		}
+		v, err := l.client.CoreV1().PersistentVolumes().Get(ctx, c.Spec.VolumeName, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if v.Spec.NodeAffinity == nil {
+			return "can be anywhere"
+		}
+		there = v.Spec.NodeAffinity.Required
+		return ""
+	})
+	return there
 }
 
 // removal deletes everything, in an order in which a person might.

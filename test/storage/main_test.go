@@ -4,9 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // Set by TestMain and only read afterwards.
@@ -23,18 +24,10 @@ func TestMain(m *testing.M) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
-	binary = os.Getenv("VSPHERE_SANDBOX_BIN")
-	if binary == "" {
-		binary = filepath.Join("..", "..", "bin", "vsphere-sandbox")
-	}
-	path, err := filepath.Abs(binary)
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "no binary to test: %v (make build)\n", err)
+	var err error
+	if binary, err = program.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	binary = path
 	os.Exit(m.Run())
 }

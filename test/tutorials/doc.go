@@ -4,4 +4,6 @@
 //
 // With -update the outputs are written anew, and patterns that still fit are kept; read the diff. The binary is
 // bin/vsphere-sandbox, or $VSPHERE_SANDBOX_BIN.
+//
+// It has only tests. Floor 5.
 package tutorials

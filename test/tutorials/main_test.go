@@ -2,17 +2,14 @@ package tutorials
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"os/user"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // Set up by TestMain and only read afterwards.
@@ -32,34 +29,19 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	from := os.Getenv("VSPHERE_SANDBOX_BIN")
-	if from == "" {
-		from = filepath.Join("..", "..", "bin", "vsphere-sandbox")
-	}
-	if _, err := os.Stat(from); err != nil {
-		return 0, fmt.Errorf("no binary to test: %w (make build)", err)
-	}
-	if os.Geteuid() == 0 {
-		if as, err = nobody(); err != nil {
-			return 0, err
-		}
-	}
-	// A checkout may be below a home directory that nobody else may enter.
-	dir, err := os.MkdirTemp("", "vsphere-sandbox-tutorials-")
+	built, err := program.Find()
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
+	if as, err = program.Nobody(); err != nil {
 		return 0, err
 	}
-	binary = filepath.Join(dir, "vsphere-sandbox")
-	// The sidecars of the CSI driver lie beside it.
-	for to, from := range map[string]string{binary: from, filepath.Join(dir, sidecars.Program): filepath.Join(filepath.Dir(from), sidecars.Program)} {
-		if err := copyFile(from, to); err != nil {
-			return 0, err
-		}
+	copied, remove, err := program.CopyForAll(built)
+	if err != nil {
+		return 0, err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
+	binary = copied
 	var stop context.CancelFunc
 	going, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -76,36 +58,4 @@ func until(t *testing.T) context.Context {
 	stop := context.AfterFunc(going, cancel)
 	t.Cleanup(func() { stop(); cancel() })
 	return ctx
-}
-
-func nobody() (*syscall.Credential, error) {
-	u, err := user.Lookup("nobody")
-	if err != nil {
-		return nil, err
-	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
-	if err != nil {
-		return nil, err
-	}
-	gid, err := strconv.ParseUint(u.Gid, 10, 32)
-	if err != nil {
-		return nil, err
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Close()
 }

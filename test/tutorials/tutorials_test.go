@@ -3,6 +3,7 @@ package tutorials
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +33,7 @@ func TestTutorials(t *testing.T) {
 				t.Errorf("%s: %d words are more than ten minutes; at most %d", page.File, n, words)
 			}
 			begin := time.Now()
-			r := runner(t)
+			r := runner(t, page)
 			if !*update {
 				if err := r.Run(until(t), page); err != nil {
 					t.Fatal(err)
@@ -77,7 +78,7 @@ func TestUntrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := runner(t)
+	r := runner(t, page)
 	r.Root = root
 	var m *tutorial.Mismatch
 	if err := r.Run(until(t), page); !errors.As(err, &m) {
@@ -101,11 +102,19 @@ func pages(t *testing.T) []*tutorial.Page {
 	return all
 }
 
-func runner(t *testing.T) tutorial.Runner {
+// skipped says at once what is not run: a log is not shown when all is well.
+func skipped(t *testing.T, page *tutorial.Page, line int, why string) {
+	t.Helper()
+	fmt.Fprintf(os.Stderr, "%s:%d: not run: %s\n", page.File, line, why)
+}
+
+func runner(t *testing.T, page *tutorial.Page) tutorial.Runner {
 	return tutorial.Runner{
 		Binary: binary, Root: filepath.Join("..", ".."), As: as,
 		Ran: func(c *tutorial.Command, r tutorial.Ran) {
 			t.Logf("%d: $ %s\n%s", c.Line, c.Text, r.Output)
 		},
+		Skipped: func(line int, why string) { skipped(t, page, line, why) },
+		Offers:  true,
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 var churnFor = flag.Duration("churn", time.Minute, "how long VMs are powered off and on and tags change")
@@ -139,16 +140,9 @@ func (w *world) mkdir(name string) string {
 // binary is the built program, whose control plane this uses.
 func binary(t *testing.T) string {
 	t.Helper()
-	path := os.Getenv("VSPHERE_SANDBOX_BIN")
-	if path == "" {
-		path = filepath.Join("..", "..", "bin", "vsphere-sandbox")
-	}
-	path, err := filepath.Abs(path)
+	path, err := program.Find()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("no binary: %v (make build)", err)
 	}
 	return path
 }

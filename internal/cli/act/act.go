@@ -5,9 +5,11 @@ package act
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -23,7 +25,8 @@ type Result struct {
 }
 
 // Each does something to each name in turn and prints what was done as it goes; with JSON and YAML, all of it at the
-// end. One that cannot be done does not keep it from the others; kind is what the names are of.
+// end. One that cannot be done does not keep it from the others, nor does one that a person declined, which is no error; kind
+// is what the names are of.
 func Each(ctx context.Context, streams *iostreams.Streams, format, kind string, names []string, do func(context.Context, string) (api.Done, error)) error {
 	var results []Result
 	var errs []error
@@ -31,6 +34,9 @@ func Each(ctx context.Context, streams *iostreams.Streams, format, kind string, 
 		done, err := do(ctx, name)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if errors.Is(err, confirm.ErrDeclined) {
+			continue
 		}
 		if err != nil {
 			errs = append(errs, err)

@@ -193,6 +193,9 @@ func TestCompletion(t *testing.T) {
 	if words, _ := Sources(nil, nil, "mod"); !cmp.Equal(words, []string{"module:"}) {
 		t.Error(words)
 	}
+	if words, _ := sourcesOrNone(nil, nil, "n"); !cmp.Equal(words, []string{None}) {
+		t.Error(words)
+	}
 	if words, _ := Sources(nil, []string{"builtin"}, ""); words != nil {
 		t.Error(words)
 	}
@@ -220,6 +223,17 @@ func TestFlags(t *testing.T) {
 	watch.Watch = filepath.Join(dir, "to-come")
 	if c, err := watch.Resolve(t.Context(), e.Streams); err != nil || c.Program.Source != "builtin" {
 		t.Errorf("%+v, %v", c, err)
+	}
+	// None at all is for who says so.
+	none := Flags{Source: None, MayBeNone: true, Replicas: 1}
+	if c, err := none.Resolve(t.Context(), e.Streams); err != nil || !c.None || none.Check() != nil || !cmp.Equal(none.Again(), []string{"--ccm=none"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if none.Args = []string{"--v=4"}; report.Of(none.Check()).Exit != report.Usage {
+		t.Error("none, with arguments")
+	}
+	if c, err := (&Flags{Source: None, Replicas: 1}).Resolve(t.Context(), e.Streams); err == nil {
+		t.Errorf("a program called none: %+v", c)
 	}
 	watch.Watch = filepath.Join(dir, "none", "ccm")
 	if r := report.Of(watch.Check()); r.Exit != report.Usage {

@@ -25,17 +25,35 @@ type Flags struct {
 	Env      []string
 	Replicas int
 	Watch    string
+	Manifest string
+	// MayBeNone has Source be [None], too. Set it before Bind.
+	MayBeNone bool
 }
+
+// None is the source that stands for no cloud controller manager, until one is swapped in.
+const None = "none"
+
+// None tells whether there is to be none.
+func (f *Flags) None() bool { return f.MayBeNone && f.Source == None }
 
 // Bind adds the flags to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Source, "ccm", "", "cloud controller manager to run: "+ccm.Syntax+" (default builtin)")
+	help := "cloud controller manager to run: " + ccm.Syntax + " (default builtin)"
+	if f.MayBeNone {
+		help += "; or none, until \"ccm swap\""
+	}
+	flags.StringVar(&f.Source, "ccm", "", help)
 	flags.StringArrayVar(&f.Args, "ccm-arg", nil, "argument for it, after the sandbox's own; may be repeated")
 	flags.StringArrayVar(&f.Env, "ccm-env", nil, "environment variable for it, NAME=VALUE; may be repeated")
 	flags.IntVar(&f.Replicas, "ccm-replicas", 1, "how many of it run; several elect a leader")
 	flags.StringVar(&f.Watch, "ccm-watch", "", "program to run, also whenever it is built anew")
-	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(Sources)) // its only error is an unknown flag
+	flags.StringVar(&f.Manifest, "ccm-manifest", "", "with --cluster kind, the manifest to deploy it with, as it is (default: that of the release)")
+	words := Sources
+	if f.MayBeNone {
+		words = sourcesOrNone
+	}
+	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.Flag(words)) // its only error is an unknown flag
 	for _, none := range []string{"ccm-arg", "ccm-env", "ccm-replicas"} {
 		_ = cmd.RegisterFlagCompletionFunc(none, complete.None)
 	}
@@ -55,8 +73,23 @@ func Sources(_ *cobra.Command, args []string, typed string) ([]string, cobra.She
 	return words, cobra.ShellCompDirectiveNoSpace
 }
 
+// sourcesOrNone is [Sources] where there may be none.
+func sourcesOrNone(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	words, directive := Sources(cmd, args, typed)
+	if strings.HasPrefix(None, typed) {
+		words = append(words, None)
+	}
+	return words, directive
+}
+
 // Check refuses what cannot be right, as a usage error.
 func (f *Flags) Check() error {
+	if f.None() {
+		if len(f.Args) > 0 || len(f.Env) > 0 || f.Replicas > 1 || f.Watch != "" || f.Manifest != "" {
+			return report.UsageError("vsphere-sandbox ccm swap, with them, later", "--ccm none: there is nothing that other flags could be about")
+		}
+		return nil
+	}
 	if _, err := ccm.Parse(f.Source); err != nil {
 		return Explain(err)
 	}
@@ -75,7 +108,7 @@ func (f *Flags) Check() error {
 	}
 	if f.Watch != "" {
 		if info, err := os.Stat(filepath.Dir(f.Watch)); err != nil || !info.IsDir() {
-			return report.UsageError("", "--ccm-watch %s: there is no such folder", f.Watch)
+			return report.UsageError("--ccm-watch FOLDER/PROGRAM, in a folder that the build writes to", "--ccm-watch %s: there is no such folder", f.Watch)
 		}
 	}
 	return nil
@@ -83,6 +116,9 @@ func (f *Flags) Check() error {
 
 // Resolve makes sure that there is the program, which may take minutes, and tells on err what it is at.
 func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbox.CCM, error) {
+	if f.None() {
+		return sandbox.CCM{None: true}, nil
+	}
 	c := sandbox.CCM{Args: f.Args, Env: f.Env, Replicas: f.Replicas}
 	text := f.Source
 	if f.Watch != "" {
@@ -117,6 +153,9 @@ func (f *Flags) Again() []string {
 	}
 	if f.Watch != "" {
 		args = append(args, "--ccm-watch="+f.Watch)
+	}
+	if f.Manifest != "" {
+		args = append(args, "--ccm-manifest="+f.Manifest)
 	}
 	return args
 }

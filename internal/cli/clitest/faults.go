@@ -29,6 +29,9 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 	var req api.InjectRequest
 	s.answer(w, r, &req, func() (any, *api.Error) {
 		s.injected = append(s.injected, req)
+		if s.asks != nil && !req.Confirmed && !req.DryRun {
+			return nil, s.asks
+		}
 		l := api.Lease{Fault: req.Fault, Params: req.Params, Mode: req.Mode, Seed: req.Seed, Targets: []api.LeaseTarget{}}
 		for _, name := range req.On.Names {
 			l.Targets = append(l.Targets, api.LeaseTarget{Kind: "VM", VCenter: req.On.VCenter, Name: name, Does: "break it"})

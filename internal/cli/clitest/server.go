@@ -32,6 +32,7 @@ type Server struct {
 	told     []api.Update // rows, to whoever watches
 	stuck    int          // the step that cannot be done; 0: none
 	fail     *api.Error
+	asks     *api.Error // the answer to what is not confirmed, as on real vCenters; nil: there are none
 	ended    chan struct{}
 }
 
@@ -82,6 +83,14 @@ func (s *Server) Refuse(e *api.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fail = e
+}
+
+// Unconfirmed makes every request about VMs, volumes and faults that is not confirmed end in a message, as a sandbox on real
+// vCenters does. The draw of a fault that it asks about is 7.
+func (s *Server) Unconfirmed(message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asks = &api.Error{Code: "unconfirmed", Message: message, Try: "the same with --yes", Seed: 7}
 }
 
 // End ends all event streams, as the end of a sandbox does.
@@ -153,7 +162,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /v1/events", s.events)
 	mux.HandleFunc("POST /v1/vm", func(w http.ResponseWriter, r *http.Request) {
 		var req api.VMRequest
-		s.change(w, r, &req, func() string {
+		s.confirm(w, r, &req, &req.Confirmed, func() string {
 			s.vms = append(s.vms, req)
 			return string(req.Action) + " done to " + req.VM
 		})
@@ -227,6 +236,17 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, req any, note fu
 		return
 	}
 	_ = json.NewEncoder(w).Encode(api.Done{Message: note(), Seq: 77})
+}
+
+// confirm is change for what has to be confirmed where vCenters are real. What was asked is noted in any case.
+func (s *Server) confirm(w http.ResponseWriter, r *http.Request, req any, confirmed *bool, note func() string) {
+	s.answer(w, r, req, func() (any, *api.Error) {
+		message := note()
+		if s.asks != nil && !*confirmed {
+			return nil, s.asks
+		}
+		return api.Done{Message: message, Seq: 77}, nil
+	})
 }
 
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,7 @@ func (s *Server) StorageRequests() Storage {
 func (s *Server) routeStorage(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/volume", func(w http.ResponseWriter, r *http.Request) {
 		var req api.VolumeRequest
-		s.change(w, r, &req, func() string {
+		s.confirm(w, r, &req, &req.Confirmed, func() string {
 			s.storage.Volumes = append(s.storage.Volumes, req)
 			return string(req.Action) + " done to " + req.Volume
 		})

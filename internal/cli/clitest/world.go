@@ -45,6 +45,7 @@ func ZonesUSEU() World {
 			Name: "default", Phase: api.Ready, PID: 4242, Scenario: "zones-us-eu", Speed: 10, StartedAt: start, ReadyAt: &ready,
 			Dir: "/state/default", Server: "https://127.0.0.1:6443", Kubeconfig: "/state/default/kubeconfig",
 			Context: "vsphere-sandbox-default", Version: "v0.1.0", KubernetesVersion: "v1.36.4",
+			Ground: api.Ground{Cluster: api.ClusterEmbedded, Inventory: api.InventorySimulated, Writable: true, Nodes: api.NodesHollow},
 			Components: []api.Component{
 				{Name: "ccm", State: "running", PID: 4301, Since: ready},
 				{Name: "control-plane", State: "running", PID: 4300, Since: start},

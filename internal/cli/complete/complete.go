@@ -112,6 +112,14 @@ func Flag(f Func) Func {
 	}
 }
 
+// OneFile completes the name of a file, once.
+func OneFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
 // None completes nothing, not even file names.
 func None(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveNoFileComp

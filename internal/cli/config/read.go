@@ -18,7 +18,7 @@ func check(streams *iostreams.Streams, file string) (*provider.Config, []provide
 	}
 	data, err := read()
 	if err != nil {
-		return nil, nil, &report.Error{Code: "cloud-config-unreadable", Message: err.Error(), Exit: report.Usage}
+		return nil, nil, &report.Error{Code: "cloud-config-unreadable", Message: "cloud config: " + err.Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
 	}
 	cfg, problems := provider.Check(name, data)
 	return cfg, problems, nil

@@ -31,7 +31,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 // Check refuses values that there are not.
 func (f *Flags) Check() error {
 	if f.Driver != Builtin && f.Driver != Off {
-		return report.UsageError("", "--csi %s: want %s or %s", f.Driver, Builtin, Off)
+		return report.UsageError("--csi "+Builtin, "--csi %s: want %s or %s", f.Driver, Builtin, Off)
 	}
 	return nil
 }
@@ -53,6 +53,10 @@ func (f *Flags) Resolve(ctx context.Context) (sandbox.CSI, error) {
 	var missing *sidecars.NotFoundError
 	if errors.As(err, &missing) {
 		return sandbox.CSI{}, &report.Error{Code: "no-sidecars", Message: "no volumes", Try: missing.Try() + "\nvsphere-sandbox up --csi off", Exit: report.Prerequisite, Err: err}
+	}
+	var full *sidecars.NoRoomError
+	if errors.As(err, &full) {
+		return sandbox.CSI{}, &report.Error{Code: "no-room", Message: "the CSI sidecars cannot be unpacked", Try: full.Try(), Exit: report.Prerequisite, Err: err}
 	}
 	if err != nil {
 		return sandbox.CSI{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/doctor"
 )
 
 type options struct {
@@ -20,45 +23,116 @@ type options struct {
 	machine   machine
 	os, arch  string
 
-	fix   bool
-	flags output.Flags
+	containers containers
+	name       func() (string, bool)
+	find       func(context.Context) (command.Sandbox, error)
+	now        func() time.Time
+
+	fix    bool
+	bundle string
+	flags  output.Flags
+
+	real                vcenterconfig.Flags
+	kubeconfig, context string
+	getenv              func(string) string
+	nodes               func(ctx context.Context, kubeconfig, context string) (*doctor.Cluster, error)
 }
 
 // NewCmdDoctor returns the command; runF, when not nil, runs in its place.
 func NewCmdDoctor(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, sandboxes: d.Sandboxes, machine: local{}}
+	o := &options{streams: d.Streams, sandboxes: d.Sandboxes, machine: local{}, getenv: d.Getenv, nodes: readNodes}
+	o.containers, o.name, o.find, o.now = local{}, d.Name, d.Find, d.Now
 	o.os, o.arch = here()
 	if runF == nil {
 		runF = run
 	}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Tell whether this machine can run sandboxes; clear away dead ones",
+		Short: "Tell whether this machine can run sandboxes, or what real vCenters lack",
 		Long: `Tell whether this machine can run sandboxes: each check passes, warns or fails.
 
-The exit status is 4 when one fails. With --fix, what crashed sandboxes left
-behind, processes and files, is cleared away.`,
+With --fix, what crashed sandboxes left behind, processes and files, is cleared
+away.
+
+With --bundle, a bug report is written: versions, findings, kernel and limits,
+and of every sandbox, or of that of --name, running or crashed, status,
+topology, events, the end of each log, configuration, calls at the vCenters
+and Kubernetes objects, never Secrets. Passwords, tokens, private keys and
+kubeconfig credentials are masked wherever they stand; names are not. What
+does not answer in time is named in its index.json.
+
+With --vcenter-config it is real vCenters that are checked, and what is told is
+what the cloud controller manager and the CSI driver will not be able to do
+there: certificates, login, release, clock, privileges, tags, and of the chosen
+VMs disk.enableUUID, hardware version, tools, hostnames, addresses and UUIDs.
+It only reads. With --kubeconfig or --context the nodes of that cluster are
+matched with the VMs, too: system UUID in either byte order, provider ID,
+hostname, addresses, topology labels.
+
+Exit status: 0 when nothing fails or a bug report is written, 2 for a bad flag
+or vsphere.conf, 4 when a check fails.`,
 		Example: `  vsphere-sandbox doctor
-  vsphere-sandbox doctor --fix`,
+  vsphere-sandbox doctor --fix
+  vsphere-sandbox doctor --bundle vsphere-sandbox-bug.tar.gz
+  vsphere-sandbox doctor --vcenter-config vsphere.conf --folder k8s
+  vsphere-sandbox doctor --vcenter-config env --tag env:prod --context prod
+  vsphere-sandbox doctor --vcenter-config vsphere.conf -o json`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
 	}
 	o.flags.Bind(cmd)
 	cmd.Flags().BoolVar(&o.fix, "fix", false, "clear away what crashed sandboxes left behind")
+	cmd.Flags().StringVar(&o.bundle, "bundle", "", "write a bug report to `FILE`.tar.gz, with every secret masked")
+	o.real.Bind(cmd)
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` with the cluster whose nodes are matched with the VMs (default: kubectl's)")
+	cmd.Flags().StringVar(&o.context, "context", "", "`CONTEXT` of the cluster whose nodes are matched with the VMs (default: the current one)")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("context", cobra.NoFileCompletions)
 	return cmd
 }
 
-func run(ctx context.Context, o *options) error {
-	var found []finding
-	var failed, tries []string
-	for _, c := range checks(o) {
-		f := c.run(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
+// complete checks which flags go together.
+func (o *options) complete(cmd *cobra.Command) error {
+	if err := o.real.Unasked(cmd); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("bundle") {
+		if err := checkBundle(o.bundle); err != nil {
+			return err
 		}
-		f.Check = c.name
-		found = append(found, f)
+	}
+	switch {
+	case o.bundle != "" && o.fix:
+		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle+", and --fix afterwards", "--fix clears away what a bug report is about: --bundle goes first")
+	case o.bundle != "" && o.real.Asked():
+		return report.UsageError("vsphere-sandbox doctor --bundle "+o.bundle, "--bundle is about this machine and its sandboxes; what is found at real vCenters is printed, with -o json to a file")
+	case !o.real.Asked() && (o.kubeconfig != "" || o.context != ""):
+		return report.UsageError("--vcenter-config FILE", "--kubeconfig and --context are for nodes to be matched with VMs of real vCenters, and none is named")
+	case o.real.Asked() && o.fix:
+		return report.UsageError("vsphere-sandbox doctor --fix", "--fix is about this machine; nothing is mended at a vCenter")
+	}
+	return nil
+}
+
+func run(ctx context.Context, o *options) error {
+	if o.real.Asked() {
+		return vcenters(ctx, o)
+	}
+	found, err := look(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.bundle != "" {
+		return o.report(ctx, found)
+	}
+	var failed, tries []string
+	for _, f := range found {
 		if f.Verdict == fail {
 			failed = append(failed, fmt.Sprintf("%s: %s", f.Check, f.Message))
 		}
@@ -66,7 +140,7 @@ func run(ctx context.Context, o *options) error {
 			tries = append(tries, f.Try)
 		}
 	}
-	if err := output.List(o.streams.Out, o.flags, kind(), found); err != nil {
+	if err := output.List(o.streams.Out, o.flags, rows(), found); err != nil {
 		return err
 	}
 	if len(failed) > 0 {
@@ -77,7 +151,21 @@ func run(ctx context.Context, o *options) error {
 	return nil
 }
 
-func kind() output.Kind[finding] {
+// look runs all checks.
+func look(ctx context.Context, o *options) ([]finding, error) {
+	var found []finding
+	for _, c := range append(checks(o), kindChecks(ctx, o)...) {
+		f := c.run(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		f.Check = c.name
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+func rows() output.Kind[finding] {
 	return output.Kind[finding]{
 		Name: "Check",
 		Ref:  func(f finding) string { return "check/" + f.Check },

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
 // fake is a machine made of data.
@@ -35,10 +36,25 @@ func (f fake) Disk(string) (uint64, error) { return f.disk, nil }
 func (f fake) OpenFiles() (uint64, error)  { return f.files, nil }
 func (f fake) Write(string) error          { return f.unwritable }
 
+// boxes is what containers find, made of data.
+type boxes struct {
+	absent, diskless error
+	inotify, cgroup  int
+}
+
+func (b boxes) Runtime(context.Context) (string, error) { return "docker", b.absent }
+func (b boxes) Inotify() (int, error)                   { return b.inotify, nil }
+func (b boxes) Disks(string) error                      { return b.diskless }
+func (b boxes) Cgroup() (int, error)                    { return b.cgroup, nil }
+
 // on runs the command on a machine.
 func on(m fake) func(context.Context, *options) error {
+	return with(m, boxes{inotify: 1024, cgroup: 2})
+}
+
+func with(m fake, b boxes) func(context.Context, *options) error {
 	return func(ctx context.Context, o *options) error {
-		o.machine, o.os, o.arch = m, "linux", "amd64"
+		o.machine, o.os, o.arch, o.containers = m, "linux", "amd64", b
 		return run(ctx, o)
 	}
 }
@@ -67,6 +83,21 @@ func TestSick(t *testing.T) {
 		t.Error(d)
 	}
 	clitest.Golden(t, "sick.table", e.Out.String())
+}
+
+// What kind wants fails nothing: it is not what a sandbox takes by default.
+func TestKind(t *testing.T) {
+	for name, b := range map[string]boxes{
+		"kind-absent": {absent: &runtime.Error{Code: runtime.Missing, Message: "no container runtime is installed", Try: "install Docker\nor not"}},
+		"kind-poor":   {inotify: 128, cgroup: 1, diskless: errors.New("files cannot be disks here: loop device: permission denied")},
+	} {
+		e := clitest.NewEnv(nil)
+		e.State.Dir = "/state"
+		if r := e.Run(t.Context(), NewCmdDoctor(e.Deps, with(healthy(), b))); r.Exit != 0 {
+			t.Fatalf("%s ended with %+v", name, r)
+		}
+		clitest.Golden(t, name, e.Out.String())
+	}
 }
 
 func TestFix(t *testing.T) {

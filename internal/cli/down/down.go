@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -13,9 +14,12 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -64,6 +68,9 @@ func run(ctx context.Context, o *options) error {
 		}
 		s, err := o.Find(ctx)
 		if absent(err) {
+			if err := o.writes(ctx, root, name); err != nil {
+				return err
+			}
 			return nothing(o, root, name)
 		}
 		if err != nil {
@@ -128,19 +135,30 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 			return err
 		}
 	}
+	if err := leftovers.Sweep(ctx, root, s.Name, func(text string) { fmt.Fprintf(o.Streams.Err, "sandbox %q: %s\n", s.Name, text) }); err != nil {
+		return home.ExplainRun(err, s.Name, "")
+	}
 	left, err := instance.Reap(ctx, root, s.Name)
 	// A successor has cleaned up before it took the name, and is not the one that was to end.
 	if err != nil && !errors.As(err, new(instance.ErrNotFound)) && !errors.As(err, new(instance.ErrRunning)) {
+		return err
+	}
+	if err := o.writes(ctx, root, s.Name); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: cleaned up (%d processes were left)\n", s.Name, len(left.Killed))
 	return nil
 }
 
+// writes takes back what a dead sandbox has written to real vCenters.
+func (o *options) writes(ctx context.Context, root, name string) error {
+	return leftovers.Writes(ctx, filepath.Join(root, name), o.Getenv, func(text string) { fmt.Fprintf(o.Streams.Err, "sandbox %q: %s\n", name, text) })
+}
+
 // ask asks a sandbox to end and waits until it has. It returns false for one that had to be killed and left things.
 func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone bool, err error) {
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", s.Name)
-	limit, cancel := context.WithTimeout(ctx, o.timeout)
+	limit, cancel := context.WithTimeout(ctx, o.patience(root, s.Name))
 	defer cancel()
 	if _, err := api.NewClient(s.Socket).Stop(limit); err != nil && ctx.Err() == nil && s.PID > 0 {
 		// It may be starting, and have no socket yet, or be stuck: TERM asks the same.
@@ -170,6 +188,17 @@ func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone 
 		return false, err
 	}
 	return false, fmt.Errorf("sandbox %q: killed and still there: %w", s.Name, death.Err())
+}
+
+// realTime is how long a sandbox may take at least that has written to real vCenters: it takes that back.
+const realTime = 6 * time.Minute
+
+// patience is how long a sandbox may take to end.
+func (o *options) patience(root, name string) time.Duration {
+	if _, err := sandbox.LeftWrites(filepath.Join(root, name)); err != nil { // it has a journal, and runs
+		return max(o.timeout, realTime)
+	}
+	return o.timeout
 }
 
 // await waits until a sandbox is gone, or ctx ends, and tells which. Its lock says when it is over, and nothing can be

@@ -51,7 +51,7 @@ vCenter is chosen.`,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.shell != "" && shellOf(o.shell).name != o.shell {
-				return report.UsageError("--shell "+strings.Join(known, "|"), "there is no shell %q that it knows", o.shell)
+				return report.UsageError("--shell "+strings.Join(known, "|"), "--shell %s: there are lines for %s", o.shell, strings.Join(known, ", "))
 			}
 			o.line = line(d, o)
 			if o.shell == "" {

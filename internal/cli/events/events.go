@@ -64,7 +64,7 @@ said to be lost.`,
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what happens from now on")
 	f.DurationVar(&o.filter.since, "since", 0, "only events not older than this (5m, 1h)")
 	f.StringSliceVar(&o.filter.kinds, "kind", nil, "only events of these `KIND`s; * and ? stand for what they do in file names")
-	f.StringVar(&o.filter.object, "object", "", "only events about this `OBJECT`: NAME or KIND/NAME")
+	f.StringVar(&o.filter.object, "object", "", "only events about this `OBJECT`: NAME, NAMESPACE/NAME or KIND/NAME")
 	f.StringVar(&o.filter.plane, "plane", "", "only events of this plane: sandbox, vsphere or kubernetes")
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("plane", cobra.FixedCompletions(planes(), cobra.ShellCompDirectiveNoFileComp))

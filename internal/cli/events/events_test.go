@@ -143,3 +143,22 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("ended with %+v", r)
 	}
 }
+
+// An object goes by its name, with or without what it is in.
+func TestNamed(t *testing.T) {
+	pod := event.Object{Kind: "Pod", Name: "default/db-0"}
+	vm := event.Object{Kind: "VirtualMachine", VCenter: "us", Name: "worker-1"}
+	for _, tc := range []struct {
+		o    event.Object
+		name string
+		want bool
+	}{
+		{pod, "db-0", true}, {pod, "default/db-0", true}, {pod, "pod/db-0", true}, {pod, "Pod/default/db-0", true},
+		{pod, "db", false}, {pod, "default", false}, {pod, "node/db-0", false}, {pod, "other/db-0", false},
+		{vm, "worker-1", true}, {vm, "us/worker-1", true}, {vm, "virtualmachine/worker-1", true}, {vm, "eu/worker-1", false},
+	} {
+		if got := named(tc.o, tc.name); got != tc.want {
+			t.Errorf("%v, %q: %t", tc.o, tc.name, got)
+		}
+	}
+}

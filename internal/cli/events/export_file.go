@@ -2,8 +2,11 @@ package events
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
 // pending is a file that is not there before it is complete: until then it is beside its place, under another name.
@@ -19,7 +22,11 @@ func create(path string, force bool) (*pending, error) {
 		return nil, errThere(path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &report.Error{
+			Code: "usage", Message: "events export " + path, Try: "mkdir -p " + filepath.Dir(path), Exit: report.Usage, Err: fs.ErrNotExist,
+		}
+	} else if err != nil {
 		return nil, err
 	}
 	return &pending{f, path, force}, nil

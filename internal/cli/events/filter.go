@@ -59,11 +59,16 @@ func (f *filter) matcher(now time.Time) func(event.Event) bool {
 	}
 }
 
-// named tells whether an object goes by name: NAME, KIND/NAME or VCENTER/NAME.
+// named tells whether an object goes by name: NAME, KIND/NAME or VCENTER/NAME; what is in a namespace also without it.
 func named(o event.Object, name string) bool {
-	if o.Name == name {
+	if goesBy(o, name) {
 		return true
 	}
 	scope, rest, found := strings.Cut(name, "/")
-	return found && rest == o.Name && (strings.EqualFold(scope, o.Kind) || scope == o.VCenter)
+	return found && goesBy(o, rest) && (strings.EqualFold(scope, o.Kind) || scope == o.VCenter)
+}
+
+func goesBy(o event.Object, name string) bool {
+	_, bare, namespaced := strings.Cut(o.Name, "/")
+	return o.Name == name || namespaced && bare == name
 }

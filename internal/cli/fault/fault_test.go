@@ -64,15 +64,15 @@ func TestAskedWrongly(t *testing.T) {
 		{"inject vcenter.latency --set dealy=1s", `vcenter.latency has no parameter "dealy"; did you mean "delay"?`, "vsphere-sandbox fault describe vcenter.latency"},
 		{"inject vcenter.latency --set delay=soon", `vcenter.latency: parameter "delay": "soon" is no duration like 250ms or 1m30s`, "vsphere-sandbox fault describe vcenter.latency"},
 		{"inject vcenter.latency --set delay", `--set "delay" is not NAME=VALUE`, "vsphere-sandbox fault describe vcenter.latency"},
-		{"inject vcenter.latency --set delay=1s --set delay=2s", "--set delay is there twice", ""},
-		{"inject vcenter.down --for -1s", "--for -1s is negative", ""},
+		{"inject vcenter.latency --set delay=1s --set delay=2s", "--set delay is there twice", "--set delay=2s"},
+		{"inject vcenter.down --for -1s", "--for -1s is negative", "--for 30s"},
 		{"inject vcenter.restart --for 1s", "vcenter.restart is over as soon as it has happened", "leave --for out"},
 		{"inject", "fault inject needs a FAULT", "fault inject --help"},
 		{"describe", "fault describe needs a FAULT", "fault describe --help"},
 		{"describe vcenter.dwon", `fault "vcenter.dwon": there is none of that name; did you mean "vcenter.down"?`, "vsphere-sandbox fault list"},
 		{"list apo", `theme "apo": there is none of that name; did you mean "api"?`, "vsphere-sandbox fault list"},
 		{"heal", "heal needs a LEASE, or --all", "vsphere-sandbox fault leases"},
-		{"heal f1 --all", "heal takes leases or --all, not both", ""},
+		{"heal f1 --all", "heal takes leases or --all, not both", "vsphere-sandbox fault heal --all"},
 	} {
 		r := run(t, clitest.NewEnv(nil), tc.args)
 		if d := cmp.Diff(report.Record{Code: r.Code, Message: tc.message, Try: tc.try, Exit: report.Usage}, r); d != "" {

@@ -42,7 +42,7 @@ again for as long as the sandbox runs.`,
 			o.request.IDs = args
 			switch {
 			case o.request.All && len(args) > 0:
-				return report.UsageError("", "heal takes leases or --all, not both")
+				return report.UsageError(command.Program+" fault heal --all", "heal takes leases or --all, not both")
 			case !o.request.All && len(args) == 0:
 				return report.UsageError(command.Program+" fault leases", "heal needs a LEASE, or --all")
 			}

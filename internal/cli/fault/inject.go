@@ -1,7 +1,9 @@
 package fault
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -24,6 +27,7 @@ type injectOptions struct {
 	request  api.InjectRequest
 	duration time.Duration
 	settings []string
+	asking   confirm.Asking
 	format   string
 }
 
@@ -44,7 +48,8 @@ hit; of those that are chosen by place there must be one, or --mode says how
 many: one, all, a number, a percentage. Which ones is drawn by --seed.
 
 What cannot be done is refused, and nothing is touched; --dry-run tells what
-would be done. It returns when the fault is in force.`,
+would be done. Before VMs of a real vCenter are changed you are asked, and told
+how it is taken back; --yes answers. It returns when the fault is in force.`,
 		Example: `  vsphere-sandbox fault inject vm.power-off worker-1 --for 1m
   vsphere-sandbox fault inject host.crash --zone us-west --mode 1
   vsphere-sandbox fault inject guest.tools-stopped --role worker --mode 50% --seed 7 --dry-run
@@ -83,6 +88,7 @@ would be done. It returns when the fault is in force.`,
 	f.Uint64Var(&o.request.Seed, "seed", 0, "what is drawn, and drawn again by the same number (default: a new one)")
 	f.StringArrayVar(&o.settings, "set", nil, "a parameter of the fault, as `NAME=VALUE`; fault describe lists them")
 	f.BoolVar(&o.request.DryRun, "dry-run", false, "tell what would be done, and do nothing")
+	o.asking.Bind(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("set", completeSettings)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"one", "all"}, cobra.ShellCompDirectiveNoFileComp))
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
@@ -104,7 +110,7 @@ func (o *injectOptions) complete(args []string) error {
 	}
 	switch {
 	case o.duration < 0:
-		return report.UsageError("", "--for %s is negative", o.duration)
+		return report.UsageError("--for 30s", "--for %s is negative", o.duration)
 	case o.duration > 0 && k.Momentary:
 		return report.UsageError("leave --for out", "%s is over as soon as it has happened", k.Name)
 	}
@@ -117,7 +123,14 @@ func runInject(ctx context.Context, o *injectOptions) error {
 	if err != nil {
 		return err
 	}
-	lease, err := command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Lease, error) { return c.Inject(ctx, o.request) })
+	lease, err := confirm.Do(ctx, o.streams, o.asking, func(consent confirm.Consent) (api.Lease, error) {
+		r := o.request
+		r.Confirmed, r.Seed = consent.Given && !r.DryRun, cmp.Or(r.Seed, consent.Seed)
+		return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Lease, error) { return c.Inject(ctx, r) })
+	})
+	if errors.Is(err, confirm.ErrDeclined) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

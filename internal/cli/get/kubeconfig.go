@@ -57,7 +57,7 @@ one. With --unmerge, take it out again, also when the sandbox is long gone.`,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.merge && o.unmerge {
-				return report.UsageError("", "--merge and --unmerge exclude each other")
+				return report.UsageError(command.Program+" get kubeconfig --merge", "--merge and --unmerge exclude each other")
 			}
 			if runF != nil {
 				return runF(cmd.Context(), o)

@@ -22,6 +22,6 @@ func NewCmdVCenters(d *command.Deps, runF func(context.Context, *options) error)
 			return []string{v.Name}
 		},
 		one: "vCenter", many: "vCenters",
-		columns: "what clients get of them, whether the sandbox's own view is\ncurrent, what they hold and how many calls they were asked",
+		columns: "what clients get of them, whether the sandbox's own view is\ncurrent, what they hold, how many calls they were asked, and whether they are\nsimulated or real",
 	}, "vcenters", []string{"vcenter", "vc"}, complete.VCenters(d), runF)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
 // ExplainState gives the errors of [Open] their codes and ways out. Verb is the command that was typed.
@@ -24,6 +26,10 @@ func ExplainState(err error, name, verb string) error {
 		}
 	case full(err):
 		return diskFull(err)
+	case ground(err) != nil:
+		return ground(err)
+	case errors.Is(err, context.Canceled):
+		return err
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &report.Error{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Err: err, Exit: report.Prerequisite,
@@ -39,6 +45,8 @@ func ExplainRun(err error, name, freePort string) error {
 	switch {
 	case err == nil:
 		return nil
+	case ground(err) != nil:
+		return ground(err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return &report.Error{
 			Code: "port-in-use", Message: "a port is taken by another program", Err: err, Exit: report.Prerequisite, Try: freePort,
@@ -57,6 +65,22 @@ func ExplainRun(err error, name, freePort string) error {
 		return err
 	}
 	return fmt.Errorf("sandbox %q: %w", name, err)
+}
+
+// ground is an error of what the cluster of a sandbox stands on, as one that commands end with; nil for any other.
+func ground(err error) error {
+	var e *runtime.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	exit := report.Prerequisite
+	switch e.Code {
+	case kind.ConfigInvalid, "usage":
+		exit = report.Usage
+	case kind.CreateFailed:
+		exit = report.Failure
+	}
+	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
 }
 
 // full tells whether the disk is. A child can only tell so in words.

@@ -1,6 +1,7 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -25,8 +27,16 @@ type Home struct {
 }
 
 // Open makes the directory of a sandbox below root, and records there what it is. What it returns an error for has left
-// nothing behind. End it with [Home.Leave].
-func Open(root, name, scenario string) (*Home, error) {
+// nothing behind. say is told of what a sandbox that was killed has left elsewhere, and is taken back. End it with
+// [Home.Leave].
+func Open(ctx context.Context, root, name, scenario string, say func(string)) (*Home, error) {
+	// What the dead have left elsewhere, while their directory tells of it.
+	sweeping, cancel := context.WithTimeout(ctx, sweepTime)
+	err := leftovers.Sweep(sweeping, root, name, say)
+	cancel()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := instance.Create(root, name)
 	if err != nil {
 		return nil, err
@@ -39,6 +49,10 @@ func Open(root, name, scenario string) (*Home, error) {
 	}
 	return h, nil
 }
+
+// sweepTime is how long it may take to take back what a dead sandbox has left: a cluster may be large, and a container runtime
+// that hangs says nothing at all.
+const sweepTime = 3 * time.Minute
 
 func (h *Home) furnish() error {
 	if err := h.Dir.WriteRecord(h.record); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
 
@@ -20,12 +22,21 @@ type Instances struct {
 	RootFunc func() (string, error)
 }
 
-// Root is the state directory.
-func (i Instances) Root() (string, error) { return i.RootFunc() }
+// Root is the state directory. That there is none, for want of a home directory, is something that this machine lacks.
+func (i Instances) Root() (string, error) {
+	root, err := i.RootFunc()
+	if err != nil {
+		return "", &report.Error{
+			Code: "no-home", Message: "there is no place for sandboxes", Err: err, Exit: report.Prerequisite,
+			Try: "export " + instance.RootEnv + "=DIR that you may write",
+		}
+	}
+	return root, nil
+}
 
 // List returns every sandbox below the state directory, by name.
 func (i Instances) List(context.Context) ([]command.Sandbox, error) {
-	root, err := i.RootFunc()
+	root, err := i.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +64,7 @@ func (i Instances) List(context.Context) ([]command.Sandbox, error) {
 
 // Logs returns the log files of a sandbox by component: logs/node/worker-1.log is that of node/worker-1.
 func (i Instances) Logs(name string) (map[string]string, error) {
-	root, err := i.RootFunc()
+	root, err := i.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +94,7 @@ func (i Instances) Logs(name string) (map[string]string, error) {
 // Reap removes what dead sandboxes left behind, but for those that were asked to leave it. Their logs go, too: each line
 // has the last words of one.
 func (i Instances) Reap(ctx context.Context) ([]string, error) {
-	root, err := i.RootFunc()
+	root, err := i.Root()
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +109,10 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 			continue
 		}
 		last, broken := lastWords(root, e.Name), leases(root, e.Name)
+		if err := leftovers.Sweep(ctx, root, e.Name, func(string) {}); err != nil {
+			errs = append(errs, err) // its directory stays, which says what is left
+			continue
+		}
 		r, err := instance.Reap(ctx, root, e.Name)
 		var running instance.ErrRunning
 		var gone instance.ErrNotFound

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -107,7 +108,12 @@ func choose(files map[string]string, component string) (string, error) {
 				names = append(names, base)
 			}
 		}
-		return "", command.NotFound("log", component, names)
+		err := command.NotFound("log", component, names)
+		var e *report.Error
+		if errors.As(err, &e) {
+			e.Try = command.Program + " logs, which lists them"
+		}
+		return "", err
 	}
 	return "", &report.Error{
 		Code: "ambiguous", Message: fmt.Sprintf("several components are called %q: %s", component, strings.Join(short, ", ")),

@@ -15,5 +15,5 @@ func NewCmdMigrate(d *command.Deps) *cobra.Command {
 INI vsphere.conf of cloud-provider-vsphere, to what is used now.`,
 		Example: `  vsphere-sandbox migrate config /etc/kubernetes/vsphere.conf
   vsphere-sandbox migrate config /etc/kubernetes/vsphere.conf --out new`,
-	}, NewCmdConfig(d, nil))
+	}, NewCmdCheck(d, nil), NewCmdConfig(d, nil), NewCmdPlan(d, nil), NewCmdRoles(d, nil))
 }

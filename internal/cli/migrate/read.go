@@ -27,7 +27,7 @@ func (o *configOptions) read() (in input, err error) {
 	seen := map[string]bool{o.old: true}
 	for _, name := range o.manifests {
 		if seen[name] {
-			return in, report.UsageError("", "--manifests: %s is named twice", name)
+			return in, report.UsageError("--manifests "+name+", once", "--manifests: %s is named twice", name)
 		}
 		seen[name] = true
 		s, err := o.source(name)
@@ -43,16 +43,20 @@ func (o *configOptions) read() (in input, err error) {
 		case !ok || name == "" || url == "":
 			return in, report.UsageError("--datastore-url vsanDatastore=ds:///vmfs/volumes/vsan:52d1/", "--datastore-url: %q is not NAME=URL", text)
 		case in.urls[name] != "":
-			return in, report.UsageError("", "--datastore-url: %s is named twice", name)
+			return in, report.UsageError("--datastore-url "+text+", once", "--datastore-url: %s is named twice", name)
 		}
 		in.urls[name] = url
 	}
 	return in, nil
 }
 
-// source reads a file, or standard input, no further than it takes to see that it is too large.
 func (o *configOptions) source(name string) (migration.Source, error) {
-	s, r := migration.Source{Name: "standard input"}, o.streams.In
+	return readSource(o.streams.In, name)
+}
+
+// readSource reads a file, or standard input, no further than it takes to see that it is too large.
+func readSource(in io.Reader, name string) (migration.Source, error) {
+	s, r := migration.Source{Name: "standard input"}, in
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -73,7 +77,7 @@ func unreadable(name string, err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return &report.Error{Code: "cloud-config-unreadable", Message: name + ": " + err.Error(), Exit: report.Usage}
+	return &report.Error{Code: "cloud-config-unreadable", Message: name + ": " + err.Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
 }
 
 // sameAs is the new file that an input is; empty when it is none of them.

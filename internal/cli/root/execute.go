@@ -65,6 +65,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		return ours
 	}
 	try := cmd.CommandPath() + " --help"
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		return report.UsageError(try, "--%s %s: want %s", wrong.GetFlag().Name, wrong.GetValue(), wanted(wrong.GetFlag()))
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return report.UsageError(try, "%v", err)
@@ -83,6 +87,22 @@ func flagError(cmd *cobra.Command, err error) error {
 		try = "--" + guess
 	}
 	return report.UsageError(try, "%s has no flag --%s", cmd.CommandPath(), name)
+}
+
+// wanted says what a flag takes.
+func wanted(f *pflag.Flag) string {
+	switch t := f.Value.Type(); t {
+	case "bool":
+		return "true or false"
+	case "int", "int32", "int64", "uint", "uint16", "uint32", "uint64", "count":
+		return "a whole number"
+	case "float32", "float64":
+		return "a number"
+	case "duration":
+		return "a time such as 30s, 5m or 1h30m"
+	default:
+		return "a " + t
+	}
 }
 
 // format returns the format that the user wants to read errors in. Arguments are looked at, too, because the one that

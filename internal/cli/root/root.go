@@ -41,6 +41,7 @@ func New(d *command.Deps, c Commands) *cobra.Command {
 		SilenceUsage:     true,
 		TraverseChildren: true, // what stands before kubectl is ours, what stands behind it is kubectl's
 	})
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return greet(cmd, d) }
 	const tools = "tools"
 	for _, g := range []struct {
 		id, title string

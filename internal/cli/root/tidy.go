@@ -16,7 +16,7 @@ func tidy(cmd *cobra.Command, d *command.Deps) error {
 		top = top.Parent()
 	}
 	switch top.Name() {
-	case "logs", "doctor", "up", "down", "version", "completion", "help":
+	case "logs", "doctor", "up", "down", "version", "man", "completion", "help":
 		return nil
 	}
 	if top.Hidden || !top.HasParent() {

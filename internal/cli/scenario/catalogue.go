@@ -113,7 +113,7 @@ func (c catalogue) one(verb, word string, set source.Settings) (*scenario.Scenar
 // unknown is the error for a word that stands for nothing.
 func (c catalogue) unknown(verb, word string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(word, "./"+string(os.PathSeparator)) {
-		return &report.Error{Code: "scenario-unreadable", Message: err.Error(), Exit: report.Usage}
+		return &report.Error{Code: "scenario-unreadable", Message: err.Error(), Exit: report.Usage, Try: "vsphere-sandbox scenario list, or name a file that is there"}
 	}
 	try := "vsphere-sandbox scenario list"
 	if near := nearest.Of(word, c.words()); near != "" {

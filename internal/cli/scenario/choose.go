@@ -33,7 +33,7 @@ func (c choice) validate() error {
 	case 1:
 		return nil
 	}
-	return report.UsageError("", "NAME, THEME or FILE, --suite and --all exclude each other")
+	return report.UsageError("vsphere-sandbox scenario run --all", "NAME, THEME or FILE, --suite and --all exclude each other")
 }
 
 // name is what the run is called.
@@ -88,7 +88,7 @@ func (c choice) load(from catalogue, set source.Settings) ([]*scenario.Scenario,
 			}
 		}
 	}
-	if err := joined(bad); err != nil {
+	if err := source.Joined(bad); err != nil {
 		return nil, err
 	}
 	for _, one := range set {

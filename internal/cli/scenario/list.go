@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
@@ -93,7 +94,7 @@ func list(o *listOptions) error {
 	if err := output.List(o.streams.Out, o.flags, kind(), all); err != nil {
 		return err
 	}
-	return joined(bad)
+	return source.Joined(bad)
 }
 
 func listing(s *scenario.Scenario) listed {

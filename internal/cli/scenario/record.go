@@ -56,7 +56,7 @@ through it.`,
 				return report.UsageError("--since 5m", "--since %s is in the future", o.since)
 			}
 			if o.since > 0 && o.follow {
-				return report.UsageError("", "--since and --follow exclude each other")
+				return report.UsageError(command.Program+" scenario record --since "+o.since.String(), "--since and --follow exclude each other")
 			}
 			return runF(cmd.Context(), o)
 		},

@@ -16,6 +16,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -43,6 +45,7 @@ type runOptions struct {
 	choice    choice
 	set       source.Settings
 	ccm       ccm.Flags
+	ground    ground.Flags
 	speed     float64
 	seed      uint64
 	patience  float64
@@ -50,6 +53,7 @@ type runOptions struct {
 	artifacts string
 	on        string
 	retain    bool
+	asking    confirm.Asking
 	format    string
 
 	scenarios []*scenario.Scenario
@@ -96,6 +100,7 @@ something, 130 when interrupted.`,
 	}
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
+	o.ground.Bind(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.choice.suite, "suite", "", "run those of this `SUITE`")
 	f.BoolVar(&o.choice.all, "all", false, "run all that come with the program")
@@ -106,6 +111,7 @@ something, 130 when interrupted.`,
 	f.StringVar(&o.artifacts, "artifacts", "", "leave results, logs and a report in `DIR`")
 	f.StringVar(&o.on, "on", "", "run on the sandbox of this `NAME`, which is up")
 	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which one did not pass, until the next command cleans up")
+	f.BoolVarP(&o.asking.Yes, "yes", "y", false, "with --on, do not ask before faults may change VMs of real vCenters")
 	output.BindFormat(cmd, &o.format, formatText, formatJSON, formatJUnit)
 	// Cannot fail: the flags were added in the lines above.
 	_ = cmd.RegisterFlagCompletionFunc("suite", cobra.FixedCompletions([]string{"core"}, cobra.ShellCompDirectiveNoFileComp))
@@ -120,7 +126,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 		return err
 	}
 	if err := pace.Speed(o.speed).Validate(); err != nil {
-		return report.UsageError("", "--speed: %v", err)
+		return report.UsageError("--speed 10", "--speed: %v", err)
 	}
 	if !(o.patience > 0) || o.patience > 100 {
 		return report.UsageError("--patience 3", "--patience %g: want a number from 0 to 100, and not 0", o.patience)
@@ -131,10 +137,16 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if err := o.ccm.Check(); err != nil {
 		return err
 	}
+	if err := o.ground.Check(); err != nil {
+		return err
+	}
+	if err := o.ground.Fits(&o.ccm); err != nil {
+		return err
+	}
 	if o.on != "" {
-		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "retain"} {
+		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "retain"} {
 			if cmd.Flags().Changed(name) {
-				return report.UsageError("", "--on and --%s exclude each other: the sandbox is up already", name)
+				return report.UsageError(command.Program+" scenario run --on "+o.on, "--on and --%s exclude each other: the sandbox is up already", name)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestShow(t *testing.T) {
 		{"away", "# A vCenter is away.", ""},
 		{"outages/away", "# A vCenter is away.", ""},
 		{"awy", "", "vsphere-sandbox scenario show away"},
-		{"./nothing.yaml", "", ""},
+		{"./nothing.yaml", "", "vsphere-sandbox scenario list, or name a file that is there"},
 	} {
 		e := clitest.NewEnv(nil)
 		r := e.Run(t.Context(), NewCmdShow(e.Deps, func(o *showOptions) error {

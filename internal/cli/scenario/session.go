@@ -46,13 +46,17 @@ func (s *session) onRunning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	on, err := s.o.allowed(ctx, t, status)
+	if err != nil {
+		return err
+	}
 	s.Say("%s", told(s.o))
 	s.Began(ctx, t.Client)
 	s.runAll(ctx, func(_ context.Context, r scenario.Requirements) (*scenario.Running, error) {
 		if want := r.Topology.Metadata.Name; want != status.Scenario {
 			s.Say("note: topology %s is wanted; sandbox %s is of %s", want, t.Name, status.Scenario)
 		}
-		return &scenario.Running{Sandbox: t.Client, Name: t.Name, Command: stage.Runner(s.o.Self, t.Name)}, nil
+		return &scenario.Running{Sandbox: on, Name: t.Name, Command: stage.Runner(s.o.Self, t.Name)}, nil
 	})
 	s.suite.Boots, s.suite.CCM = nil, ""
 	s.Collect(ctx, t.Client, status.LastEvent)
@@ -109,7 +113,7 @@ func (s *session) runAll(ctx context.Context, boot scenario.Boot) {
 	}()
 	options := scenario.Options{Observe: s.Update, Seed: s.o.seed, Patience: s.o.patience, FailFast: s.o.failFast}
 	suite := scenario.RunAll(ctx, s.o.scenarios, boot, options, func(_ *scenario.Scenario, out scenario.Outcome) {
-		s.bad = s.bad || out.Verdict != result.Passed
+		s.bad = s.bad || !out.Verdict.Fine()
 		what := "is not as it was"
 		switch {
 		case ctx.Err() == nil:
@@ -159,7 +163,7 @@ func (s *session) boot(ctx context.Context, m *stage.Machine, need scenario.Requ
 // spec is the sandbox that is needed: what flags say counts more than what scenarios do, but for arguments and
 // environment, of which there are both.
 func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.Spec, error) {
-	want := stage.Spec{Topology: need.Topology, Speed: s.o.speed, CCM: s.given}
+	want := stage.Spec{Topology: need.Topology, Speed: s.o.speed, CCM: s.given, Cluster: s.o.ground.Of(s.o.retain)}
 	c := need.Components
 	if c.Speed > 0 {
 		want.Speed = c.Speed
@@ -178,6 +182,11 @@ func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.S
 	}
 	if c.CCM.Replicas > 0 && s.o.ccm.Replicas <= 1 {
 		want.CCM.Replicas = c.CCM.Replicas
+	}
+	if s.o.ground.Podded() {
+		if want.CCM, err = s.o.ccm.Deployable(ctx, want.CCM, s.o.Streams); err != nil {
+			return want, err
+		}
 	}
 	want.CCM.Args = slices.Concat(c.CCM.Args, s.o.ccm.Args)
 	want.CCM.Env = slices.Concat(environ(c.CCM.Env), s.o.ccm.Env)

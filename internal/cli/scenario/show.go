@@ -27,8 +27,8 @@ func NewCmdShow(d *command.Deps, runF func(*showOptions) error) *cobra.Command {
 		Short: "Print a scenario as it is written",
 		Long: `Print a scenario as it is written, comments and all: what to begin with for
 one of your own.`,
-		Example: `  vsphere-sandbox scenario show vm-power-off
-  vsphere-sandbox scenario show vm-power-off > mine.yaml`,
+		Example: `  vsphere-sandbox scenario show power-off
+  vsphere-sandbox scenario show power-off > mine.yaml`,
 		Args:              command.ExactlyOne("NAME or FILE"),
 		ValidArgsFunction: o.catalogue.completeWords(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -1,9 +1,7 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 type validateOptions struct {
@@ -56,20 +53,10 @@ Exit status: 0 when all can be used, 2 when one cannot.`,
 
 // validation is what came of one scenario.
 type validation struct {
-	Source   string    `json:"source"`
-	Valid    bool      `json:"valid"`
-	Steps    int       `json:"steps,omitempty"`
-	Problems []problem `json:"problems,omitempty"`
-}
-
-// problem is something wrong in a scenario, or with getting at it: then there is only a message.
-type problem struct {
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Source   string           `json:"source"`
+	Valid    bool             `json:"valid"`
+	Steps    int              `json:"steps,omitempty"`
+	Problems []source.Problem `json:"problems,omitempty"`
 }
 
 func validate(o *validateOptions) error {
@@ -79,7 +66,7 @@ func validate(o *validateOptions) error {
 		s, err := o.catalogue.one("validate", name, o.set)
 		if err != nil {
 			bad = append(bad, err)
-			all = append(all, validation{Source: name, Problems: problems(err)})
+			all = append(all, validation{Source: name, Problems: source.Problems(err)})
 			continue
 		}
 		all = append(all, validation{Source: name, Valid: true, Steps: len(s.Steps)})
@@ -102,30 +89,5 @@ func validate(o *validateOptions) error {
 			fmt.Fprintf(o.streams.Out, "%s can be used: %d %s\n", one.Source, one.Steps, steps)
 		}
 	}
-	return joined(bad)
-}
-
-// joined is one error for those of several scenarios.
-func joined(bad []error) error {
-	if len(bad) < 2 {
-		return errors.Join(bad...)
-	}
-	var messages []string
-	for _, err := range bad {
-		messages = append(messages, report.Of(err).Message)
-	}
-	first := report.Of(bad[0])
-	return &report.Error{Code: first.Code, Message: strings.Join(messages, "\n"), Try: first.Try, Exit: report.Usage}
-}
-
-func problems(err error) []problem {
-	var bad topology.Errors
-	if !errors.As(err, &bad) {
-		return []problem{{Message: report.Of(err).Message}}
-	}
-	all := make([]problem, len(bad))
-	for i, one := range bad {
-		all[i] = problem(one)
-	}
-	return all
+	return source.Joined(bad)
 }

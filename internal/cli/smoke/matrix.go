@@ -26,7 +26,7 @@ type matrixOptions struct {
 
 // NewCmdMatrix returns the command; runF, when not nil, runs in its place.
 func NewCmdMatrix(d *command.Deps, runF func(context.Context, *matrixOptions) error) *cobra.Command {
-	o := &matrixOptions{settings: newSettings(d), format: output.Plain}
+	o := &matrixOptions{settings: newSettings(d, smoke.Names), format: output.Plain}
 	if runF == nil {
 		runF = matrix
 	}
@@ -42,7 +42,8 @@ Exit status: 0 when all passed, or failed as is known, 1 when something could
 not be run, 2 for a bad flag, 3 when a scenario failed, 4 when the machine lacks
 something, 130 when interrupted.`,
 		Example: `  vsphere-sandbox matrix --ccm builtin,module:v1.36.0,module:v1.34.0
-  vsphere-sandbox matrix --ccm ./old,./new --suite full -o json`,
+  vsphere-sandbox matrix --ccm ./old,./new --suite full -o json
+  vsphere-sandbox matrix --ccm builtin,./mine --only lifecycle/power-off`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,7 +73,11 @@ func (o *matrixOptions) complete() error {
 			return report.UsageError(try, "--ccm: %s is there twice", text)
 		}
 	}
-	return o.settings.complete(o.ccms...)
+	if err := o.settings.complete(o.ccms...); err != nil {
+		return err
+	}
+	o.scenarios = smoke.Pick(o.only, o.scenarios)
+	return nil
 }
 
 func matrix(ctx context.Context, o *matrixOptions) error {

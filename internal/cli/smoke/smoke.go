@@ -29,7 +29,7 @@ type options struct {
 
 // NewCmdSmoke returns the command; runF, when not nil, runs in its place.
 func NewCmdSmoke(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{settings: newSettings(d), format: output.Plain}
+	o := &options{settings: newSettings(d, smoke.Checks), format: output.Plain}
 	if runF == nil {
 		runF = run
 	}
@@ -54,7 +54,8 @@ flag, 3 when a check failed, 4 when the machine lacks something, 130 when
 interrupted.`,
 		Example: `  vsphere-sandbox smoke
   vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager
-  vsphere-sandbox smoke --ccm module:v1.36.0 --baseline module:v1.34.0 --artifacts results`,
+  vsphere-sandbox smoke --ccm module:v1.36.0 --baseline module:v1.34.0 --artifacts results
+  vsphere-sandbox smoke --ccm ./vsphere-cloud-controller-manager --only clean-exit,lifecycle/power-off`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -85,7 +86,7 @@ func run(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	judged := smoke.Options{
-		CCM: named(given), Suite: o.scenarios, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
+		CCM: named(given), Suite: o.scenarios, Only: o.only, Boot: b.boot, Version: b.version, Strict: o.strict, Speed: o.speed,
 		Observe: b.Update, Say: b.Say, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
 	}
 	if o.baseline != "" {

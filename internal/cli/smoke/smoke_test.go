@@ -31,6 +31,11 @@ func TestOptions(t *testing.T) {
 		{"--patience 0", "--patience 0: want a number from 0 to 100, and not 0", report.Usage},
 		{"--seed 0", "--seed 0: want a number from 1", report.Usage},
 		{"-o xml", `there is no output format "xml"`, report.Usage},
+		{"--only upgrade,lifecycle/power-off", "", 0},
+		{"--only upgrad", `--only "upgrad": there is no such check`, report.Usage},
+		{"--only [", `--only "[": is no pattern of names`, report.Usage},
+		{"--only vcenter-down-at-start", `--only "vcenter-down-at-start": is in the suite full, not in core`, report.Usage},
+		{"--only vcenter-down-at-start --suite full", "", 0},
 	} {
 		e := clitest.NewEnv(nil)
 		r := e.Run(t.Context(), NewCmdSmoke(e.Deps, func(_ context.Context, o *options) error {
@@ -52,6 +57,7 @@ func TestMatrixOptions(t *testing.T) {
 		"--ccm builtin,x/y,builtin": "--ccm: builtin is there twice",
 		"--ccm builtin,moon:x":      `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`,
 		"--ccm builtin,module:v1.36.0 --ccm ./mine": "",
+		"--ccm builtin --only upgrade":              `--only "upgrade": there is no such check`,
 	} {
 		e := clitest.NewEnv(nil)
 		r := e.Run(t.Context(), NewCmdMatrix(e.Deps, func(_ context.Context, o *matrixOptions) error {

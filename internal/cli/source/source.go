@@ -1,8 +1,10 @@
 package source
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -36,14 +38,35 @@ func Load(command, source string, settings Settings) (*topology.Topology, error)
 		}
 		return nil, report.UsageError(try, "scenario %q: there is none of that name, and no such file", source)
 	}
-	return nil, &report.Error{Code: "topology-unreadable", Message: err.Error(), Exit: report.Usage}
+	return nil, &report.Error{Code: "topology-unreadable", Message: err.Error(), Exit: report.Usage, Try: "name a topology file, or a scenario: vsphere-sandbox topology render zones-us-eu > mine.yaml makes one"}
 }
 
 func read(source string, settings Settings) (*topology.Topology, error) {
 	if slices.Contains(scenarios.Names(), source) {
 		return scenarios.Load(source, settings...)
 	}
+	if strings.HasSuffix(source, ".gz") {
+		return unzip(source, settings)
+	}
 	return topology.LoadFile(source, settings...)
+}
+
+// unzip reads a file that was compressed with gzip: a large topology on its way through a ConfigMap. It includes no others.
+func unzip(path string, settings Settings) (*topology.Topology, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("topology %w", err)
+	}
+	defer file.Close() // only read from: closing cannot lose anything
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, fmt.Errorf("topology %s: %w", path, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(z, topology.MaxSize+1)) // whose reader says what is too large
+	if err != nil {
+		return nil, fmt.Errorf("topology %s: %w", path, err)
+	}
+	return topology.Load(strings.TrimSuffix(path, ".gz"), data, settings...)
 }
 
 // invalid is told as its first part, which has the text of all the second has one by one.

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"compress/gzip"
 	"errors"
 	"os"
 	"path/filepath"
@@ -127,6 +128,38 @@ func TestNames(t *testing.T) {
 	}{{0, 0, true}, {0, 5, true}, {1, 0, true}, {1, 1, false}} {
 		if words, _ := source.Names(tc.most)(nil, make([]string, tc.args), ""); (len(words) > 0) != tc.want {
 			t.Errorf("%+v: %v", tc, words)
+		}
+	}
+}
+
+// A file that was compressed says what is wrong with it as any other does.
+func TestCompressed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	zipped := func(name, text string) {
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := gzip.NewWriter(f)
+		_, err = z.Write([]byte(text))
+		if err := errors.Join(err, z.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	zipped("tiny.yaml.gz", tiny)
+	zipped("bad.yaml.gz", strings.Replace(tiny, "hosts:", "host:", 1))
+	if err := os.WriteFile("plain.gz", []byte(tiny), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := source.Load("up", "tiny.yaml.gz", nil); err != nil || got.Metadata.Name != "tiny" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for name, want := range map[string]string{
+		"bad.yaml.gz": `bad.yaml:9:11: spec.vcenters[0].datacenters[0].host: unknown key`,
+		"plain.gz":    "plain.gz: gzip: invalid header", "missing.gz": "no such file",
+	} {
+		if _, err := source.Load("up", name, nil); err == nil || !strings.Contains(report.Of(err).Message, want) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -39,6 +39,7 @@ type Spec struct {
 	Speed    float64
 	CCM      sandbox.CCM
 	CSI      sandbox.CSI
+	Cluster  sandbox.Cluster
 }
 
 // Running is a sandbox that is up.
@@ -63,7 +64,7 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 		name = fmt.Sprintf("%s-%d", m.Name, m.booted)
 	}
 	begin := time.Now()
-	h, err := home.Open(m.Root, name, want.Topology.Metadata.Name)
+	h, err := home.Open(ctx, m.Root, name, want.Topology.Metadata.Name, func(text string) { m.Tell("%s", text) })
 	if err != nil {
 		return nil, home.ExplainState(err, name, m.Command)
 	}
@@ -72,7 +73,7 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 	}
 	r := &Running{Name: name, Client: api.NewClient(h.Dir.SocketPath()), m: m, home: h, ended: make(chan error, 1)}
 	s := sandbox.New(sandbox.Options{
-		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Dir: h.Dir, Logger: h.Logger,
+		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, Dir: h.Dir, Logger: h.Logger,
 		Progress: func(p sandbox.Progress) {
 			text := fmt.Sprintf("sandbox %s: %s", name, p.Name)
 			if p.Detail != "" {

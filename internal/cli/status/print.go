@@ -28,6 +28,9 @@ func print(w io.Writer, format string, now time.Time, s api.Status) error {
 	field("Age", "%s", output.Age(now, s.StartedAt))
 	field("Scenario", "%s", s.Scenario)
 	field("Speed", "%g", s.Speed)
+	if g := ground(s.Ground); g != "" {
+		field("Ground", "%s", g)
+	}
 	if s.Server == "" && s.Phase == api.Ready {
 		field("Kubernetes", "none: vCenters only")
 	} else {

@@ -24,11 +24,20 @@ func VCenters() output.Kind[api.VCenter] {
 			{Header: "VMS", Value: func(v api.VCenter) string { return strconv.Itoa(v.VMs) }},
 			{Header: "CALLS", Value: func(v api.VCenter) string { return strconv.FormatUint(v.Calls, 10) }},
 			{Header: "URL", Value: func(v api.VCenter) string { return v.URL }},
+			{Header: "INVENTORY", Value: inventory},
 			{Header: "USER", Wide: true, Value: func(v api.VCenter) string { return v.User }},
 			{Header: "VERSION", Wide: true, Value: func(v api.VCenter) string { return v.Version }},
 			{Header: "INSTANCE-UUID", Wide: true, Value: func(v api.VCenter) string { return v.InstanceUUID }},
 		},
 	}
+}
+
+// inventory tells whose a vCenter is, and what may be done to its VMs.
+func inventory(v api.VCenter) string {
+	if v.Real == "" {
+		return api.InventorySimulated
+	}
+	return api.InventoryReal + ", " + v.Real
 }
 
 // Gate tells what clients get of a vCenter, with the delay of a slow one.

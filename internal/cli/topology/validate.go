@@ -1,9 +1,7 @@
 package topology
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,17 +58,7 @@ type validation struct {
 	// Counts is what a valid one holds.
 	Counts *topology.Counts `json:"counts,omitempty"`
 	// Problems are what is wrong with another.
-	Problems []problem `json:"problems,omitempty"`
-}
-
-// problem is something wrong in a topology, or with getting at it: then there is only a message.
-type problem struct {
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Problems []source.Problem `json:"problems,omitempty"`
 }
 
 func validate(o *validateOptions) error {
@@ -80,7 +68,7 @@ func validate(o *validateOptions) error {
 		t, err := source.Load("topology validate", name, o.set)
 		if err != nil {
 			bad = append(bad, err)
-			all = append(all, validation{Source: name, Problems: problems(err)})
+			all = append(all, validation{Source: name, Problems: source.Problems(err)})
 			continue
 		}
 		counts := t.Count()
@@ -101,30 +89,5 @@ func validate(o *validateOptions) error {
 			fmt.Fprintf(o.streams.Out, "%s can be used: %s\n", one.Source, one.Counts)
 		}
 	}
-	return joined(bad)
-}
-
-// joined is one error for those of several topologies.
-func joined(bad []error) error {
-	if len(bad) < 2 {
-		return errors.Join(bad...)
-	}
-	var messages []string
-	for _, err := range bad {
-		messages = append(messages, report.Of(err).Message)
-	}
-	first := report.Of(bad[0])
-	return &report.Error{Code: first.Code, Message: strings.Join(messages, "\n"), Try: first.Try, Exit: report.Usage}
-}
-
-func problems(err error) []problem {
-	var bad topology.Errors
-	if !errors.As(err, &bad) {
-		return []problem{{Message: report.Of(err).Message}}
-	}
-	all := make([]problem, len(bad))
-	for i, one := range bad {
-		all[i] = problem(one)
-	}
-	return all
+	return source.Joined(bad)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
@@ -18,19 +19,26 @@ import (
 // boot runs the sandbox in this process until it is told to end.
 func boot(ctx context.Context, o *options) (err error) {
 	o.Deps = voiced(o.Deps)
+	root, err := o.Sandboxes.Root()
+	if err != nil {
+		return err
+	}
 	program, err := o.ccm.Resolve(ctx, o.Streams)
 	if err != nil {
 		return err
+	}
+	if o.ground.Podded() {
+		if program, err = o.ccm.Deployable(ctx, program, o.Streams); err != nil {
+			return err
+		}
 	}
 	volumes, err := o.csi.Resolve(ctx)
 	if err != nil {
 		return err
 	}
-	root, err := o.Sandboxes.Root()
-	if err != nil {
-		return err
-	}
-	house, err := home.Open(root, o.name, o.topology.Metadata.Name)
+	house, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
+		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name did not end by itself:", text)
+	})
 	if err != nil {
 		return explainState(o, err)
 	}
@@ -59,12 +67,20 @@ func boot(ctx context.Context, o *options) (err error) {
 	}
 	opts := sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Logger: logger,
-		Progress: progress.show, CCM: program, CSI: volumes,
+		Progress: progress.show, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain), Real: o.real,
 	}
 	if o.alone != nil {
 		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
 	}
-	s := sandbox.New(opts)
+	var s running = sandbox.New(opts)
+	if o.ground.Cluster == ground.Existing {
+		if s, err = attached(ctx, o, house, progress.show); err != nil {
+			return err
+		}
+	}
+	if o.ccm.Watch != "" && !o.tui {
+		defer tellBuilds(ctx, o.Streams.Err, s.Log())()
+	}
 	told := make(chan struct{})
 	unheard := context.AfterFunc(ctx, func() {
 		defer close(told)
@@ -130,9 +146,9 @@ func leave(o *options, house *home.Home, err error) error {
 }
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.
-func announce(ctx context.Context, o *options, s *sandbox.Sandbox) (err error) {
+func announce(ctx context.Context, o *options, s running) (err error) {
 	if o.alone != nil {
-		err = announceVCenters(ctx, o, s)
+		err = announceVCenters(ctx, o, s.(*sandbox.Sandbox)) // which is in this process
 		if failed := (*untold)(nil); errors.As(err, &failed) {
 			return err
 		}

@@ -45,7 +45,7 @@ func detach(ctx context.Context, o *options) error {
 	select {
 	case ok := <-ready:
 		if ok {
-			fmt.Fprint(o.Streams.Err, "\nIt keeps running:\n", next(o), "  ", typed(os.Args[0]), o.nameFlag(), " down\n")
+			fmt.Fprint(o.Streams.Err, "\nIt keeps running:\n", next(o), "  ", command.Typed(os.Args[0]), o.nameFlag(), " down\n")
 			return cmd.Process.Release()
 		}
 	case <-ctx.Done():
@@ -68,13 +68,21 @@ func (o *options) again() []string {
 	if o.alone != nil {
 		return append([]string{"--name", o.name}, o.alone.Args...)
 	}
-	args := []string{
-		"--name", o.name, "up", o.source, "--detached",
-		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit),
+	what := []string{o.source}
+	if o.real != nil {
+		what = o.realFlags.Args()
 	}
+	args := append(append([]string{"--name", o.name, "up"}, what...),
+		"--detached",
+		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit))
 	args = append(args, o.set.Args()...)
 	args = append(args, o.ccm.Again()...)
-	args = append(args, o.csi.Again()...)
+	if o.real != nil {
+		args = append(args, "--csi", o.csi.Driver) // whose default is another one there
+	} else {
+		args = append(args, o.csi.Again()...)
+	}
+	args = append(args, o.ground.Again()...)
 	if o.format != output.Plain {
 		args = append(args, "--output", o.format)
 	}

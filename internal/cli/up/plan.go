@@ -1,19 +1,24 @@
 package up
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // plan says what up would build. YAML and JSON are the topology itself with every default filled in and every identity
 // derived: a file that builds the same again.
-func plan(o *options) error {
+func plan(ctx context.Context, o *options) error {
 	if o.format == output.YAML || o.format == output.JSON {
 		return source.Write(o.Streams.Out, o.format, o.topology)
 	}
@@ -29,8 +34,49 @@ func plan(o *options) error {
 	for _, r := range pace.Table() {
 		fmt.Fprintf(&b, "  %-24s %-75s %8s (%s)\n", r.Component, r.Setting, pace.Speed(o.speed).Of(r.Period), r.Upstream)
 	}
+	if o.ground.Cluster == ground.Existing {
+		planExisting(o, &b)
+	}
+	if o.ground.Cluster == ground.Kind {
+		if err := planKind(ctx, o, &b); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprint(o.Streams.Out, b.String())
 	return err
+}
+
+// planKind says what would be done with kind.
+func planKind(ctx context.Context, o *options, b *strings.Builder) error {
+	root, err := o.Sandboxes.Root()
+	if err != nil {
+		return err
+	}
+	// What is fetched is left to the boot: a program that takes minutes to be built is not needed to say what it is.
+	program := sandbox.CCM{Program: ccm.Program{Source: o.ccm.Source}}
+	if source, err := ccm.Parse(o.ccm.Source); err == nil && source.Kind() != ccm.Builtin {
+		program.Program.Path = o.ccm.Source
+		if source.Kind() != ccm.File || o.ccm.Manifest != "" {
+			program.Manifest = []byte(o.ccm.Manifest + "\n") // there will be one
+		}
+	}
+	program.Watch = o.ccm.Watch
+	volumes, err := o.csi.Resolve(ctx)
+	if err != nil {
+		return err
+	}
+	config, steps, err := sandbox.KindPlan(ctx, sandbox.Options{
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain),
+	}, filepath.Join(root, o.name))
+	if err != nil {
+		return explainRun(o, err)
+	}
+	b.WriteString("\nOn kind it would:\n")
+	for i, s := range steps {
+		fmt.Fprintf(b, "  %2d. %s\n", i+1, s)
+	}
+	fmt.Fprintf(b, "\nwith this configuration of kind's:\n\n%s", config)
+	return nil
 }
 
 // rows are the nodes as they should come to be.

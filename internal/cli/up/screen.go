@@ -42,7 +42,7 @@ func openScreen(ctx context.Context, o *options, dir *instance.Dir, stop context
 		s.curtain.lift()
 		switch {
 		case err != nil:
-			s.err = cli.Explain(err, "the sandbox was ended with it", typed(os.Args[0])+o.nameFlag()+" up --detach, then "+typed(os.Args[0])+o.nameFlag()+" tui")
+			s.err = cli.Explain(err, "the sandbox was ended with it", command.Typed(os.Args[0])+o.nameFlag()+" up --detach, then "+command.Typed(os.Args[0])+o.nameFlag()+" tui")
 			stop()
 		case outcome.Stop:
 			stop()

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -15,12 +13,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tui"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -41,14 +42,18 @@ type options struct {
 	format   string
 	ccm      ccm.Flags
 	csi      csi.Flags
-	tui      bool
-	look     tui.Look
-	alone    *VCenters // nil for a whole sandbox
+	ground   ground.Flags
+	real     *sandbox.Real // nil for simulated vCenters
+	alone    *VCenters     // nil for a whole sandbox
+
+	realFlags vcenterconfig.Flags
+	tui       bool
+	look      tui.Look
 }
 
 // NewCmdUp returns the command; runF, when not nil, runs in its place.
 func NewCmdUp(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{Deps: d, format: output.Plain}
+	o := &options{Deps: d, format: output.Plain, ccm: ccm.Flags{MayBeNone: true}}
 	cmd := &cobra.Command{
 		Use:   "up [SCENARIO | FILE]",
 		Short: "Boot simulated vCenters and a Kubernetes cluster on their VMs",
@@ -67,13 +72,26 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
   vsphere-sandbox up my-topology.yaml --name mine --speed 1
   vsphere-sandbox up my-topology.yaml --set workers=5
   vsphere-sandbox up zones-us-eu --ccm module:v1.36.0
+  vsphere-sandbox up --ccm none
   vsphere-sandbox up --csi off
+  vsphere-sandbox up --cluster kind
+  vsphere-sandbox up --cluster existing --context lab --image registry.example.net/vsphere-sandbox:v0.1.0
+  vsphere-sandbox up --vcenter-config vsphere.conf --folder k8s
   vsphere-sandbox up --ccm-watch bin/my-ccm --ccm-arg=--v=4
   vsphere-sandbox up single --dry-run -o yaml`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.source = source.Or(args)
+			if err := o.completeReal(cmd, args); err != nil {
+				return err
+			}
+			if err := o.completeOthers(cmd); err != nil {
+				return err
+			}
+			if err := o.completeNone(cmd); err != nil {
+				return err
+			}
 			if err := o.complete(); err != nil {
 				return err
 			}
@@ -86,6 +104,11 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
 	o.csi.Bind(cmd)
+	o.ground.Bind(cmd)
+	o.ground.BindOutside(cmd)
+	o.realFlags.Bind(cmd)
+	o.realFlags.BindNodes(cmd)
+	o.realFlags.BindWrites(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the sandbox is ready, and leave it running")
 	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
@@ -107,13 +130,13 @@ func (o *options) complete() error {
 		return err
 	}
 	if err := pace.Speed(o.speed).Validate(); err != nil {
-		return report.UsageError("", "--speed: %v", err)
+		return report.UsageError("--speed 10", "--speed: %v", err)
 	}
 	if o.port < 0 || o.port > 65535 {
-		return report.UsageError("", "--api-port %d: want a number from 0 to 65535", o.port)
+		return report.UsageError("--api-port 6443, or 0 for any that is free", "--api-port %d: want a number from 0 to 65535", o.port)
 	}
 	if o.detach && o.dryRun {
-		return report.UsageError("", "--detach and --dry-run exclude each other")
+		return report.UsageError(command.Program+" up --dry-run", "--detach and --dry-run exclude each other")
 	}
 	if err := o.completeUI(); err != nil {
 		return err
@@ -123,6 +146,18 @@ func (o *options) complete() error {
 	}
 	if err := o.csi.Check(); err != nil {
 		return err
+	}
+	if err := o.ground.Check(); err != nil {
+		return err
+	}
+	if err := o.ground.Fits(&o.ccm); err != nil {
+		return err
+	}
+	if o.audit && o.ground.Cluster == ground.Kind {
+		return report.UsageError("--kind-config FILE, with an audit policy for kubeadm in it", "--audit is for --cluster embedded: kind's API server keeps none")
+	}
+	if o.real != nil {
+		return nil // the inventory is not read before it is needed
 	}
 	var err error
 	o.topology, err = source.Load("up", o.source, o.set)
@@ -149,8 +184,13 @@ func (o *options) completeUI() error {
 }
 
 func run(ctx context.Context, o *options) error {
+	if o.real != nil && !o.detach {
+		if err := o.readReal(ctx); err != nil {
+			return err
+		}
+	}
 	if o.dryRun {
-		return plan(o)
+		return plan(ctx, o)
 	}
 	return start(ctx, o)
 }
@@ -175,26 +215,20 @@ func next(o *options) string {
   eval "$(%[1]s%[2]s env)"
   %[1]s%[2]s govc ls
   %[1]s%[2]s events -f
-`, typed(os.Args[0]), name)
+`, command.Typed(os.Args[0]), name)
 	}
 	worker := "VM"
-	for _, n := range o.topology.Nodes() {
-		if n.VM.Role == topology.RoleWorker {
-			worker = n.VM.Name
-			break
+	if o.topology != nil { // else it is another process that has read it
+		for _, n := range o.topology.Nodes() {
+			if n.VM.Role == topology.RoleWorker {
+				worker = n.VM.Name
+				break
+			}
 		}
 	}
 	return fmt.Sprintf(`
   %[1]s%[2]s kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
   %[1]s%[2]s vm power-off %[3]s
   %[1]s%[2]s events -f
-`, typed(os.Args[0]), name, worker)
-}
-
-// typed is how the program was called, if that was by a path: it may not be in the shell's.
-func typed(arg0 string) string {
-	if strings.ContainsRune(arg0, filepath.Separator) && filepath.Base(arg0) == command.Program {
-		return arg0
-	}
-	return command.Program
+`, command.Typed(os.Args[0]), name, worker)
 }

@@ -41,6 +41,8 @@ func TestOptions(t *testing.T) {
 		{args: "--api-port 65536", refused: "--api-port 65536: want a number from 0 to 65535"},
 		{args: "--detach --dry-run", refused: "--detach and --dry-run exclude each other"},
 		{args: "--output xml", refused: "xml"},
+		{args: "single --ccm none --csi builtin", refused: "--ccm none: there is no vsphere.conf for a CSI driver then"},
+		{args: "single --ccm none --cluster kind", refused: "--ccm none is for --cluster embedded"},
 		{args: "singel", refused: `scenario "singel": there is none of that name`},
 	} {
 		t.Run(tc.args+tc.flag+tc.env, func(t *testing.T) {

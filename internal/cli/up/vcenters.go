@@ -51,7 +51,7 @@ func RunVCenters(ctx context.Context, d *command.Deps, v VCenters) error {
 		return err
 	}
 	if err := pace.Speed(o.speed).Validate(); err != nil {
-		return report.UsageError("", "--speed: %v", err)
+		return report.UsageError("--speed 10", "--speed: %v", err)
 	}
 	return start(ctx, o)
 }

@@ -11,7 +11,7 @@ import (
 // None are told when none are given.
 func addresses(given []string, n int) ([]string, error) {
 	if len(given) > n {
-		return nil, report.UsageError("", "--listen is there %d times, and vCenters %d", len(given), n)
+		return nil, report.UsageError("--listen 127.0.0.1:0, at most once for each", "--listen is there %d times, and vCenters %d", len(given), n)
 	}
 	var last string
 	all := make([]string, 0, n)

@@ -17,7 +17,7 @@ func (o *upOptions) open() (*topology.Topology, error) {
 		case errors.As(err, &damaged):
 			return nil, &report.Error{Code: "damaged-folder", Message: err.Error(), Try: damaged.Try(), Exit: report.Usage}
 		case err != nil:
-			return nil, &report.Error{Code: "unreadable-folder", Message: err.Error(), Exit: report.Usage}
+			return nil, &report.Error{Code: "unreadable-folder", Message: "--load: " + err.Error(), Try: "vsphere-sandbox vcenter save VCENTER FOLDER, which makes one", Exit: report.Usage}
 		}
 		o.saved = append(o.saved, saved)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strings"
 
@@ -137,6 +138,10 @@ func saveError(ctx context.Context, vcenter, dir string, err error) error {
 			Code: "exists", Message: fmt.Sprintf("folder %s holds something else than a saved inventory, and is not replaced", dir),
 			Exit: report.Usage, Try: "another folder, or remove it yourself",
 		}
+	}
+	var file *fs.PathError
+	if errors.As(err, &file) { // it is the folder, not the vCenter
+		return &report.Error{Code: "not-saved", Message: fmt.Sprintf("vCenter %q is not saved", vcenter), Err: err, Try: "another folder, one that does not exist"}
 	}
 	return &report.Error{
 		Code: "not-saved", Message: fmt.Sprintf("vCenter %q is not saved", vcenter), Err: err,

@@ -66,7 +66,7 @@ func (s *shape) of(flag string) int {
 func (s *shape) validate() error {
 	for _, c := range s.flags {
 		if *c.n < 0 {
-			return report.UsageError("", "--%s %d: want 0 or more", c.name, *c.n)
+			return report.UsageError("--"+c.name+" 1", "--%s %d: want 0 or more", c.name, *c.n)
 		}
 	}
 	if s.of("dc") == 0 {
@@ -87,7 +87,7 @@ func (s *shape) validate() error {
 		{"VMs", n("vm") * (n("standalone-host") + n("cluster") + pools)},
 	} {
 		if sum := n("dc") * max(1, all.each); sum > topology.MaxVMs {
-			return report.UsageError("", "the flags ask for %.0f %s: there can be %d", sum, all.noun, topology.MaxVMs)
+			return report.UsageError("smaller numbers of --dc, --cluster, --host and --vm", "the flags ask for %.0f %s: there can be %d", sum, all.noun, topology.MaxVMs)
 		}
 	}
 	return nil

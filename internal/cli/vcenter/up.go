@@ -107,20 +107,20 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 	case o.shape.given && len(o.vcenters) > 0:
 		return report.UsageError(upCommand+" "+o.vcenters[0], "names of vCenters do not go with --dc, --vm and the like")
 	case o.file != "" && o.shape.given:
-		return report.UsageError("", "-f says what there is: --dc, --vm and the like do not go with it")
+		return report.UsageError(upCommand+" -f "+o.file, "-f says what there is: --dc, --vm and the like do not go with it")
 	case !o.alone() && len(o.vcenters) == 0:
 		return report.UsageError(upCommand+" -f zones-us-eu", "needs the topology of vCenters to run (-f), or the names of vCenters of a sandbox")
 	case o.password != "" && o.username == "":
-		return report.UsageError("", "--password without --username")
+		return report.UsageError("--username USER --password …, or neither", "--password without --username")
 	case len(o.set) > 0 && o.file == "":
-		return report.UsageError("", "--set is for the parameters of a topology, which needs -f")
+		return report.UsageError("-f TOPOLOGY --set NAME=VALUE", "--set is for the parameters of a topology, which needs -f")
 	}
 	if err := o.onlyAlone(f); err != nil {
 		return err
 	}
 	if o.username != "" && o.password == "" {
 		if o.password = o.Getenv(passwordVariable); o.password == "" {
-			return report.UsageError("", "--username needs --password, or the password in $"+passwordVariable)
+			return report.UsageError(passwordVariable+"=SECRET "+upCommand+" --username "+o.username, "--username needs --password, or the password in $"+passwordVariable)
 		}
 	}
 	o.args = []string{"vcenter", "up", "--detached"}
@@ -148,7 +148,7 @@ func (o *upOptions) onlyAlone(f *pflag.FlagSet) (err error) {
 	}
 	f.Visit(func(one *pflag.Flag) {
 		if one.Name != "output" && one.Name != "name" {
-			err = report.UsageError("", "--%s is for vCenters alone: it needs -f, --load, or --dc, --vm and the like", one.Name)
+			err = report.UsageError(upCommand+" --vm 2 --"+one.Name+" "+one.Value.String(), "--%s is for vCenters alone: it needs -f, --load, or --dc, --vm and the like", one.Name)
 		}
 	})
 	return err

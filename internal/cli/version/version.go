@@ -1,7 +1,11 @@
-// Package version is the command that tells what this binary is made of. It asks no sandbox and reads no file.
+// Package version is the command that tells what this binary is made of. It asks no sandbox, and reads no file but, where
+// components are asked for, the program csi-sidecars.
+//
+// Floor 5.
 package version
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 )
 
 // info is what there is to tell.
@@ -23,30 +28,40 @@ type info struct {
 	Etcd       string `json:"etcd"`
 	Go         string `json:"go"`
 	Platform   string `json:"platform"`
+
+	// Components are what is built in, of both programs. Sidecars is where the second one was found: a file, or "carried",
+	// inside this one; SidecarsMissing says why it was not, and then its components are left out.
+	Components      []build.Component `json:"components"`
+	Sidecars        string            `json:"sidecars,omitempty"`
+	SidecarsMissing string            `json:"sidecarsMissing,omitempty"`
 }
 
 type options struct {
 	streams *iostreams.Streams
 	info    func() info
+	second  func(context.Context) (components []build.Component, from string, err error)
 
 	format string
 }
 
 // NewCmdVersion returns the command; runF, when not nil, runs in its place.
 func NewCmdVersion(d *command.Deps, runF func(*options) error) *cobra.Command {
-	o := &options{streams: d.Streams, info: read}
+	o := &options{streams: d.Streams, info: read, second: readSecond}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Tell the versions of this program and of what is built into it",
+		Long: `Tell the versions of this program and of what is built into it. With -o json
+every component is named with the Go module that it comes from, those of the
+CSI sidecars too, which are a program of their own inside this one.`,
 		Example: `  vsphere-sandbox version
   vsphere-sandbox version -o json`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if runF != nil {
 				return runF(o)
 			}
-			return run(o)
+			return run(cmd.Context(), o)
 		},
 	}
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
@@ -56,13 +71,43 @@ func NewCmdVersion(d *command.Deps, runF func(*options) error) *cobra.Command {
 func read() info {
 	return info{
 		Version: build.Version(), Commit: build.Commit(), Kubernetes: build.Kubernetes(), Govmomi: build.Govmomi(), Etcd: build.Etcd(),
-		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Components: build.Components(),
 	}
 }
 
-func run(o *options) error {
+// readSecond reads the components of the program csi-sidecars.
+func readSecond(ctx context.Context) (components []build.Component, from string, err error) {
+	info, from, err := sidecars.Info(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return build.SidecarComponents(info), from, nil
+}
+
+// Info is what the command prints as JSON.
+func Info(ctx context.Context) any {
+	o := &options{info: read, second: readSecond}
+	return o.whole(ctx)
+}
+
+// whole is all that there is to tell.
+func (o *options) whole(ctx context.Context) info {
+	v := o.info()
+	second, from, err := o.second(ctx)
+	if err != nil {
+		v.SidecarsMissing = err.Error() // what is asked for is versions: this one is not to be had
+	}
+	v.Components, v.Sidecars = append(v.Components, second...), from
+	return v
+}
+
+func run(ctx context.Context, o *options) error {
 	v := o.info()
 	if o.format != output.Text {
+		v = o.whole(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return output.Object(o.streams.Out, o.format, "Version", v)
 	}
 	name := command.Program + " " + v.Version

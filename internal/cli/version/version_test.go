@@ -1,33 +1,68 @@
 package version
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
 func TestVersion(t *testing.T) {
-	for _, format := range []string{"text", "json", "yaml"} {
-		t.Run(format, func(t *testing.T) {
+	for name, test := range map[string]struct {
+		args    []string
+		missing error
+	}{
+		"text":    {},
+		"json":    {args: []string{"-o", "json"}},
+		"yaml":    {args: []string{"-o", "yaml"}},
+		"without": {args: []string{"-o", "json"}, missing: errors.New("csi-sidecars: it is not there")},
+	} {
+		t.Run(name, func(t *testing.T) {
 			e := clitest.NewEnv(nil)
-			var args []string
-			if format != "text" {
-				args = []string{"-o", format}
-			}
 			fixed := func(o *options) error {
 				o.info = func() info {
-					return info{"v0.1.0", "0123456789abcdef", "v1.36.4", "v0.56.0", "v3.6.8", "go1.26.8", "linux/amd64"}
+					return info{
+						Version: "v0.1.0", Commit: "0123456789abcdef", Kubernetes: "v1.36.4", Govmomi: "v0.56.0", Etcd: "v3.6.8",
+						Go: "go1.26.8", Platform: "linux/amd64",
+						Components: []build.Component{{Name: "kubernetes", Version: "v1.36.4", Module: "k8s.io/kubernetes", Program: "vsphere-sandbox"}},
+					}
 				}
-				return run(o)
+				o.second = func(context.Context) ([]build.Component, string, error) {
+					if test.missing != nil {
+						return nil, "", test.missing
+					}
+					return []build.Component{{Name: "csi-attacher", Version: "v4.12.0", Module: "example.test/attacher", Program: "csi-sidecars"}}, "carried", nil
+				}
+				return run(t.Context(), o)
 			}
-			if r := e.Run(t.Context(), NewCmdVersion(e.Deps, fixed), args...); r.Exit != 0 {
+			if r := e.Run(t.Context(), NewCmdVersion(e.Deps, fixed), test.args...); r.Exit != 0 {
 				t.Fatalf("ended with %+v", r)
 			}
-			clitest.Golden(t, "version."+format, e.Out.String())
+			clitest.Golden(t, "version."+name, e.Out.String())
 		})
+	}
+}
+
+// Every component is told, also by a program that has no sidecars beside it: this test.
+func TestComponents(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	if r := e.Run(t.Context(), NewCmdVersion(e.Deps, nil), "-o", "json"); r.Exit != 0 {
+		t.Fatalf("ended with %+v", r)
+	}
+	var got info
+	if err := json.Unmarshal(e.Out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(build.Components(), got.Components); diff != "" || !strings.Contains(got.SidecarsMissing, "csi-sidecars: ") {
+		t.Errorf("of the sidecars: %q; components (-want +got):\n%s", got.SidecarsMissing, diff)
 	}
 }
 

@@ -13,9 +13,8 @@ import (
 
 // NewCmdDestroy returns the command; runF, when not nil, runs in its place.
 func NewCmdDestroy(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	cmd, o := newCmd(d, api.Destroy, "Destroy VMs, powering them off first",
+	cmd, _ := newCmd(d, api.Destroy, "Destroy VMs, powering them off first",
 		"Destroy VMs, powering them off first. The cloud controller manager then removes\ntheir nodes. It asks before it does so; where nobody can be asked, --yes is\nrequired.", runF)
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 

@@ -28,7 +28,7 @@ func (o *options) validate() error {
 	switch {
 	case o.action == api.Move && o.host == "":
 		return report.UsageError(command.Program+" get hosts", "move needs --to HOST")
-	case o.action == api.Destroy && !o.yes && !o.streams.Interactive():
+	case o.action == api.Destroy && !o.asking.Yes && !o.streams.Interactive():
 		return report.UsageError("add --yes", "destroy asks first, and there is nobody to ask")
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/act"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -23,7 +24,8 @@ func NewCmdVM(d *command.Deps) *cobra.Command {
 
 Name a VM as NAME, HOSTNAME, VCENTER/NAME or by its inventory path. Each command
 takes several, and returns when the vCenter reports it done; what Kubernetes
-makes of it comes later: see events and wait.`,
+makes of it comes later: see events and wait. Before a VM of a real vCenter is
+changed you are asked, and told how it is taken back; --yes answers.`,
 		Example: `  vsphere-sandbox vm power-off worker-1
   vsphere-sandbox vm power-on worker-1
   vsphere-sandbox vm move worker-1 --to esx-2`,
@@ -41,7 +43,7 @@ type options struct {
 	vms     []string
 	vcenter string
 	host    string // of move
-	yes     bool   // of destroy
+	asking  confirm.Asking
 	format  string
 }
 
@@ -69,6 +71,7 @@ func newCmd(d *command.Deps, action api.VMAction, short, long string, runF func(
 	cmd.Flags().StringVar(&o.vcenter, "vcenter", "", "the `VCENTER` of the VMs, where names repeat")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("vcenter", complete.Flag(complete.VCenters(d)))
+	o.asking.Bind(cmd)
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
 	return cmd, o
 }
@@ -78,14 +81,16 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	if o.action == api.Destroy && !o.yes {
+	if o.action == api.Destroy && !o.asking.Yes {
 		if ok, err := o.confirm(ctx); !ok || err != nil {
 			return err
 		}
 	}
 	return act.Each(ctx, o.streams, o.format, "vm", o.vms, func(ctx context.Context, name string) (api.Done, error) {
-		return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
-			return c.VM(ctx, api.VMRequest{Action: o.action, VM: name, VCenter: o.vcenter, Host: o.host})
+		return confirm.Do(ctx, o.streams, o.asking, func(consent confirm.Consent) (api.Done, error) {
+			return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
+				return c.VM(ctx, api.VMRequest{Action: o.action, VM: name, VCenter: o.vcenter, Host: o.host, Confirmed: consent.Given})
+			})
 		})
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/act"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -39,6 +40,7 @@ type options struct {
 	action    api.VolumeAction
 	volumes   []string
 	datastore string // of relocate
+	asking    confirm.Asking
 	format    string
 }
 
@@ -54,6 +56,7 @@ func newCmd(d *command.Deps, action api.VolumeAction, cmd *cobra.Command, runF f
 		}
 		return runF(cmd.Context(), o)
 	}
+	o.asking.Bind(cmd)
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML, output.Names)
 	return cmd, o
 }
@@ -90,8 +93,10 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	return act.Each(ctx, o.streams, o.format, "volume", o.volumes, func(ctx context.Context, name string) (api.Done, error) {
-		return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
-			return c.Volume(ctx, api.VolumeRequest{Action: o.action, Volume: name, Datastore: o.datastore})
+		return confirm.Do(ctx, o.streams, o.asking, func(consent confirm.Consent) (api.Done, error) {
+			return command.Do(ctx, t, func(c *api.Client, ctx context.Context) (api.Done, error) {
+				return c.Volume(ctx, api.VolumeRequest{Action: o.action, Volume: name, Datastore: o.datastore, Confirmed: consent.Given})
+			})
 		})
 	})
 }
@@ -107,7 +112,11 @@ func NewCmdPath(d *command.Deps, runF func(context.Context, *options) error) *co
 		Short: "Print the directory by which a pod sees a volume",
 		Long: `Print the directory by which a pod sees a volume. No containers run in a
 sandbox: what you write there is what the pod would have written, and it goes
-with the volume to the next node. A volume that is mounted nowhere has none.`,
+with the volume to the next node. A volume that is mounted nowhere has none.
+
+A disk of the in-tree provider that a node's VM has, and that is no volume yet,
+is named by its path, "[datastore] kubevols/file.vmdk": then the directory is
+the one by which the guest sees its files.`,
 		Example:           `  echo hello > "$(vsphere-sandbox volume path data-web-0)/hello"`,
 		Args:              command.ExactlyOne("VOLUME"),
 		ValidArgsFunction: complete.Once(complete.Volumes(d)),

@@ -90,7 +90,7 @@ func run(ctx context.Context, o *options) error {
 	inner, cancel := context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 	defer cancel()
 	var last world
-	var missing []string
+	missing := o.unseen()
 	err = follow.Each(inner, t, func() (bool, error) {
 		w, err := look(inner, t)
 		if err != nil {
@@ -103,13 +103,23 @@ func run(ctx context.Context, o *options) error {
 	if err == nil || ctx.Err() != nil || inner.Err() == nil {
 		return err
 	}
-	if err := o.printWorld(last); err != nil {
-		return err
+	if last.status.Name != "" {
+		if err := o.printWorld(last); err != nil {
+			return err
+		}
 	}
 	return &report.Error{
 		Code: "timeout", Exit: report.Degraded, Message: fmt.Sprintf("not so after %s: %s", o.timeout, strings.Join(missing, "; ")),
 		Try: command.Program + " events --since " + o.timeout.String(),
 	}
+}
+
+// unseen says of every condition that nothing is known of it.
+func (o *options) unseen() (missing []string) {
+	for _, c := range o.conditions {
+		missing = append(missing, c.text+" (the sandbox has not answered yet)")
+	}
+	return missing
 }
 
 // judge returns what is not as it is waited for.

@@ -137,14 +137,26 @@ func TestWaitUntilItHappens(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
-	r := e.Run(t.Context(), NewCmdWait(e.Deps, nil), "--for=vm/worker-1=off", "--timeout=100ms")
+	// Time enough for a busy machine to look once.
+	r := e.Run(t.Context(), NewCmdWait(e.Deps, nil), "--for=vm/worker-1=off", "--timeout=3s")
 	want := report.Record{
-		Code: "timeout", Message: "not so after 100ms: vm/worker-1=off (vm worker-1 is on)", Try: "vsphere-sandbox events --since 100ms", Exit: report.Degraded,
+		Code: "timeout", Message: "not so after 3s: vm/worker-1=off (vm worker-1 is on)", Try: "vsphere-sandbox events --since 3s", Exit: report.Degraded,
 	}
 	if d := cmp.Diff(want, r); d != "" {
 		t.Error(d)
 	}
 	if e.Out.Len() > 0 || !strings.Contains(e.Err.String(), "PROVIDER-ID") {
+		t.Errorf("printed %q and %q", e.Out, e.Err)
+	}
+}
+
+func TestTimeoutBeforeAnything(t *testing.T) {
+	e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
+	r := e.Run(t.Context(), NewCmdWait(e.Deps, nil), "--for=vm/worker-1=off", "--timeout=1ns")
+	if want := "not so after 1ns: vm/worker-1=off (the sandbox has not answered yet)"; r.Message != want || r.Code != "timeout" {
+		t.Errorf("ended with %+v, want %s", r, want)
+	}
+	if e.Out.Len() > 0 || e.Err.Len() > 0 {
 		t.Errorf("printed %q and %q", e.Out, e.Err)
 	}
 }

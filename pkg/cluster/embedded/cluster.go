@@ -16,12 +16,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
 
 // Address ranges of the cluster. Nothing routes them: containers do not run here.
 const (
 	serviceCIDR = "10.96.0.0/16"
-	podCIDR     = "10.244.0.0/16"
+	podCIDR     = "10.128.0.0/9" // of which every node gets 256, thousands of them, too
 )
 
 // Component is the name of the child process, and of its log.
@@ -38,6 +39,8 @@ type Options struct {
 	Port  int
 	Audit bool
 }
+
+var _ cluster.Cluster = (*Cluster)(nil)
 
 // Cluster is the parent's side of an embedded control plane. Make one with [New]; its methods may be called from any
 // goroutine.
@@ -152,18 +155,6 @@ func (c *Cluster) Server() string { return c.pki.server }
 
 // Client speaks as the admin.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
-
-// ServingCert writes name.crt and name.key into dir, a server certificate for a component at that address.
-func (c *Cluster) ServingCert(dir, name string, leaf cert.Leaf) error {
-	pair, err := c.pki.ca.Sign(leaf)
-	if err != nil {
-		return err
-	}
-	return (&pki{dir: dir}).write(name, pair)
-}
-
-// CAFile is the path of the certificate of the authority that signs this cluster's clients.
-func (c *Cluster) CAFile() string { return filepath.Join(c.pki.dir, "ca.crt") }
 
 // WaitReady returns when the API server says it is ready and the default namespace has its ServiceAccount, which
 // proves that the controller manager works too. say is told what is being waited for whenever that changes.

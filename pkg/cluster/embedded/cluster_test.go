@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
@@ -98,7 +97,7 @@ func TestConfigRoundTrip(t *testing.T) {
 			}
 			want := Config{
 				EtcdDir: filepath.Join(c.opts.Dir, "etcd"), PKI: filepath.Join(c.opts.Dir, "pki"), Host: "127.0.0.1", Port: c.listener.Addr().(*net.TCPAddr).Port,
-				ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.244.0.0/16",
+				ListenerFD: 3, Speed: 2.5, ServiceCIDR: "10.96.0.0/16", PodCIDR: "10.128.0.0/9",
 				Tuning: filepath.Join(c.opts.Dir, "control-plane-tuning.json"), BellFD: 4,
 			}
 			if audit {
@@ -235,19 +234,6 @@ func TestTokenKubeconfigReadsTheFileAtEachUse(t *testing.T) {
 	if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "secret") {
 		t.Errorf("the token is in the kubeconfig: %v", err)
 	}
-}
-
-func TestServingCert(t *testing.T) {
-	c := newCluster(t, nil)
-	dir := t.TempDir()
-	if err := c.ServingCert(dir, "web", cert.Leaf{CommonName: "web", DNSNames: []string{"web.example"}}); err != nil {
-		t.Fatal(err)
-	}
-	if ca, err := os.ReadFile(c.CAFile()); err != nil || !slices.Equal(ca, c.pki.ca.Cert) {
-		t.Errorf("CA file: %v", err)
-	}
-	verify(t, parse(t, read(t, filepath.Join(dir, "web.crt"))), read(t, c.CAFile()), x509.ExtKeyUsageServerAuth, "web.example")
-	read(t, filepath.Join(dir, "web.key"))
 }
 
 func TestPKI(t *testing.T) {

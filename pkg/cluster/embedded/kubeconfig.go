@@ -36,6 +36,11 @@ func (k Kubeconfigs) Token(path, context, tokenFile string) error {
 	return k.pki.writeKubeconfig(path, k.server, context, &clientcmdapi.AuthInfo{TokenFile: tokenFile})
 }
 
+// Token implements [cluster.Cluster]. The host of addr has to be one that the server's certificate names: 127.0.0.1.
+func (c *Cluster) Token(path, addr, tokenFile string) error {
+	return c.Via(addr).Token(path, "default", tokenFile)
+}
+
 // NodeKubeconfig is [Kubeconfigs.Node] for a kubelet that goes to the API server directly.
 func (c *Cluster) NodeKubeconfig(path, node string) error { return c.Via(c.Addr()).Node(path, node) }
 

@@ -16,6 +16,9 @@ type Config struct {
 	Categories []string
 	// Labels are the topology keys of those categories that have another than topology.csi.vmware.com/<category>.
 	Labels map[string]string
+	// MigrationDatastores are the URLs of the datastores that in-tree volumes mean or go to where they do not say, in the
+	// order of the vCenters that name one.
+	MigrationDatastores []string
 	// SnapshotLimit is how many snapshots a volume may have.
 	SnapshotLimit int
 	// Page is how many volumes are asked for at once.

@@ -143,6 +143,9 @@ func (w *written) connect(cfg *Config, r Reading) {
 			}
 		}
 		cfg.VCenters = append(cfg.VCenters, w.vcenter(name, at, fallback))
+		if url := w.vcenters[name].get("migration-datastore-url"); url.set {
+			cfg.MigrationDatastores = append(cfg.MigrationDatastores, url.text)
+		}
 	}
 	if len(names) == 0 && !w.failed() { // else it may be a section that could not be read
 		w.problem(value{}, `write a section [VirtualCenter "HOST"]`, "no vCenter is configured")

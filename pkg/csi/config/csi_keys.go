@@ -19,7 +19,6 @@ type key struct {
 const (
 	noSupervisor   = "this driver is not for Supervisor clusters"
 	noFiles        = "this driver makes no file volumes"
-	noMigration    = "this driver migrates no in-tree volumes"
 	noCollecting   = "this driver keeps no such objects"
 	seenAtOnce     = "changes are seen as they happen"
 	callsAreTimely = "every call has a deadline of its own"
@@ -54,14 +53,14 @@ func sections() []section {
 			key{name: "csi-fetch-preferred-datastores-intervalinmin", csi: true, unused: seenAtOnce},
 			key{name: "cnsvolumeoperationrequest-cleanup-intervalinmin", csi: true, unused: noCollecting},
 			key{name: "cnsregistervolumes-cleanup-intervalinmin", csi: true, unused: noCollecting},
-			key{name: "volumemigration-cr-cleanup-intervalinmin", csi: true, unused: noMigration},
+			key{name: "volumemigration-cr-cleanup-intervalinmin", csi: true, unused: "the record of a migrated volume is deleted with the volume"},
 			key{name: "vc-client-timeout", csi: true, unused: callsAreTimely},
 			key{name: "list-volume-threshold", csi: true, unused: "volumes are listed as CNS has them"},
 		)},
 		{name: "VirtualCenter", sub: true, keys: append(endpointKeys(),
 			key{name: "targetvsanfilesharedatastoreurls", csi: true, unused: noFiles},
 			key{name: "targetvsanfileshareclusters", csi: true, unused: noFiles},
-			key{name: "migration-datastore-url", csi: true, unused: noMigration},
+			key{name: "migration-datastore-url", csi: true},
 		)},
 		{name: "Labels", keys: []key{{name: "region"}, {name: "zone"}, {name: "topology-categories", csi: true}}},
 		{name: "TopologyCategory", sub: true, csi: true, keys: []key{{name: "label"}}},

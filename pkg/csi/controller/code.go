@@ -36,6 +36,7 @@ func outcomes() []outcome {
 		{volume.ErrInUse, codes.FailedPrecondition, "it has to be detached first; the disk of a node that is down is detached when the node is tainted node.kubernetes.io/out-of-service"},
 		{volume.ErrSnapshots, codes.FailedPrecondition, "delete its snapshots first"},
 		{volume.ErrState, codes.FailedPrecondition, "see the state of the VM, its host and the datastore"},
+		{volume.ErrInTree, codes.Unimplemented, "copy its data to a volume of a StorageClass of the CSI driver"},
 		{volume.ErrNotSupported, codes.FailedPrecondition, "the version of the vCenter, or the kind of volume, does not allow it"},
 		{volume.ErrPermission, codes.PermissionDenied, "grant the vCenter account of the driver what it lacks"},
 		{volume.ErrInvalid, codes.InvalidArgument, ""},

@@ -35,6 +35,7 @@ func TestCodes(t *testing.T) {
 		{volume.ErrUnavailable, codes.Unavailable, "until the vCenter answers"},
 		{volume.ErrLimit, codes.ResourceExhausted, "delete snapshots"},
 		{volume.ErrPending, codes.Aborted, "until it is done"},
+		{volume.ErrInTree, codes.Unimplemented, "StorageClass of the CSI driver"},
 		{volume.ErrNotSupported, codes.FailedPrecondition, "version of the vCenter"},
 		{volume.ErrToken, codes.Aborted, "from the beginning"},
 		{context.DeadlineExceeded, codes.DeadlineExceeded, "goes on"},

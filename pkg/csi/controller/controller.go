@@ -12,6 +12,8 @@ import (
 type Config struct {
 	Store volume.Store // required
 	Nodes volume.Nodes // required
+	// Migrated makes volumes of in-tree StorageClasses; without, they are refused.
+	Migrated Migrated
 	// Logger receives choices that no answer tells, such as a datastore that was passed over; none when nil.
 	Logger *slog.Logger
 }
@@ -20,11 +22,12 @@ type Config struct {
 type Controller struct {
 	csi.UnimplementedControllerServer
 
-	store  volume.Store
-	nodes  volume.Nodes
-	log    *slog.Logger
-	flight flight
-	taken  taken
+	store    volume.Store
+	nodes    volume.Nodes
+	migrated Migrated
+	log      *slog.Logger
+	flight   flight
+	taken    taken
 }
 
 var _ csi.ControllerServer = (*Controller)(nil)
@@ -34,5 +37,5 @@ func New(cfg Config) *Controller {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Controller{store: cfg.Store, nodes: cfg.Nodes, log: cfg.Logger}
+	return &Controller{store: cfg.Store, nodes: cfg.Nodes, migrated: cfg.Migrated, log: cfg.Logger}
 }

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
@@ -31,6 +30,9 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 	if err := c.source(ctx, r, &w); err != nil {
 		return nil, err
 	}
+	if err := c.placeInTree(ctx, &w); err != nil {
+		return nil, err
+	}
 	v, err := c.create(ctx, w)
 	if err != nil {
 		return nil, err
@@ -39,10 +41,14 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 	if err != nil {
 		return nil, failed(err, "topology of volume %s on datastore %s of vcenter %q", v.ID, v.DatastoreURL, v.VCenter)
 	}
+	attributes, err := c.attributes(ctx, w, v.ID)
+	if err != nil {
+		return nil, err
+	}
 	return &csi.CreateVolumeResponse{Volume: &csi.Volume{
 		VolumeId:           v.ID,
 		CapacityBytes:      v.Capacity,
-		VolumeContext:      map[string]string{names.AttributeType: names.BlockVolume},
+		VolumeContext:      attributes,
 		ContentSource:      r.GetVolumeContentSource(),
 		AccessibleTopology: topologies(segments),
 	}}, nil
@@ -66,7 +72,8 @@ type wanted struct {
 	spec        volume.Spec
 	requirement volume.Requirement
 	// on is where the volume has to lie for the sake of its source; empty URL for anywhere.
-	on volume.Datastore
+	on     volume.Datastore
+	inTree inTree
 }
 
 // wanted reads a request.
@@ -88,6 +95,7 @@ func (c *Controller) wanted(r *csi.CreateVolumeRequest) (w wanted, err error) {
 	if p.metadata.PV == "" {
 		p.metadata.PV = r.GetName() // which is what the provisioner calls it
 	}
+	w.inTree = p.inTree
 	w.spec = volume.Spec{Name: r.GetName(), Capacity: bytes, Metadata: p.metadata}
 	w.requirement = volume.Requirement{
 		Requisite:    segmentsOf(r.GetAccessibilityRequirements().GetRequisite()),

@@ -28,7 +28,8 @@ func (c *Controller) places(ctx context.Context, w wanted) ([]volume.Place, erro
 		return places, nil
 	}
 	if w.on.URL != "" {
-		return nil, failed(fmt.Errorf("datastore %s of vcenter %q, where the snapshot is, is not among those allowed: %w", w.on.URL, w.on.VCenter, volume.ErrNoDatastore),
+		return nil, failed(fmt.Errorf("datastore %s of vcenter %q, where the snapshot is, is not among those allowed; the scheduler knows nothing of snapshots: "+
+			"give the pod the node affinity of the volume that the snapshot is of: %w", w.on.URL, w.on.VCenter, volume.ErrNoDatastore),
 			"place for volume %q of snapshot %s of volume %s", w.spec.Name, w.spec.Snapshot.Snapshot, w.spec.Snapshot.Volume)
 	}
 	return nil, failed(volume.ErrNoDatastore, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)

@@ -23,6 +23,7 @@ const (
 type parameters struct {
 	policy, datastoreURL string
 	metadata             volume.Metadata
+	inTree               inTree
 }
 
 // readParameters takes keys in any case, as upstream does. Unlike upstream it does not ignore one that it does not know
@@ -53,6 +54,11 @@ func readParameters(given map[string]string) (parameters, error) {
 			p.metadata.Namespace = value
 		default:
 			if strings.HasPrefix(lower, sidecarPrefix) {
+				continue
+			}
+			if of, err := p.inTree.read(key, value); err != nil {
+				return p, err
+			} else if of {
 				continue
 			}
 			known := []string{names.ParameterPolicy, names.ParameterDatastore, names.ParameterFSType}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
 // choice is what the nodes of one segment, or all, offer: datastores of one vCenter, those with the most free space first.
@@ -31,7 +32,12 @@ func (s *placing) choose(ctx context.Context, m *member, seg *segment) (c choice
 	c = choice{in: m, of: seg.of, stores: s.fit(m, where, seg.hosts)}
 	if s.want.Policy != "" && len(c.stores) > 0 {
 		var err error
-		if c.policy, c.stores, err = s.accepted(ctx, m, where, c.stores); err != nil {
+		switch c.policy, c.stores, err = s.accepted(ctx, m, where, c.stores); {
+		case vcenter.Denied(err): // asking again is of no use, and another vCenter may do
+			s.denied = true
+			s.note(where, err.Error())
+			return c, false
+		case err != nil:
 			s.doubted(err)
 			return c, false
 		}

@@ -20,7 +20,8 @@ import (
 //
 // A node whose VM is in no picture does not count, nor does a vCenter that is out of reach. When nothing is found and one
 // of those might have had something, the error is volume.ErrUnavailable; else it is volume.ErrNoDatastore, joined with
-// volume.ErrNoSpace where space was all that lacked somewhere.
+// volume.ErrNoSpace where space was all that lacked somewhere. Where the account may not ask for storage policies it is
+// volume.ErrPermission.
 func (n *Nodes) Places(ctx context.Context, r volume.Requirement) ([]volume.Place, error) {
 	l := n.current()
 	if !l.known {
@@ -84,6 +85,7 @@ type placing struct {
 	choices     []choice
 	ruledOut    []string // "where: what: why"
 	space       bool     // somewhere space was all that lacked
+	denied      bool     // somewhere the account may not ask for policies
 	doubt       error    // what could not be asked
 }
 
@@ -226,6 +228,8 @@ func (s *placing) error() error {
 	switch {
 	case s.doubt != nil:
 		return fmt.Errorf("%w: %w: %s", volume.ErrUnavailable, s.doubt, why)
+	case s.denied:
+		return fmt.Errorf("%w: %s", volume.ErrPermission, why)
 	case s.url.nowhere() || s.policy.nowhere():
 		return fmt.Errorf("%w: %s", volume.ErrNotFound, why)
 	case s.space:

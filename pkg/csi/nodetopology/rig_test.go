@@ -204,10 +204,10 @@ func (r *rig) expectStatus(name, status, text string) {
 func eventually(t *testing.T, what string, cond func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if err = cond(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("not within 10 s: %s: %v", what, err)
+	t.Fatalf("not within 30 s: %s: %v", what, err)
 }

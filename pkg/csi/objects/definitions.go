@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/migrated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 )
 
@@ -18,14 +19,18 @@ import (
 //go:embed crds/*.yaml
 var snapshotDefinitions embed.FS
 
-// Definitions are the CustomResourceDefinitions: of CSINodeTopology, which is upstream's driver's, and of volume snapshots,
-// which are of the release of external-snapshotter that go.mod names.
+// Definitions are the CustomResourceDefinitions: of CSINodeTopology and CnsVSphereVolumeMigration, which are upstream's
+// driver's, and of volume snapshots, which are of the release of external-snapshotter that go.mod names.
 func Definitions() ([]*unstructured.Unstructured, error) {
-	first, err := definition("CSINodeTopology", nodetopology.CRD())
+	first, err := definition(nodetopology.Kind, nodetopology.CRD())
 	if err != nil {
 		return nil, err
 	}
-	all := []*unstructured.Unstructured{first}
+	second, err := definition(migrated.Kind, migrated.CRD())
+	if err != nil {
+		return nil, err
+	}
+	all := []*unstructured.Unstructured{first, second}
 	files, err := fs.Glob(snapshotDefinitions, "crds/*.yaml")
 	if err != nil {
 		return nil, err

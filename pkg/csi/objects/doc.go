@@ -6,5 +6,5 @@
 // The sandbox creates these objects, manifests/csi is printed from them, and the Helm chart renders the same. It talks to
 // no API server. How the processes are started is not said here: the sandbox starts programs, the manifests pods.
 //
-// Floor 1: of this module it imports its siblings names and nodetopology.
+// Floor 1: of this module it imports its siblings names, migrated and nodetopology.
 package objects

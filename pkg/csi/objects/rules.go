@@ -53,6 +53,8 @@ func controllerRules() []rbacv1.PolicyRule {
 		rule(core, "nodes", "list", "watch", "patch"),
 		// pkg/csi/nodetopology, the answer; update: there is no status subresource.
 		rule(vmware, "csinodetopologies", "list", "watch", "update"),
+		// pkg/csi/migrated, which volume a disk of the in-tree provider has become.
+		rule(vmware, "cnsvspherevolumemigrations", "list", "create", "delete"),
 		// The cluster's UID tells its volumes from others', where no cluster-id is configured.
 		{APIGroups: []string{core}, Resources: []string{"namespaces"}, ResourceNames: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}},
 		events(),

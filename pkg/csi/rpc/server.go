@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc"
@@ -42,7 +43,7 @@ type Server struct {
 	path     string
 }
 
-// Listen makes the socket, for the owner of the process alone. Calls wait until Run is called; a Server that is not run
+// Listen makes the socket, and the folder that it is in if there is none (a driver's below a kubelet's plugins is its own), for the owner of the process alone. Calls wait until Run is called; a Server that is not run
 // has to be closed.
 func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
@@ -54,6 +55,9 @@ func Listen(ctx context.Context, cfg Config) (*Server, error) {
 	path, err := socket(cfg.Endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("csi: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, fmt.Errorf("csi: endpoint %s: %w", path, err)
 	}
 	if err := clear(ctx, path); err != nil {
 		return nil, fmt.Errorf("csi: endpoint %s: %w", path, err)

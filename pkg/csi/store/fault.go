@@ -7,6 +7,8 @@ import (
 
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
 // faultError is what a vCenter refused something with: as the answer to a call, as the end of a task, or inside a task's
@@ -81,6 +83,7 @@ func spoken(f types.BaseMethodFault, message string) string {
 			add(said.Message)
 		}
 	}
+	add(vcenter.Lacking(f))
 	return strings.Join(words, "; ")
 }
 

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 func leftovers() string {
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		b := make([]byte, 4<<20)
 		var left []string
 		for stack := range strings.SplitSeq(string(b[:runtime.Stack(b, true)]), "\n\n") {

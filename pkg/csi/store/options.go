@@ -55,7 +55,7 @@ type Cluster struct {
 type Operation struct {
 	VCenter string // empty where it concerns several
 	// Name is "create", "delete", "attach", "detach", "expand", "snapshot", "delete-snapshot", "snapshots", "volumes",
-	// "attachments", "volume" or "metadata".
+	// "attachments", "volume", "metadata", "register", "protect" or "datastores".
 	Name string
 	// Result is "ok", or what [Reason] says of the error.
 	Result   string

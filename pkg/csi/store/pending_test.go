@@ -22,7 +22,7 @@ func TestJoins(t *testing.T) {
 	undo := r.vc("us").ScriptCNS(cns.Rule{Method: "CnsAttachVolume", Delay: time.Minute})
 	defer undo()
 	before := r.calls("us")
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // in which the operation has begun
 	defer cancel()
 	_, err := r.Attach(ctx, v.ID, n)
 	if !errors.Is(err, volume.ErrPending) || !errors.Is(err, context.DeadlineExceeded) {

@@ -55,6 +55,9 @@ func (c *conn) understood(v cnstypes.CnsVolume) volume.Volume {
 	if v.BackingObjectDetails != nil {
 		u.Capacity = v.BackingObjectDetails.GetCnsBackingObjectDetails().CapacityInMb * mib
 	}
+	if b, ok := v.BackingObjectDetails.(*cnstypes.CnsBlockBackingDetails); ok {
+		u.File = b.BackingDiskPath
+	}
 	return u
 }
 

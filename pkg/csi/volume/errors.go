@@ -20,5 +20,6 @@ var (
 	ErrLimit        = errors.New("limit reached")                      // snapshots per volume
 	ErrPending      = errors.New("still being done")                   // the same operation is under way
 	ErrNotSupported = errors.New("not supported")                      // by this vCenter or this volume
+	ErrInTree       = errors.New("not done to in-tree volumes")        // which go by the path of their disk
 	ErrToken        = errors.New("starting token is of no page known") // of a listing
 )

@@ -8,6 +8,8 @@ type Datastore struct {
 	Ref     string // managed object id ("datastore-12")
 	Name    string
 	URL     string // "ds:///vmfs/volumes/…/"
+	// Datacenter is the inventory path of the one that it is in ("dcs/dc-1"); empty where nobody has asked.
+	Datacenter string
 	// Capacity and Free are bytes.
 	Capacity, Free int64
 }
@@ -21,6 +23,7 @@ type Volume struct {
 	Capacity     int64
 	DatastoreURL string
 	Policy       string // id of its storage policy; empty for none
+	File         string // of its disk, "[datastore] fcd/….vmdk"; empty where CNS has not said
 	Healthy      bool   // what CNS says of its health and of its datastore's accessibility
 }
 

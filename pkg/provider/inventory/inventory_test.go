@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -270,9 +271,12 @@ func TestWrongPassword(t *testing.T) {
 		_, err := w.ByHostName("w1").One()
 		return err
 	})
-	if _, err := w.ByHostName("eu1").One(); !errors.Is(err, vcenter.ErrInvalidLogin) {
-		t.Errorf("got %v", err)
-	}
+	eventually(t, "eu refuses", func() error {
+		if _, err := w.ByHostName("eu1").One(); !errors.Is(err, vcenter.ErrInvalidLogin) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := w.WaitSynced(ctx); !errors.Is(err, vcenter.ErrInvalidLogin) {

@@ -9,7 +9,7 @@ import (
 // Do runs f, one exchange over SOAP, within the call timeout; what takes several exchanges is several Dos, or their sum
 // is measured by the time of one and a slow vCenter taken for a dead one. It does not wait for a connection: without one it returns
 // an error that wraps [ErrNotConnected] at once. When f finds the session expired, f is run once more on a new one.
-// f's error is returned with the vCenter's name before it.
+// f's error is returned with the vCenter's name before it and, where the account is not allowed to, with what it lacks.
 func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error) error {
 	s, err := c.Session()
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Client) Do(ctx context.Context, f func(context.Context, *Session) error
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("vcenter %q: %w", c.cfg.Name, err)
+		return fmt.Errorf("vcenter %q: %w", c.cfg.Name, lacking(err))
 	}
 	return nil
 }

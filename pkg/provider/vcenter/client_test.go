@@ -167,7 +167,7 @@ func TestExpiredSession(t *testing.T) {
 func TestHungCall(t *testing.T) {
 	v := start(t)
 	cfg := v.config()
-	cfg.CallTimeout = 300 * time.Millisecond
+	cfg.CallTimeout = shortCall
 	c, _ := run(t, cfg)
 	connect(t, c)
 	v.gate(t, gate.Hung)

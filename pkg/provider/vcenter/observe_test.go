@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
@@ -135,7 +134,7 @@ func TestOnCallOutcome(t *testing.T) {
 		v := start(t)
 		told := &calls{}
 		cfg := v.config()
-		cfg.OnCall, cfg.CallTimeout = told.add, 200*time.Millisecond
+		cfg.OnCall, cfg.CallTimeout = told.add, shortCall
 		c, _ := run(t, cfg)
 		connect(t, c)
 		v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"CurrentTime", "GET *"}}, Action: tc.action})

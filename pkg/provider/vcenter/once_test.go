@@ -172,14 +172,14 @@ func TestLoginInterrupted(t *testing.T) {
 		window gate.Window
 	}{
 		{"answer cut", gate.Reset{Bytes: 1}, gate.Window{}},
-		{"held for longer than a call may take", gate.Hang{}, gate.Window{Until: 600 * time.Millisecond}},
+		{"held for longer than a call may take", gate.Hang{}, gate.Window{Until: 2 * shortCall}},
 		{"503", gate.HTTPStatus{Code: 503}, gate.Window{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := start(t)
 			v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"Login"}}, Action: tc.action, Window: tc.window, Count: 2})
 			cfg := v.config()
-			cfg.CallTimeout = 300 * time.Millisecond
+			cfg.CallTimeout = shortCall
 			c, stop := run(t, cfg)
 			connect(t, c)
 			if soap, _ := v.open(); len(soap) != 1 {

@@ -196,11 +196,18 @@ func vm(t *testing.T, admin *govmomi.Client, name string) *object.VirtualMachine
 }
 
 // eventually waits for a condition that nothing announces.
+const (
+	// shortCall is a call timeout within which a machine that is busy with other things still answers.
+	shortCall = time.Second
+	// patience is for what takes several calls.
+	patience = 30 * time.Second
+)
+
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !cond(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }

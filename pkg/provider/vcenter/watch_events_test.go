@@ -107,7 +107,7 @@ func TestWatchEventsSlow(t *testing.T) {
 	v := start(t)
 	v.rule(t, gate.Rule{Match: gate.Match{Methods: []string{"CreateCollectorForEvents"}}, Action: gate.Hang{}})
 	cfg := v.config()
-	cfg.CallTimeout = 300 * time.Millisecond
+	cfg.CallTimeout = shortCall
 	c, _ := run(t, cfg)
 	l := listen(t, c, vcenter.WatchSpec{
 		Properties: map[string][]string{"VirtualMachine": {"name"}}, Events: []string{"test.interesting"},

@@ -68,7 +68,7 @@ func TestWatchOutage(t *testing.T) {
 func TestWatchHung(t *testing.T) {
 	v := start(t)
 	cfg := v.config()
-	cfg.MaxWait, cfg.CallTimeout = time.Second, 300*time.Millisecond
+	cfg.MaxWait, cfg.CallTimeout = time.Second, shortCall
 	c, _ := run(t, cfg)
 	r := watch(t, c)
 	eventually(t, "in sync", r.when(func() bool { return r.synced }))

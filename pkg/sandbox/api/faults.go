@@ -32,6 +32,8 @@ type InjectRequest struct {
 	Seed uint64   `json:"seed,omitempty"`
 	// DryRun asks for the plan alone: a lease without an ID.
 	DryRun bool `json:"dryRun,omitempty"`
+	// Confirmed is as in VMRequest, for a fault that writes to a real vCenter.
+	Confirmed bool `json:"confirmed,omitempty"`
 }
 
 // HealRequest asks for leases to be healed.

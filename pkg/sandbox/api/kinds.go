@@ -15,6 +15,8 @@ type FaultKind struct {
 	Params []FaultParam `json:"params,omitempty"`
 	// Needs is what a ground must have for it.
 	Needs []string `json:"needs,omitempty"`
+	// Unsupported says why it cannot be injected on the ground of this sandbox; "" for one that can.
+	Unsupported string `json:"unsupported,omitempty"`
 	// Momentary: it is over when it is injected, and not healed.
 	Momentary bool     `json:"momentary,omitempty"`
 	Reported  []string `json:"reported,omitempty"`

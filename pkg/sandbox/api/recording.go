@@ -30,6 +30,7 @@ type Recording struct {
 	StartedAt         time.Time `json:"startedAt"`
 	Version           string    `json:"version"`
 	KubernetesVersion string    `json:"kubernetesVersion"`
+	Ground            Ground    `json:"ground,omitzero"`
 	// Began is when the recording begins: later than the sandbox when its oldest part was given up for room.
 	Began time.Time `json:"began"`
 }

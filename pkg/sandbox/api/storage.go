@@ -110,6 +110,8 @@ type VolumeRequest struct {
 	Volume string `json:"volume"`
 	// Datastore is where to move it.
 	Datastore string `json:"datastore,omitempty"`
+	// Confirmed is as in VMRequest, for a volume of a real vCenter.
+	Confirmed bool `json:"confirmed,omitempty"`
 }
 
 // Volume does something to a volume and returns when its vCenter reports it done.
@@ -137,12 +139,14 @@ type PathRequest struct {
 type Path struct {
 	Volume string `json:"volume"`
 	Node   string `json:"node"`
-	Pod    string `json:"pod"`
+	// Pod is empty for a disk that a VM has and no pod.
+	Pod string `json:"pod"`
 	// Path is a directory of this machine; what is written into it is on the volume.
 	Path string `json:"path"`
 }
 
-// VolumePath tells where the files of a volume are that is mounted into a pod.
+// VolumePath tells where the files of a volume are that is mounted into a pod, or, of a disk of the in-tree provider that is
+// named by its path, where the guest of the VM that has it sees them.
 func (c *Client) VolumePath(ctx context.Context, r PathRequest) (Path, error) {
 	return post[Path](ctx, c, "volume-path", r)
 }

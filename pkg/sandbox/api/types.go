@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -36,6 +37,7 @@ type Status struct {
 	Version           string `json:"version"`
 	KubernetesVersion string `json:"kubernetesVersion"`
 
+	Ground     Ground      `json:"ground"`
 	Components []Component `json:"components"`
 	VCenters   []VCenter   `json:"vcenters"`
 	Nodes      NodeCount   `json:"nodes"`
@@ -73,9 +75,11 @@ type Component struct {
 	Leader bool `json:"leader,omitempty"`
 }
 
-// VCenter is one simulated vCenter.
+// VCenter is one vCenter.
 type VCenter struct {
-	Name         string `json:"name"`
+	Name string `json:"name"`
+	// Real is read-only or writable for a real vCenter, "" for a simulated one.
+	Real         string `json:"real,omitempty"`
 	URL          string `json:"url"`
 	User         string `json:"user"`
 	InstanceUUID string `json:"instanceUUID"`
@@ -226,6 +230,9 @@ type VMRequest struct {
 	VCenter string `json:"vcenter,omitempty"`
 	// Host is where to move it.
 	Host string `json:"host,omitempty"`
+	// Confirmed: a person knows that the VM is a real vCenter's, and wants it. Without it the answer for such a VM is
+	// unconfirmed, with what would be done.
+	Confirmed bool `json:"confirmed,omitempty"`
 }
 
 // GateRequest sets what clients get of one vCenter.
@@ -256,11 +263,23 @@ type Access struct {
 // Error is what the sandbox answers when it can't do what was asked.
 type Error struct {
 	// Code is a stable kebab-case id: not-found, ambiguous, conflict, unavailable, invalid,
-	// unchangeable, unsupported, internal.
+	// unchangeable, unsupported, refused, unconfirmed, internal.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	// Try tells what to do about it.
 	Try string `json:"try,omitempty"`
+	// Seed is what a fault that is unconfirmed has drawn: a repeat with it is about the same targets.
+	Seed uint64 `json:"seed,omitempty"`
+}
+
+// Unconfirmed is the answer to a request that is to be repeated with Confirmed, once somebody has read what it says and
+// wants it; nil for every other error.
+func Unconfirmed(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) && e.Code == "unconfirmed" {
+		return e
+	}
+	return nil
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -21,11 +21,13 @@ type Disk struct {
 	CapacityBytes int64
 	// VM is the one that has it, "" for none.
 	VM string
+	// File is its path, by which PersistentVolumes of the in-tree provider name it.
+	File string
 }
 
 // Sources are where a [Book] looks up what it is not told.
 type Sources struct {
-	// Disk returns what vSphere has under that id; false for nothing.
+	// Disk returns what vSphere has under that id, or path of a file; false for nothing.
 	Disk func(id string) (Disk, bool)
 	// Node returns a node; false when there is none of that name.
 	Node func(name string) (api.Node, bool)
@@ -45,7 +47,7 @@ type Book struct {
 	mu          sync.Mutex
 	claims      map[string]*corev1.PersistentVolumeClaim // by namespace/name
 	volumes     map[string]*corev1.PersistentVolume
-	byHandle    map[string]string // PersistentVolume
+	byHandle    map[string]string // PersistentVolume, by the id or the path of its disk
 	attachments map[string]*storagev1.VolumeAttachment
 	pods        map[string]*corev1.Pod
 	orphans     map[string]string // ids that CNS has and no PersistentVolume, with their names
@@ -91,6 +93,9 @@ func (b *Book) Volume(v *corev1.PersistentVolume, gone bool) {
 	b.pardon("PersistentVolume", v.Name, gone)
 	if h := handle(v); h != "" {
 		keep(b.byHandle, h, v.Name, gone)
+		if d, ok := b.src.Disk(h); ok {
+			h = d.ID
+		}
 		b.orphan(h)
 	}
 	b.volume(v.Name)
@@ -189,8 +194,11 @@ func (b *Book) Handle(name string) string {
 func (b *Book) Disk(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if name, ok := b.byHandle[id]; ok {
-		b.volume(name)
+	d, _ := b.src.Disk(id)
+	for _, handle := range []string{id, d.File} {
+		if name, ok := b.byHandle[handle]; ok {
+			b.volume(name)
+		}
 	}
 	b.orphan(id)
 }
@@ -232,7 +240,8 @@ func (b *Book) volume(name string) {
 // orphan puts the row of a volume right that CNS alone has.
 func (b *Book) orphan(id string) {
 	d, ok := b.src.Disk(id)
-	if _, has := b.byHandle[id]; has || !ok {
+	_, has := b.byHandle[id]
+	if _, byFile := b.byHandle[d.File]; has || byFile || !ok {
 		if _, was := b.orphans[id]; was {
 			delete(b.orphans, id)
 			b.set(id, api.Volume{}, true)

@@ -27,10 +27,13 @@ func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m))
 
 func same(a, b api.Volume) bool { return reflect.DeepEqual(a, b) }
 
-// handle is the id of the volume in vSphere, "" when it is in no vSphere.
+// handle is the id of the volume in vSphere, or the path of its disk, "" when it is in no vSphere.
 func handle(v *corev1.PersistentVolume) string {
-	if v.Spec.CSI != nil {
+	switch {
+	case v.Spec.CSI != nil:
 		return v.Spec.CSI.VolumeHandle
+	case v.Spec.VsphereVolume != nil:
+		return v.Spec.VsphereVolume.VolumePath
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ func (b *Book) row(v *corev1.PersistentVolume) api.Volume {
 		row.Driver, row.Handle = "kubernetes.io/vsphere-volume", source.VsphereVolume.VolumePath
 	}
 	disk, known := Disk{}, false
-	if v.Spec.CSI != nil {
+	if row.Handle != "" {
 		if disk, known = b.src.Disk(row.Handle); known {
 			row.VCenter, row.Datastore, row.VM = disk.VCenter, disk.Datastore, disk.VM
 			if disk.CapacityBytes > 0 {

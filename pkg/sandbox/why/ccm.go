@@ -10,7 +10,7 @@ import (
 func (a Around) sawCCM(q *question) {
 	if len(a.CCM) == 0 {
 		q.saw(sandbox, missing, "cloud controller manager", "none runs")
-		q.answer(event.Error, "", "no cloud controller manager runs")
+		q.answer(event.Error, "vsphere-sandbox ccm swap builtin", "no cloud controller manager runs")
 	}
 	var ill []string
 	for _, r := range a.CCM {
@@ -83,7 +83,7 @@ func (a Around) sawVCenters(q *question, searched bool) {
 				q.answer(event.Error, mend(vc), "vCenter %s may have its VM, and the CCM cannot ask it: %s%s", vc.Name, why, a.who(e))
 			}
 		default:
-			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", "answers the CCM"+gateText(vc))
+			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", a.answers()+gateText(vc))
 		}
 		if vc.Err != nil {
 			q.saw("vCenter "+vc.Name, unknown, "its inventory", "%v", vc.Err)
@@ -97,6 +97,14 @@ func mend(vc VCenter) string {
 		return "vsphere-sandbox vcenter up " + vc.Name
 	}
 	return "vsphere-sandbox logs ccm"
+}
+
+// answers is what a vCenter does with which nothing is known to be wrong: where no CCM runs, nobody asks it.
+func (a Around) answers() string {
+	if len(a.CCM) == 0 {
+		return "is up"
+	}
+	return "answers the CCM"
 }
 
 func gateText(vc VCenter) string {

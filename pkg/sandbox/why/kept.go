@@ -29,7 +29,7 @@ func (c Node) kept() (q question) {
 		}
 		why, e := c.connected(vc)
 		if why == "" {
-			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", "answers the CCM"+gateText(vc))
+			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", c.answers()+gateText(vc))
 			continue
 		}
 		q.saw(sandbox, wrong, "vCenter "+vc.Name, "%s", why)

@@ -87,7 +87,7 @@ func TestNode(t *testing.T) {
 		{"API server out", Node{Name: "w1", Node: Asked[*corev1.Node]{Err: errOut}}, "How is it", event.Error, "the API server does not answer", "status"},
 
 		{"initialized", node(), "Is it initialized", event.Info, "yes", ""},
-		{"no CCM", node(fresh, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Error, "no cloud controller manager runs", ""},
+		{"no CCM", node(fresh, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Error, "no cloud controller manager runs", "ccm swap builtin"},
 		{"CCM ill", node(fresh, func(c *Node) { c.CCM[0].State = "suspended" }), "Why is it not initialized", event.Error, "the CCM does not work: ccm is suspended", "logs ccm"},
 		{"CCM cut off", node(fresh, func(c *Node) { c.CCMCut = true }), "Why is it not initialized", event.Error, "cannot reach the API server", ""},
 		{"bad config", node(fresh, func(c *Node) { c.Config = Asked[*config.Config]{Err: errOut} }), "Why is it not initialized", event.Error, "cloud-config cannot be read", "config check"},
@@ -142,7 +142,7 @@ func TestNode(t *testing.T) {
 		{"nobody", node(gone), "Which VM is it", event.Error, "no vCenter has a VM of providerID", ""},
 		{"kept while Ready", node(gone), "Why is it not deleted", event.Warning, "when its node is not Ready, and it is", ""},
 		{"kept for a vCenter", node(gone, unknownSince, func(c *Node) { c.VCenters[1].Gate = "down" }), "Why is it not deleted", event.Warning, "it cannot ask vCenter eu", "vcenter up eu"},
-		{"kept without a CCM", node(gone, unknownSince, func(c *Node) { c.CCM = nil }), "Why is it not deleted", event.Error, "no cloud controller manager runs", ""},
+		{"kept without a CCM", node(gone, unknownSince, func(c *Node) { c.CCM = nil }), "Why is it not deleted", event.Error, "no cloud controller manager runs", "ccm swap builtin"},
 		{"kept, and told why", node(gone, unknownSince, happened(event.Event{
 			Kind: "ccm.deletion-skipped", Level: event.Warning, Message: "SKIP_NODE_DELETION", Object: event.Object{Kind: "Node", Name: "w1"},
 		})), "Why is it not deleted", event.Warning, "SKIP_NODE_DELETION", "logs ccm"},

@@ -2,6 +2,7 @@ package world
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -9,6 +10,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
+
+// InTreeFolder is where the in-tree provider kept the disks of its volumes, in every datastore.
+const InTreeFolder = "kubevols/"
 
 // VM is a virtual machine in both forms that the sandbox needs: for people and for the node that it may be.
 type VM struct {
@@ -22,8 +26,11 @@ type VM struct {
 func (v VM) Machine() node.Machine {
 	var disks []node.Disk
 	for _, d := range v.Disks {
-		if d.Volume != "" {
+		switch {
+		case d.Volume != "":
 			disks = append(disks, node.Disk{UUID: d.UUID, VolumeID: d.Volume, Bytes: d.Bytes})
+		case strings.Contains(d.File, "] "+InTreeFolder): // it goes by its file until CNS makes it a volume
+			disks = append(disks, node.Disk{UUID: d.UUID, VolumeID: d.File, Bytes: d.Bytes})
 		}
 	}
 	return node.Machine{

@@ -15,6 +15,9 @@ const (
 	Skipped Verdict = "skipped"
 )
 
+// Fine tells that nothing went wrong: it passed, or was not run for something that is not there.
+func (v Verdict) Fine() bool { return v == Passed || v == Skipped }
+
 // weight orders verdicts: of several the heaviest counts.
 func (v Verdict) weight() int {
 	switch v {

@@ -48,12 +48,13 @@ func JSON(w io.Writer, r *Report) error {
 		Kind       string          `json:"kind"`
 		Verdict    result.Verdict  `json:"verdict"`
 		Strict     bool            `json:"strict"`
+		Only       []string        `json:"only,omitempty"`
 		CCM        CCM             `json:"ccm"`
 		Baseline   *CCM            `json:"baseline,omitempty"`
 		Checks     []checkLine     `json:"checks"`
 		Phases     []phaseLine     `json:"phases"`
 		Results    json.RawMessage `json:"results"`
-	}{APIVersion: APIVersion, Kind: KindReport, Verdict: r.Verdict(), Strict: r.Strict, CCM: r.CCM, Baseline: r.Baseline, Results: results, Checks: []checkLine{}, Phases: r.phaseLines()}
+	}{APIVersion: APIVersion, Kind: KindReport, Verdict: r.Verdict(), Strict: r.Strict, Only: r.Only, CCM: r.CCM, Baseline: r.Baseline, Results: results, Checks: []checkLine{}, Phases: r.phaseLines()}
 	for i := range r.Suite.Scenarios {
 		s := &r.Suite.Scenarios[i]
 		doc.Checks = append(doc.Checks, checkLine{name(s), s.Verdict, r.known(s), document.Seconds(s.Took.Seconds()), s.Message})

@@ -9,13 +9,13 @@ import (
 )
 
 // exitAtLast has the check of the exit in the report; on a sandbox of its own when there was none that was fit for it.
-func (r *run) exitAtLast(ctx context.Context, need scenario.Requirements) {
+func (r *run) exitAtLast(ctx context.Context) {
 	if r.ended != nil {
 		r.add(*r.ended, knownExits())
 		return
 	}
 	var s result.Scenario
-	sandbox, err := r.bootFor(ctx, need)
+	sandbox, err := r.bootFor(ctx, r.measured)
 	if err != nil {
 		c := r.begin(exitCheck, "asked to end (SIGTERM), it ends in order", 1)
 		c.step(ctx, "note", "a sandbox", func(context.Context) (string, error) { return "", err })

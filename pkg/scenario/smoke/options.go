@@ -19,6 +19,8 @@ type Options struct {
 	Baseline *CCM
 	// Suite are the scenarios.
 	Suite []*scenario.Scenario
+	// Only are patterns of the checks to make, as [Chosen] takes them; none are for all.
+	Only []string
 	// Boot starts a sandbox with a cloud controller manager.
 	Boot func(ctx context.Context, c CCM, need scenario.Requirements) (*scenario.Running, error)
 	// Version runs the program with --version and returns what it writes.

@@ -18,6 +18,8 @@ type Report struct {
 	// Baseline is nil when none was given.
 	Baseline *CCM
 	Strict   bool
+	// Only are the patterns of the checks that were made; none: all were.
+	Only []string
 }
 
 // Verdict is what it comes to: known failures do not count, unless it is strict.

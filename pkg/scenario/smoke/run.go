@@ -20,9 +20,18 @@ type run struct {
 
 	// ended is how the check of the exit went, once it was made.
 	ended *result.Scenario
+	// measured is what the sandbox needs on which calls are counted.
+	measured scenario.Requirements
 	// clean tells whether the sandbox that runs is as it was when it came up: only then is it fit for that check.
 	clean bool
 }
+
+// The checks of this package's own beside that of the exit and those of the phases.
+const (
+	versionCheck = "version"
+	upgradeCheck = "upgrade"
+	leaderCheck  = "leader-lost"
+)
 
 // instead is the scenario of the catalogue that is not run, because this package has one of its own in its place: with two
 // replicas from the beginning, and with nothing asked of the other one that a single one might fail at as well.
@@ -33,42 +42,63 @@ const instead = "leader-hand-over"
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &run{o: o.withDefaults()}
 	r.report = &Report{
-		CCM: o.CCM, Baseline: o.Baseline, Strict: o.Strict, Known: map[string]string{}, Phases: newPhases(),
+		CCM: o.CCM, Baseline: o.Baseline, Strict: o.Strict, Only: o.Only, Known: map[string]string{}, Phases: newPhases(),
 		Suite: result.Suite{Name: theme, Began: time.Now(), Seed: r.o.Seed, Speed: r.o.Speed, CCM: o.CCM.Source, CCMVersion: o.CCM.Version},
 	}
 	phases, err := load(nil, phasePowerOff, phaseOutage)
 	if err != nil {
 		return nil, err
 	}
-	upgrade, err := load(nil, "upgrade")
+	r.measured = phases[0].Requirements()
+	upgrade, err := load(nil, upgradeCheck)
 	if err != nil {
 		return nil, err
 	}
-	leader, err := load(nil, "leader-lost")
+	leader, err := load(nil, leaderCheck)
 	if err != nil {
 		return nil, err
 	}
 	if o.Baseline != nil {
-		if upgrade, err = load([]topology.Setting{{Name: "to", Value: o.CCM.Source}}, "upgrade"); err != nil {
+		if upgrade, err = load([]topology.Setting{{Name: "to", Value: o.CCM.Source}}, upgradeCheck); err != nil {
 			return nil, err
 		}
-		r.of += len(phases)
 	}
-	r.o.Suite = slices.DeleteFunc(slices.Clone(o.Suite), func(s *scenario.Scenario) bool { return s.Metadata.Name == instead })
-	r.of += 3 + len(phases) + len(r.o.Suite) + len(leader)
+	r.o.Suite = slices.DeleteFunc(slices.Clone(o.Suite), isInstead)
+	first := slices.Concat(Pick(o.Only, phases), Pick(o.Only, upgrade))
+	then := slices.Concat(Pick(o.Only, phases), Pick(o.Only, r.o.Suite), Pick(o.Only, leader))
+	if o.Baseline == nil {
+		first = Pick(o.Only, upgrade)
+	}
+	r.of = len(first) + len(then) + r.one(versionCheck) + r.one(exitCheck)
 
-	r.add(r.checkVersion(ctx), nil)
-	if o.Baseline != nil {
-		r.o.Say("\nbaseline %s", o.Baseline)
-		r.runAll(ctx, *o.Baseline, true, slices.Concat(phases, upgrade))
-	} else {
+	if r.chosen(versionCheck) {
+		r.add(r.checkVersion(ctx), nil)
+	}
+	switch {
+	case o.Baseline == nil && r.chosen(upgradeCheck):
 		r.add(r.skipped(upgrade[0], "no baseline was given (--baseline)"), nil)
+	case o.Baseline != nil && len(first) > 0:
+		r.o.Say("\nbaseline %s", o.Baseline)
+		r.runAll(ctx, *o.Baseline, true, first)
 	}
 	r.o.Say("\n%s", o.CCM)
-	r.runAll(ctx, o.CCM, false, slices.Concat(phases, r.o.Suite, leader))
-	r.exitAtLast(ctx, phases[0].Requirements())
+	r.runAll(ctx, o.CCM, false, then)
+	if r.chosen(exitCheck) {
+		r.exitAtLast(ctx)
+	}
 	r.report.Suite.Took = time.Since(r.report.Suite.Began)
 	return r.report, nil
+}
+
+// chosen tells whether a check is to be made.
+func (r *run) chosen(check string) bool { return Chosen(r.o.Only, check) }
+
+// one is 1 for a check that is to be made, and 0 for others.
+func (r *run) one(check string) int {
+	if r.chosen(check) {
+		return 1
+	}
+	return 0
 }
 
 // load loads scenarios that are for this package.
@@ -110,8 +140,8 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 		u.Number, u.Of = r.number, r.of
 		r.o.Observe(u)
 	}}
-	measured := list[0].Requirements().Key()
-	seen := false
+	measured := r.measured.Key()
+	seen := !r.chosen(phasePowerOff) && !r.chosen(phaseOutage) // calls are nobody's business
 	boot := func(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
 		sandbox, err := r.o.Boot(ctx, c, need)
 		if err != nil {
@@ -130,7 +160,7 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 		}
 		stop := sandbox.Stop
 		sandbox.Stop = func(ctx2 context.Context) error {
-			if r.ended == nil && r.clean && ctx.Err() == nil {
+			if r.ended == nil && r.clean && ctx.Err() == nil && r.chosen(exitCheck) {
 				s := r.checkExit(ctx, sandbox)
 				r.ended = &s
 			}
@@ -149,10 +179,10 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 		if s.Theme == theme && strings.HasPrefix(s.Metadata.Name, "calls-") && out.Verdict != result.Errored && out.Verdict != result.Skipped {
 			r.set(s.Metadata.Name, baseline, countsOf(out.Calls))
 		}
-		if baseline && s.Metadata.Name != "upgrade" {
+		if baseline && s.Metadata.Name != upgradeCheck {
 			return
 		}
-		if s.Metadata.Name == "upgrade" && s.Theme == theme {
+		if s.Metadata.Name == upgradeCheck && s.Theme == theme {
 			out.CCM, out.CCMVersion = r.o.CCM.Source, r.o.CCM.Version
 		}
 		r.add(out.Scenario, s.Fails)

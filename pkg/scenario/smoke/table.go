@@ -15,7 +15,11 @@ import (
 // Table writes a report as Markdown, to be pasted into an issue of a release.
 func Table(w io.Writer, r *Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### smoke: %s %s\n\n", cell(r.CCM.String()), strings.ToUpper(string(r.Verdict())))
+	only := ""
+	if len(r.Only) > 0 { // nobody is to take it for the whole
+		only = " (only " + cell(strings.Join(r.Only, ", ")) + ")"
+	}
+	fmt.Fprintf(&b, "### smoke: %s %s%s\n\n", cell(r.CCM.String()), strings.ToUpper(string(r.Verdict())), only)
 	b.WriteString(head(r))
 	rows := [][]string{{"check", "verdict", "took", "note"}}
 	for i := range r.Suite.Scenarios {

@@ -11,7 +11,7 @@ import (
 
 // checkVersion has the program say which version it is, which has to be the one that its source names.
 func (r *run) checkVersion(ctx context.Context) result.Scenario {
-	c := r.begin("version", "the program says which version it is: the one that its source names", 1)
+	c := r.begin(versionCheck, "the program says which version it is: the one that its source names", 1)
 	c.step(ctx, "run", "the program with --version", func(ctx context.Context) (string, error) {
 		said, err := r.o.Version(ctx, r.o.CCM)
 		if err != nil {

@@ -81,7 +81,7 @@ func TestVisible(t *testing.T) {
 		!v.Allowed(admin, "InventoryService.Tagging.CreateTag", vc.Ref{}) || v.Allowed("cpi", "System.Read", vc.Ref{}) {
 		t.Error("REST is told something else")
 	}
-	if !v.MayRead("cpi", mine[0]) || !v.MayRead("cpi", v.root()) || v.MayRead("cpi", others[0]) ||
+	if !v.MayRead("cpi", mine[0]) || v.MayRead("cpi", v.root()) || v.MayRead("cpi", others[0]) ||
 		v.MayTag("cpi", mine[0]) || v.MayTag("cpi", v.root()) || !v.MayTag(admin, mine[0]) || !v.MayTag(admin, v.root()) {
 		t.Error("tagging is told something else")
 	}

@@ -73,8 +73,12 @@ func (m *Manager) Allowed(user, privilege string, on vc.Ref) bool {
 	return m.allowed(ctx, a, privilege, on)
 }
 
-// MayRead tells whether a user may know of an object.
-func (m *Manager) MayRead(user string, ref vc.Ref) bool { return m.Allowed(user, viewPrivilege, ref) }
+// MayRead tells whether a user may know what tags an object has, or what is on it: has System.Read on it. To see it on the
+// way to something else is not enough.
+//
+// Source: com.vmware.cis.tagging.tag_association in the vSphere Automation API: only objects that the user may read are
+// listed.
+func (m *Manager) MayRead(user string, ref vc.Ref) bool { return m.Allowed(user, readPrivilege, ref) }
 
 // MayTag tells whether a user may tag an object or, of the root folder, whether the user may create, change and delete
 // tags and categories.

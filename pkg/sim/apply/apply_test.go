@@ -63,7 +63,7 @@ func awaitGuests(t *testing.T, lab *sim.Lab, top *topology.Topology) {
 	t.Helper()
 	for i := range top.Spec.VCenters {
 		v := &top.Spec.VCenters[i]
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(30 * time.Second)
 		for {
 			missing := ""
 			got := inventory(t, lab, v.Name)

@@ -52,11 +52,18 @@ func (m *Manager) attach(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachD
 	if v.file {
 		return "", new(types.NotSupported)
 	}
-	if m.holder(ctx, v) != nil {
+	if on := m.holder(ctx, v); on != nil {
+		if fault := m.unseen(v.id, on.vm == spec.Vm); fault != nil {
+			return "", fault
+		}
 		return "", inUse() // also when it is that VM: clients look which it is
 	}
 	on, name, fault := m.plugIn(ctx, v, spec)
 	if fault != nil {
+		return "", fault
+	}
+	if fault := m.unseen(v.id, true); fault != nil {
+		_, _ = m.pullOut(ctx, v, on.vm) // what keeps it there keeps it unseen: see above
 		return "", fault
 	}
 	m.consumers(ctx, v)

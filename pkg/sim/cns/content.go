@@ -1,11 +1,10 @@
 package cns
 
 import (
-	"context"
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"sync"
+	"syscall"
 
 	content "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 )
@@ -48,19 +47,9 @@ func (m *Manager) snapshotDir(volume, snapshot string) string {
 
 // copyContent copies a directory; the manager's end ends that.
 func (m *Manager) copyContent(from, to string) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-m.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	err := content.Copy(ctx, from, to)
-	cancel()
-	watch.Wait()
-	return err
+	ctx, cancel := m.lifetime()
+	defer cancel()
+	return content.Copy(ctx, from, to)
 }
 
 // contentSize is what a volume's content takes, in MiB; one at least, for nothing takes none.
@@ -72,12 +61,20 @@ func contentSize(dir string) int64 {
 				return nil // what cannot be seen takes nothing
 			}
 			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-				bytes += info.Size()
+				bytes += taken(info)
 			}
 			return nil
 		})
 	}
 	return max(1, (bytes+1<<20-1)>>20)
+}
+
+// taken is how many bytes a file takes: holes take none, of which a raw disk is nearly all.
+func taken(info fs.FileInfo) int64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return min(info.Size(), st.Blocks*512)
+	}
+	return info.Size()
 }
 
 // compact is a UUID without dashes, in lower case.

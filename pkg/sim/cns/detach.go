@@ -59,8 +59,23 @@ func (m *Manager) detach(ctx *simulator.Context, spec *cnstypes.CnsVolumeAttachD
 
 // takeOff detaches a volume, which is busy, from a VM. how is for the event; empty is by CNS.
 func (m *Manager) takeOff(ctx *simulator.Context, v *volume, from vc.Ref, how string) types.BaseMethodFault {
-	name := ""
-	fault := m.withVM(ctx, from, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
+	name, fault := m.pullOut(ctx, v, from)
+	if fault != nil {
+		return fault
+	}
+	_ = m.show(v.id) // none is to see it
+	m.consumers(ctx, v)
+	level := event.Info
+	if how != "" {
+		level = event.Warning
+	}
+	m.log(v.about(from), level, "volume.detached", "from VM %s%s; datastore %s", name, how, m.storeName(ctx, v.datastore))
+	return nil
+}
+
+// pullOut takes a volume's disk, which is busy, out of a VM, and returns the VM's name.
+func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name string, fault types.BaseMethodFault) {
+	fault = m.withVM(ctx, from, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		if on := m.attachedTo(v); on == nil || on.vm != from {
 			return new(types.NotFound)
 		}
@@ -77,14 +92,5 @@ func (m *Manager) takeOff(ctx *simulator.Context, v *volume, from vc.Ref, how st
 		m.unhang(v)
 		return nil
 	})
-	if fault != nil {
-		return fault
-	}
-	m.consumers(ctx, v)
-	level := event.Info
-	if how != "" {
-		level = event.Warning
-	}
-	m.log(v.about(from), level, "volume.detached", "from VM %s%s; datastore %s", name, how, m.storeName(ctx, v.datastore))
-	return nil
+	return name, fault
 }

@@ -60,6 +60,11 @@ func (m *Manager) attachDisk(ctx *simulator.Context, req *types.AttachDisk_Task)
 	if req.ControllerKey != 0 {
 		spec.ControllerKey = &req.ControllerKey
 	}
+	// The disk is looked for when nobody can delete it any more, make it a volume, or attach it like this.
+	made, done := m.make(makingKey{id: req.DiskId.Id})
+	if made == nil {
+		defer done()
+	}
 	d, found := m.findDisk(ctx, req.DiskId.Id)
 	if !found || d.Config.Backing.GetBaseConfigInfoBackingInfo().Datastore != req.Datastore {
 		return new(types.NotFound)
@@ -68,13 +73,15 @@ func (m *Manager) attachDisk(ctx *simulator.Context, req *types.AttachDisk_Task)
 	if !ok {
 		return new(types.NotSupported)
 	}
-	made, done := m.make(makingKey{id: v.id})
-	if made != nil {
+	if made != nil { // a volume; it may be gone again, which is told
 		_, fault := m.attach(ctx, spec)
 		return plain(fault, v.path)
 	}
-	defer done() // until then nobody makes it a volume, or attaches it like this
 	if _, _, fault := m.plugIn(ctx, v, spec); fault != nil {
+		return plain(fault, v.path)
+	}
+	if fault := m.unseen(v.id, true); fault != nil {
+		_ = m.pullDisk(ctx, req.This, v.id)
 		return plain(fault, v.path)
 	}
 	m.consumers(ctx, v)
@@ -93,12 +100,25 @@ func (m *Manager) detachDisk(ctx *simulator.Context, req *types.DetachDisk_Task)
 		return refused
 	}
 	m.mu.Lock()
-	at, there := m.seen[req.This][id]
+	at := m.seen[req.This][id]
+	m.mu.Unlock()
+	if fault := m.pullDisk(ctx, req.This, id); fault != nil {
+		return fault
+	}
+	_ = m.show(id) // none is to see it
+	m.consumers(ctx, &volume{id: id, path: at.path})
+	return nil
+}
+
+// pullDisk takes a disk that is no volume out of a VM.
+func (m *Manager) pullDisk(ctx *simulator.Context, from vc.Ref, id string) types.BaseMethodFault {
+	m.mu.Lock()
+	at, there := m.seen[from][id]
 	m.mu.Unlock()
 	if !there {
 		return new(types.NotFound)
 	}
-	fault := m.withVM(ctx, req.This, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
+	return m.withVM(ctx, from, func(vm *simulator.VirtualMachine) types.BaseMethodFault {
 		if fault := changeable(vm, "detach"); fault != nil {
 			return fault
 		}
@@ -110,11 +130,6 @@ func (m *Manager) detachDisk(ctx *simulator.Context, req *types.DetachDisk_Task)
 		usesNot(ctx, vm, at.datastore)
 		return nil
 	})
-	if fault != nil {
-		return fault
-	}
-	m.consumers(ctx, &volume{id: id, path: at.path})
-	return nil
 }
 
 // diskAsVolume describes a disk of the catalogue as the volume that it would be; false when it has no file.

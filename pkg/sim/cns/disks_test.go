@@ -1,6 +1,9 @@
 package cns_test
 
 import (
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 
 	cnstypes "github.com/vmware/govmomi/cns/types"
@@ -116,4 +119,28 @@ func TestDiskThatIsNoVolume(t *testing.T) {
 	}
 	s.consistent(t)
 	fine(t, s.detach(t, id, s.vms[1]))
+}
+
+// TestDiskIsDeletedMeanwhile: a disk that is deleted while it is being attached as a disk is on no VM afterwards.
+func TestDiskIsDeletedMeanwhile(t *testing.T) {
+	s := serve(t, 1, cns.Options{})
+	for i := range 100 {
+		id := s.create(t, spec(fmt.Sprint("pvc-", i), "c", 10))
+		v, _ := s.Volume(id)
+		var attached error
+		var both sync.WaitGroup
+		both.Go(func() { attached = s.attachDisk(t, s.vms[0], id, v.Datastore, 0, nil) })
+		both.Go(func() { s.remove(t, id) })
+		both.Wait()
+		_, there := s.Volume(id)
+		if has := slices.ContainsFunc(devicesOf(s, s.vms[0]), func(d types.BaseVirtualDevice) bool {
+			disk, ok := d.(*types.VirtualDisk)
+			return ok && disk.VDiskId != nil && disk.VDiskId.Id == id
+		}); has != there {
+			t.Fatalf("round %d: attached with %v; a volume: %v, on the VM: %v", i, attached, there, has)
+		}
+		if there {
+			fine(t, s.detach(t, id, s.vms[0]))
+		}
+	}
 }

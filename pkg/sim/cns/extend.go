@@ -49,8 +49,11 @@ func (m *Manager) extend(ctx *simulator.Context, id string, mb int64) types.Base
 	defer m.release(v, nil)
 	was := v.capacity
 	fault := m.extensible(ctx, v, mb)
-	if fault != nil || mb == was {
+	if fault != nil {
 		return fault
+	}
+	if mb == was {
+		return m.grown(v, mb)
 	}
 	vm := vc.Ref{}
 	if on := m.holder(ctx, v); on != nil {
@@ -66,7 +69,18 @@ func (m *Manager) extend(ctx *simulator.Context, id string, mb int64) types.Base
 	m.mu.Lock()
 	v.capacity = mb
 	m.mu.Unlock()
+	if fault := m.grown(v, mb); fault != nil {
+		return fault
+	}
 	m.log(v.about(vm), event.Info, "volume.extended", "from %s to %s; datastore %s", size(was), size(mb), m.storeName(ctx, v.datastore))
+	return nil
+}
+
+// grown has the guest see how large its disk is by now.
+func (m *Manager) grown(v *volume, mb int64) types.BaseMethodFault {
+	if err := m.tell(v.id, mb<<20, Guests.Resize); err != nil {
+		return because(nil, "Failed to extend disk: the guest does not see its new size: %v", err)
+	}
 	return nil
 }
 

@@ -55,6 +55,7 @@ func (f *follower) RemoveObject(_ *simulator.Context, ref vc.Ref) {
 		others := f.m.moved(had, nil)
 		f.m.mu.Unlock()
 		f.m.reconsume(others)
+		f.m.showLater(between(had, nil))
 	}
 }
 
@@ -109,9 +110,9 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 	}
 	now := m.inspect(vm)
 	m.mu.Lock()
-	others := m.moved(m.seen[vm.Self], now)
+	others, differ := m.moved(m.seen[vm.Self], now), between(m.seen[vm.Self], now)
 	m.note(vm.Self, now)
-	if m.own[vm.Self] {
+	if m.own[vm.Self] { // whoever changes the VM shows the disk as well
 		m.mu.Unlock()
 		return
 	}
@@ -142,6 +143,7 @@ func (m *Manager) compare(vm *mo.VirtualMachine) {
 		m.log(v.about(vm.Self), event.Warning, "volume.attached", "on VM %s, by somebody who added the disk there", vm.Name)
 	}
 	m.reconsume(others)
+	m.showLater(differ)
 	if len(lost)+len(gained) == 0 {
 		return
 	}

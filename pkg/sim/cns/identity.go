@@ -16,7 +16,7 @@ func (m *Manager) derive(of ...string) string {
 }
 
 // newID is the id of a new volume: it follows from the seed and the volume's name, and is one that no volume has ever
-// had here. The lock is held.
+// had here; see nextID. The lock is held.
 func (m *Manager) newID(name, cluster string) string {
 	for n := 0; ; n++ {
 		id := m.derive("volume", name, cluster, strconv.Itoa(n))

@@ -28,6 +28,8 @@ type Options struct {
 	Compatible func(policy string, datastore types.ManagedObjectReference) bool
 	// Cause returns the event that is the cause of what happens to a VM now, 0 when none is known; nil: never.
 	Cause func(vm types.ManagedObjectReference) uint64
+	// Guests show disks to what runs in VMs; nil: nothing there has any.
+	Guests Guests
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -43,6 +45,8 @@ type Manager struct {
 	firstClass *disks
 	stop       chan struct{}  // closed when the manager ends
 	work       sync.WaitGroup // tasks, and what is done later
+
+	shown shown // which guests see which disks
 
 	disks sync.Mutex // the catalogue of disks; taken with nothing locked: calls of vSLM have it (see Guard), and lock VMs
 

@@ -18,6 +18,9 @@ import (
 // its own calls read: one at a time makes, ends or changes VMs.
 type fleet struct {
 	change sync.Mutex
+	// alone is held by what vcsim does without a lock of its own while nothing else may go on; under the race detector only,
+	// which reports it.
+	alone sync.RWMutex
 
 	mu  sync.Mutex
 	vms []vc.Ref

@@ -26,14 +26,7 @@ func (m *Manager) diskAt(ctx *simulator.Context, address string) (id string, _ t
 	if _, done := m.make(makingKey{id: file}); done != nil { // no volume has such an id: one at a time looks, and adds
 		defer done()
 	}
-	m.catalogue(ctx, func(all map[vc.Ref]map[types.ID]*disk) {
-		for _, d := range all[ds.ref] {
-			if b, ok := d.Config.Backing.(*types.BaseConfigInfoDiskFileBackingInfo); ok && b.FilePath == file {
-				id = d.Config.Id.Id
-			}
-		}
-	})
-	if id != "" {
+	if id = m.diskWith(ctx, ds.ref, file); id != "" {
 		return id, nil
 	}
 	capacity, err := ds.measure(file)

@@ -133,6 +133,9 @@ func (m *Manager) keepContent(volume, snapshot string) error {
 	if from == "" || to == "" {
 		return nil
 	}
+	if err := m.tell(volume, 0, Guests.Flush); err != nil {
+		return err
+	}
 	if err := m.copyContent(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"crypto/tls"
 
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
@@ -10,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -19,7 +21,7 @@ type Need string
 // What kinds may need. A ground has a need when what it stands for is not nil.
 const (
 	Simulator Need = "simulator" // VCenter.Sim: the vCenter is a simulated one
-	Gated     Need = "gate"      // VCenter.Sim, too: there is a gate in front of its API
+	Gated     Need = "gate"      // VCenter.Front: there is a gate in front of its API
 	Kubelets  Need = "kubelets"  // Ground.Processes: the nodes are processes of the sandbox
 	Children  Need = "children"  // Ground.Processes: CCM and control plane are processes of the sandbox
 	Clustered Need = "cluster"   // Ground.Cluster: there is a Kubernetes cluster
@@ -34,6 +36,9 @@ type Ground struct {
 	VCenters []Endpoint
 	// Cluster is the Kubernetes cluster.
 	Cluster Kubernetes
+	// Host is by what host or address the clients that are configured in the cluster reach a vCenter, by its name: the keys of
+	// the Secret with the credentials begin with it. Nil: where the vCenter listens.
+	Host func(vcenter string) string
 	// Processes are those of the sandbox.
 	Processes Processes
 	// Categories are the tag categories of regions and zones.
@@ -52,6 +57,20 @@ func (g *Ground) VCenter(name string) *Endpoint {
 	return nil
 }
 
+// Reached is by what the clients that are configured in the cluster reach the vCenter of that name, or that listens at that
+// host; any other host is reached by itself.
+func (g *Ground) Reached(host string) string {
+	for _, vc := range g.VCenters {
+		if g.Host != nil && (vc.Name == host || vc.Front != nil && vc.Front.Host() == host) {
+			return g.Host(vc.Name)
+		}
+		if vc.Name == host && vc.Front != nil {
+			return vc.Front.Host()
+		}
+	}
+	return host
+}
+
 // Endpoint is one vCenter, reached as its administrator and past its gate.
 type Endpoint struct {
 	Name string
@@ -60,6 +79,19 @@ type Endpoint struct {
 	REST func(ctx context.Context, f func(context.Context, *rest.Client) error) error
 	// Sim is what no client can ask for; nil for a real vCenter.
 	Sim *sim.VCenter
+	// Front is where clients reach it. Nil: at the vCenter itself, where nothing can be done to their calls.
+	Front Front
+}
+
+// Front is what clients of a vCenter meet, of a simulated or a real one: a gate, and a certificate of ours.
+type Front interface {
+	// Name is the vCenter's, Host where this listens.
+	Name() string
+	Host() string
+	Gate() *gate.Gate
+	// NewCertificate makes a certificate like the first, but for what is wished; the gate is to be told of it.
+	NewCertificate(sim.CertificateWish) (tls.Certificate, error)
+	FirstCertificate() tls.Certificate
 }
 
 // Kubernetes is the cluster.

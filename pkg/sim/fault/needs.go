@@ -9,8 +9,10 @@ import (
 // by target.
 func (g *Ground) Has(n Need) bool {
 	switch n {
-	case Simulator, Gated:
+	case Simulator:
 		return slices.ContainsFunc(g.VCenters, func(e Endpoint) bool { return e.Sim != nil })
+	case Gated:
+		return slices.ContainsFunc(g.VCenters, func(e Endpoint) bool { return e.Front != nil })
 	case Kubelets, Children:
 		return g.Processes != nil
 	case Clustered:
@@ -38,6 +40,17 @@ func (n Need) String() string {
 
 func (k *Kind) needs(any ...Need) bool {
 	return slices.ContainsFunc(k.Needs, func(n Need) bool { return slices.Contains(any, n) })
+}
+
+// lacks is the need of a kind that a vCenter does not meet; false when it meets them.
+func (e *Endpoint) lacks(k *Kind) (Need, bool) {
+	switch {
+	case e.Sim == nil && k.needs(Simulator):
+		return Simulator, true
+	case e.Front == nil && k.needs(Gated):
+		return Gated, true
+	}
+	return "", false
 }
 
 func lacks(k *Kind, n Need) error {

@@ -54,3 +54,14 @@ func (o Object) plural() string {
 	}
 	return o.noun() + "s"
 }
+
+// lister is the command that prints those there are; empty where none does.
+func (o Object) lister() string {
+	switch o {
+	case VM, Host, Datacenter, Datastore, Volume, Zone, VCenter, Node:
+		return "vsphere-sandbox get " + strings.ToLower(string(o)) + "s"
+	case Component:
+		return "vsphere-sandbox status"
+	}
+	return ""
+}

@@ -59,8 +59,10 @@ func (e *Engine) resolve(ctx context.Context, r Request) (*lease, error) {
 	l := &lease{kind: kind, busy: make(chan struct{}, 1), states: make([]json.RawMessage, len(items)), begun: make([]bool, len(items))}
 	l.Lease = Lease{Kind: kind.Name, State: Applying, Params: params, Mode: r.Mode, Seed: r.Seed, Targets: make([]Leased, len(items))}
 	for i, item := range items {
-		if vc := e.ground.VCenter(item.VCenter); vc != nil && vc.Sim == nil && kind.needs(Simulator, Gated) {
-			return nil, &Refusal{Code: "unsupported", Message: fmt.Sprintf("%s: vcenter %q is a real one, and this takes a simulated one", kind.Name, vc.Name)}
+		if vc := e.ground.VCenter(item.VCenter); vc != nil {
+			if need, lacking := vc.lacks(kind); lacking {
+				return nil, &Refusal{Code: "unsupported", Message: fmt.Sprintf("%s: vcenter %q is a real one, and this takes %s", kind.Name, vc.Name, need)}
+			}
 		}
 		l.Targets[i] = Leased{Target: item, State: Applying}
 	}

@@ -14,9 +14,9 @@ import (
 
 // Reach returns the endpoint of a vCenter to which there is a connection, the administrator's and past its gate. What is
 // asked over SOAP may take as long as a task does; without a session its error wraps [vcenter.ErrNotConnected]. The
-// simulated vCenter is nil where there is none.
+// simulated vCenter is nil where there is none; it is its own front.
 func Reach(client *vcenter.Client, simulated *sim.VCenter) Endpoint {
-	return Endpoint{
+	e := Endpoint{
 		Name: client.Name(),
 		Sim:  simulated,
 		SOAP: func(ctx context.Context, f func(context.Context, *vim25.Client) error) error {
@@ -39,6 +39,10 @@ func Reach(client *vcenter.Client, simulated *sim.VCenter) Endpoint {
 			})
 		},
 	}
+	if simulated != nil {
+		e.Front = simulated
+	}
+	return e
 }
 
 // own returns the last error that was kept, as it was, or else that of do.

@@ -96,7 +96,7 @@ func nowhere(items []Item, kind Object, p place) error {
 	} else if len(known) > 0 && len(known) <= 8 {
 		message += "; there is " + strings.Join(known, ", ")
 	}
-	return &Refusal{Code: "not-found", Message: message}
+	return &Refusal{Code: "not-found", Message: message, Try: kind.lister()}
 }
 
 // labelled keeps what Kubernetes has the labels on: nodes, and VMs that are nodes.
@@ -193,7 +193,7 @@ func (i Item) names() []string {
 func nobody(name string, items, all []Item, kind Object) error {
 	for _, i := range all {
 		if i.called(name) {
-			return &Refusal{Code: "not-found", Message: fmt.Sprintf("%s %q: is there, but not where you look for it", kind.noun(), name)}
+			return &Refusal{Code: "not-found", Message: fmt.Sprintf("%s %q: is there, but not where you look for it", kind.noun(), name), Try: kind.lister()}
 		}
 	}
 	var names []string
@@ -212,7 +212,7 @@ func nobody(name string, items, all []Item, kind Object) error {
 	} else if len(names) > 0 && len(names) <= 8 {
 		message += "; there is " + strings.Join(names, ", ")
 	}
-	return &Refusal{Code: "not-found", Message: message}
+	return &Refusal{Code: "not-found", Message: message, Try: kind.lister()}
 }
 
 func ambiguous(name string, found []Item, kind Object) error {

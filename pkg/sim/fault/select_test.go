@@ -94,9 +94,9 @@ func TestSelect(t *testing.T) {
 		{name: "name in a place", on: sel{Names: []string{"Worker-1"}, VCenter: "eu"}, want: "eu/Worker-1"},
 		{name: "name that several have", on: on("Worker-1"), want: "ambiguous", says: []string{"there are 2", "us/Worker-1, eu/Worker-1"}},
 		{name: "name that several have, all", on: on("Worker-1"), mode: "all", want: "us/Worker-1 eu/Worker-1"},
-		{name: "no such name", on: on("worker-22"), want: "not-found", says: []string{`did you mean "worker-2"?`}},
+		{name: "no such name", on: on("worker-22"), want: "not-found", says: []string{`did you mean "worker-2"?`, "vsphere-sandbox get vms"}},
 		{name: "no such name, far off", on: on("zebra"), want: "not-found", says: []string{`VM "zebra"`}},
-		{name: "name elsewhere", on: sel{Names: []string{"db"}, VCenter: "us"}, want: "not-found", says: []string{"not where you look"}},
+		{name: "name elsewhere", on: sel{Names: []string{"db"}, VCenter: "us"}, want: "not-found", says: []string{"not where you look", "vsphere-sandbox get vms"}},
 		{name: "one name of two", on: on("db", "dv"), want: "not-found", says: []string{`"dv"`, `"db"`}},
 
 		{name: "vcenter", on: sel{VCenter: "eu"}, mode: "all", want: "eu/Worker-1 eu/db"},
@@ -109,7 +109,7 @@ func TestSelect(t *testing.T) {
 		{name: "no such labels", on: sel{Labels: "pool=huge"}, want: "not-found", says: []string{"pool=huge"}},
 		{name: "no labels", on: sel{Labels: "pool=="}, want: "not-found"},
 		{name: "malformed labels", on: sel{Labels: "pool=(big"}, want: "invalid", says: []string{"pool=(big"}},
-		{name: "no such zone", on: sel{Zone: "us-eest"}, want: "not-found", says: []string{`zone "us-eest"`, `did you mean "us-east"?`}},
+		{name: "no such zone", on: sel{Zone: "us-eest"}, want: "not-found", says: []string{`zone "us-eest"`, `did you mean "us-east"?`, "vsphere-sandbox get vms"}},
 		{name: "no such role", on: sel{Role: "boss"}, want: "not-found", says: []string{"worker, control-plane"}},
 		{name: "more than one", on: sel{Zone: "us-east"}, want: "ambiguous", says: []string{"2 VMs match", "--mode one|all|N|N%"}},
 

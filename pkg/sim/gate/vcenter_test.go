@@ -168,7 +168,7 @@ func (f *front) status(t *testing.T, id gate.ID) gate.Status {
 // soon waits for something that another goroutine is about to do.
 func soon(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("in vain: %s", what)
 		}

@@ -202,7 +202,7 @@ func TestStormOfOperations(t *testing.T) {
 	storm.Wait()
 
 	// Quiet again; what was told must be what is there.
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for {
 		res, err := property.DefaultCollector(c.Client).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{filter}})
 		if err != nil {

@@ -54,6 +54,10 @@ func aboutKind(th *theme.Theme, width int, k *api.FaultKind) []string {
 		p.gap()
 		p.add(th.Dim, 0, k.Long)
 	}
+	if k.Unsupported != "" {
+		p.gap()
+		p.add(th.Warn, 0, "unsupported here: "+k.Unsupported)
+	}
 	p.gap()
 	p.fact("happens to", k.Object)
 	p.fact("needs", strings.Join(k.Needs, " and "))

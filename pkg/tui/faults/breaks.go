@@ -50,7 +50,7 @@ func offer(k api.FaultKind, group string, s api.Subject, state *fold.State) entr
 		s = api.Subject{}
 	}
 	e := entry{
-		group: text.Clean(group), name: text.Clean(k.Name), what: text.Clean(k.Short),
+		group: text.Clean(group), name: text.Clean(k.Name), what: text.Clean(k.Short), why: text.Clean(k.Unsupported),
 		intent: intent.Fill{Kind: k.Name, Subject: s},
 		search: strings.Join([]string{k.Name, k.Theme, k.Object, k.Short, group}, " "),
 	}

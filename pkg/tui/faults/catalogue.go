@@ -6,6 +6,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // nameWidth is that of the longest names of faults.
@@ -36,6 +37,13 @@ func (s *Screen) kindRows() (rows []table.Row, n int) {
 		}
 		n++
 		rows = append(rows, table.Row{Key: k.Name, Cells: func() []table.Cell {
+			if k.Unsupported != "" {
+				return []table.Cell{
+					{Text: text.Clean(k.Name), Style: s.theme.Dim},
+					{Text: text.Clean(k.Object), Style: s.theme.Dim},
+					{Text: theme.GlyphOff + " unsupported here: " + text.Clean(k.Unsupported), Style: s.theme.Dim},
+				}
+			}
 			return []table.Cell{
 				{Text: text.Clean(k.Name), Style: s.theme.Text},
 				{Text: text.Clean(k.Object), Style: s.theme.Dim},

@@ -66,7 +66,7 @@ func TestLineAndDo(t *testing.T) {
 			"vm move 'my vm' --vcenter us --to esx-2",
 			api.VMRequest{Action: "move", VM: "my vm", VCenter: "us", Host: "esx-2"}, "done to my vm",
 		},
-		{vm("destroy", "-v"), "vm destroy --yes -- -v", api.VMRequest{Action: "destroy", VM: "-v"}, "done to -v"},
+		{vm("destroy", "-v"), "vm destroy --yes -- -v", api.VMRequest{Action: "destroy", VM: "-v", Confirmed: true}, "done to -v"},
 		{ // what the command line has no word for is not sent
 			intent.VM{VMRequest: api.VMRequest{Action: "reset", VM: "it's", Host: "esx-2"}}, `vm reset 'it'\''s'`,
 			api.VMRequest{Action: "reset", VM: "it's"}, "done to it's",

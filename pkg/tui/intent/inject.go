@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,6 +43,9 @@ func (a Inject) Args() []string {
 	}
 	if a.DryRun {
 		c.flags = append(c.flags, "--dry-run")
+	}
+	if a.Confirmed {
+		c.flags = append(c.flags, "--yes")
 	}
 	return c.args()
 }
@@ -118,7 +122,10 @@ func (a Inject) ends() string {
 func (a Inject) Do(ctx context.Context, s Sandbox) (string, error) {
 	l, err := s.Inject(ctx, a.InjectRequest)
 	if err != nil {
-		return "", err
+		return "", asking(err, func(told *api.Error) Action {
+			a.Confirmed, a.Seed = true, cmp.Or(a.Seed, told.Seed)
+			return a
+		})
 	}
 	on := targets(l)
 	switch {

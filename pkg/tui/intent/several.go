@@ -58,10 +58,14 @@ func (s Several) Danger() string {
 func (s Several) Do(ctx context.Context, on Sandbox) (string, error) {
 	var done []string
 	var errs []error
+	var open gather
 	for _, a := range s.Actions {
 		said, err := a.Do(ctx, on)
 		if ctx.Err() != nil {
 			return strings.Join(done, "; "), ctx.Err()
+		}
+		if open.take(err) {
+			continue
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -70,7 +74,7 @@ func (s Several) Do(ctx context.Context, on Sandbox) (string, error) {
 		done = append(done, said)
 	}
 	if len(errs) == 0 {
-		return strings.Join(done, "; "), nil
+		return strings.Join(done, "; "), open.ask(nil)
 	}
 	err := errs[0]
 	for _, e := range errs[1:] {
@@ -79,5 +83,5 @@ func (s Several) Do(ctx context.Context, on Sandbox) (string, error) {
 	if len(done) > 0 {
 		err = fmt.Errorf("%d of %d done; %w", len(done), len(s.Actions), err)
 	}
-	return strings.Join(done, "; "), err
+	return strings.Join(done, "; "), open.ask(err)
 }

@@ -16,6 +16,10 @@ func (a VM) command() command {
 		c.flags = append(c.flags, flag("to", a.Host)...)
 	case api.Destroy:
 		c.flags = append(c.flags, "--yes") // the UI has asked
+		return c
+	}
+	if a.Confirmed {
+		c.flags = append(c.flags, "--yes")
 	}
 	return c
 }
@@ -38,6 +42,10 @@ func (a VM) Do(ctx context.Context, s Sandbox) (string, error) {
 	if r.Action != api.Move {
 		r.Host = ""
 	}
+	r.Confirmed = r.Confirmed || r.Action == api.Destroy // the UI has asked
 	done, err := s.VM(ctx, r)
-	return done.Message, err
+	return done.Message, asking(err, func(*api.Error) Action {
+		a.Confirmed = true
+		return a
+	})
 }

@@ -14,6 +14,9 @@ func (a Volume) command() command {
 	if a.Action == api.RelocateVolume {
 		c.flags = flag("to", a.Datastore)
 	}
+	if a.Confirmed {
+		c.flags = append(c.flags, "--yes")
+	}
 	return c
 }
 
@@ -32,5 +35,8 @@ func (a Volume) Do(ctx context.Context, s Sandbox) (string, error) {
 		r.Datastore = ""
 	}
 	done, err := s.Volume(ctx, r)
-	return done.Message, err
+	return done.Message, asking(err, func(*api.Error) Action {
+		a.Confirmed = true
+		return a
+	})
 }

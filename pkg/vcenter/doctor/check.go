@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -20,6 +21,14 @@ type Options struct {
 	Patience time.Duration
 	// Now is this machine's clock. Default: the real one.
 	Now func() time.Time
+	// Cluster, when set, has its nodes matched with the VMs.
+	Cluster *Cluster
+	// NodesOnly, with a Cluster, leaves out VMs that are none of its nodes and are not called as one of them.
+	NodesOnly bool
+	// Inspect, when set, is handed everything that was read of a vCenter, for more questions; it must not change it.
+	Inspect func(ctx context.Context, c *vcenter.Connection, inv *inventory.Inventory)
+	// OnStep, when set, is told what is being looked at, before it is; vCenters may take their time to answer.
+	OnStep func(vcenter, what string)
 }
 
 // Check looks at every vCenter of a configuration, one after the other, and at what their VMs have twice. What cannot be
@@ -28,46 +37,72 @@ func Check(ctx context.Context, config *vcenter.Config, o Options) []Finding {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.OnStep == nil {
+		o.OnStep = func(string, string) {}
+	}
 	var (
-		all []Finding
-		vms []inventory.VM
+		all   []Finding
+		vms   []inventory.VM
+		whole = true
 	)
 	for _, v := range config.VCenters {
 		l := &list{vcenter: v.Name}
-		vms = append(vms, l.one(ctx, v, inventory.Categories{Region: config.Region, Zone: config.Zone}, o)...)
+		some, read := l.one(ctx, v, inventory.Categories{Region: config.Region, Zone: config.Zone}, o)
+		vms, whole = append(vms, some...), whole && read
 		all = append(all, l.all...)
 	}
-	return append(all, duplicates(vms)...)
+	all = append(all, duplicates(vms)...)
+	if o.Cluster != nil {
+		all = append(all, o.Cluster.match(vms, whole)...)
+	}
+	return all
 }
 
-// one checks a vCenter, and returns its VMs.
-func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.Categories, o Options) []inventory.VM {
+// one checks a vCenter, and returns its VMs; read is false when they cannot be known.
+func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.Categories, o Options) (vms []inventory.VM, read bool) {
+	o.OnStep(v.Name, "certificate and login")
 	if !l.certificate(ctx, v, o) {
-		return nil
+		return nil, false
 	}
 	c, err := v.Connect(ctx, vcenter.Options{UserAgent: o.UserAgent, Patience: o.Patience})
 	if err != nil {
 		l.refused(err)
-		return nil
+		return nil, false
 	}
 	defer c.Close()
 	l.ok("login", "%v lets us in", v)
+	l.trust(ctx, v)
+	o.OnStep(v.Name, "release and clock")
 	l.release(ctx, c)
 	l.clock(ctx, c, o)
+	o.OnStep(v.Name, "inventory")
 	inv, err := inventory.Read(ctx, c, o.Selection, categories)
 	if err != nil {
 		l.add(Error, "inventory", err.Error(), "no VM can be looked at", "check the selection, and that the account may read the datacenters")
-		return nil
+		return nil, false
+	}
+	if o.Inspect != nil {
+		o.Inspect(ctx, c, inv)
+	}
+	if o.Cluster != nil && o.NodesOnly {
+		inv.VMs = o.Cluster.concerned(inv.VMs)
+	}
+	for _, w := range inv.Warnings {
+		l.add(Warning, "inventory-warning", w, "what is said of VMs below is not about all that was asked for",
+			"check the selection, and that the account may read tags")
 	}
 	if len(inv.VMs) == 0 {
 		l.add(Warning, "inventory", "there are no such VMs that the account may see", "no node can be found", "check the selection, and grant the account ReadOnly on the datacenters")
-		return nil
+		return nil, true
 	}
 	l.ok("inventory", "%d VMs", len(inv.VMs))
+	o.OnStep(v.Name, "privileges")
 	l.privileges(ctx, c, inv)
+	o.OnStep(v.Name, "tags")
 	l.tags(ctx, c, inv, categories)
+	o.OnStep(v.Name, "VMs")
 	l.machines(ctx, c, inv.VMs)
-	return inv.VMs
+	return inv.VMs, true
 }
 
 // refused says why there is no session.
@@ -75,7 +110,9 @@ func (l *list) refused(err error) {
 	var untrusted *vcenter.UntrustedError
 	switch {
 	case errors.As(err, &untrusted):
-		l.add(Error, "certificate-trust", err.Error(), "nothing will talk to it", untrusted.Try)
+		l.add(Error, "certificate-trust", strings.TrimSuffix(untrusted.Error(), ": "+untrusted.Try), "nothing will talk to it", untrusted.Try)
+	case errors.Is(err, client.ErrCertificate): // and it did not show its certificate again, or the authorities cannot be read
+		l.add(Error, "certificate-trust", err.Error(), "nothing will talk to it", "check the file of authorities, and ask once more")
 	case errors.Is(err, client.ErrInvalidLogin), errors.Is(err, client.ErrNoCredentials):
 		l.add(Error, "login", err.Error(), "nothing can be asked", "check user and password; a user is written with its domain, such as cpi@vsphere.local")
 	default:

@@ -4,8 +4,7 @@
 //		fmt.Println(f.Level, f.ID, f.What, f.Why, f.Try)
 //	}
 //
-// It only reads. What it knows of privileges is from "vSphere Roles and Privileges" of the vSphere Container Storage Plug-in
-// and the prerequisites of the vSphere cloud provider.
+// It only reads. What it knows of privileges is from pkg/provider/privilege.
 //
 // Floor 2, inside pkg/vcenter.
 package doctor

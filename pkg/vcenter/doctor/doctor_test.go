@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/vim25/soap"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
@@ -107,6 +109,36 @@ func TestNoSession(t *testing.T) {
 	expect(t, doctor.Check(t.Context(), nobody, options()), "reachable error does not answer")
 }
 
+// TestPinned has a certificate that only a thumbprint speaks for.
+func TestPinned(t *testing.T) {
+	lab := sim.Start(t, "../testdata/zones.yaml")
+	v, _ := lab.VCenter("vc")
+	config := as(t, lab, v.User(), v.Password())
+	chain, err := config.VCenters[0].Presented(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.VCenters[0].Authorities, config.VCenters[0].Thumbprint = nil, soap.ThumbprintSHA256(chain[0])
+	o := options()
+	o.Selection = inventory.Selection{Names: []string{"cp-1", "nobody-*"}}
+	var steps []string
+	o.OnStep = func(vcenter, what string) { steps = append(steps, what) }
+	expect(t, doctor.Check(t.Context(), config, o),
+		"certificate-trust warning by its thumbprint, and by no authority", `inventory-warning warning name pattern "nobody-*"`)
+	if len(steps) < 4 {
+		t.Errorf("steps %q", steps)
+	}
+}
+
+// TestEarly has a certificate that is not good yet, by a clock that is behind.
+func TestEarly(t *testing.T) {
+	lab := sim.Start(t, "../testdata/zones.yaml")
+	o := options()
+	o.Selection = inventory.Selection{Names: []string{"cp-1"}}
+	o.Now = func() time.Time { return time.Now().Add(-30 * 24 * time.Hour) }
+	expect(t, doctor.Check(t.Context(), administrator(t, lab), o), "certificate-expiry error is good from", "clock error off by")
+}
+
 // TestDuplicates has two VMs with one name and one UUID in two datacenters.
 func TestDuplicates(t *testing.T) {
 	lab := sim.Start(t, fmt.Sprintf(`
@@ -139,6 +171,6 @@ func TestStock(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, doctor.Check(t.Context(), config, options()),
-		"certificate-trust warning not verified", "version error 6.5.0", "tag-categories error 404", "disk-uuid error 3 of 3",
+		"certificate-trust warning not verified", "version error 6.5.0", "inventory-warning warning 404", "tag-categories error 404", "disk-uuid error 3 of 3",
 		"hardware-version error 3 of 3", "tools warning 3 of 3")
 }

@@ -20,7 +20,8 @@ const oldest = 15
 func (l *list) machines(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) {
 	set, err := enabled(ctx, c, vms)
 	if err != nil {
-		l.add(Warning, "disk-uuid", err.Error(), "whether guests see the UUIDs of disks is not known", "")
+		l.add(Warning, "disk-uuid", err.Error(), "whether guests see the UUIDs of disks is not known",
+			"check that the account may read the VMs, and ask once more")
 	} else {
 		l.each("disk-uuid", Error, vms, func(vm inventory.VM) bool { return !vm.Template && !vm.DiskUUID && !set[vm.Ref] },
 			"do not have disk.enableUUID", "a node does not find the disk of a volume, and mounts nothing",
@@ -33,16 +34,25 @@ func (l *list) machines(ctx context.Context, c *vcenter.Connection, vms []invent
 	l.each("tools", Warning, vms, func(vm inventory.VM) bool {
 		return !vm.Template && vm.Power == "poweredOn" && vm.Tools != "guestToolsRunning"
 	}, "run without VMware Tools", "the cloud provider learns neither hostname nor addresses", "install open-vm-tools in the guest, and start it")
+	l.each("uuid", Error, vms, func(vm inventory.VM) bool { return !vm.Template && vm.UUID == "" },
+		"have no BIOS UUID that can be read", "no node can be bound to them", "look after their hosts, or register them anew")
+	speaks := func(vm inventory.VM) bool {
+		return !vm.Template && vm.Power == "poweredOn" && vm.Tools == "guestToolsRunning"
+	}
+	l.each("hostname", Warning, vms, func(vm inventory.VM) bool { return speaks(vm) && vm.Hostname == "" },
+		"report no hostname", "a node is found by its system UUID alone", "give the guest a hostname, and restart its tools")
+	l.each("addresses", Error, vms, func(vm inventory.VM) bool { return speaks(vm) && len(vm.Addresses) == 0 },
+		"report no IP address", "the cloud provider gives the node none, and does not initialise it", "look after the guest's network, and restart its tools")
 	l.each("connection", Error, vms, func(vm inventory.VM) bool { return vm.Connection != "connected" },
 		"are not connected", "what they are and do is not known", "look after their hosts")
 }
 
 // each makes one finding of the VMs of which something is wrong.
 func (l *list) each(id string, level Level, vms []inventory.VM, wrong func(inventory.VM) bool, what, why, try string) {
-	var found []string
+	var found, paths []string
 	for _, vm := range vms {
 		if wrong(vm) {
-			found = append(found, vm.Name)
+			found, paths = append(found, vm.Name), append(paths, vm.Path)
 		}
 	}
 	if len(found) == 0 {
@@ -50,6 +60,7 @@ func (l *list) each(id string, level Level, vms []inventory.VM, wrong func(inven
 		return
 	}
 	l.add(level, id, fmt.Sprintf("%d of %d VMs %s: %s", len(found), len(vms), what, names(found)), why, try)
+	l.concern(paths)
 }
 
 // enabled are the VMs that have disk.enableUUID in their advanced configuration, of those whose flag does not say so.

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/privilege"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
@@ -41,25 +42,31 @@ func needs(inv *inventory.Inventory) []need {
 	for _, vm := range inv.VMs {
 		vms = append(vms, vm.Ref)
 	}
+	var reading []string // what is asked for of what comes with every role
+	for _, p := range privilege.Always() {
+		if p.Need != privilege.Nobody {
+			reading = append(reading, p.ID)
+		}
+	}
 	return []need{
 		{
-			"privileges-ccm", "VM", []string{"System.Read", "System.View"}, vms, Error,
+			"privileges-ccm", "VM", reading, vms, Error,
 			"the cloud provider does not find the node", "grant the account ReadOnly on the datacenter, propagating",
 		},
 		{
-			"privileges-hosts", "host", []string{"System.Read", "System.View"}, hosts, Error,
+			"privileges-hosts", "host", reading, hosts, Error,
 			"neither zones nor shared datastores are found", "grant the account ReadOnly on the datacenter, propagating",
 		},
 		{
-			"privileges-csi-search", "root folder", []string{"Cns.Searchable", "StorageProfile.View"}, roots, Error,
+			"privileges-csi-search", "root folder", privilege.Search().IDs(), roots, Error,
 			"the CSI driver can make and find no volume", "grant a role with them on the root folder, not propagating",
 		},
 		{
-			"privileges-csi-vm", "VM", []string{"VirtualMachine.Config.AddExistingDisk", "VirtualMachine.Config.AddRemoveDevice"}, vms, Error,
+			"privileges-csi-vm", "VM", privilege.Attach().IDs(), vms, Error,
 			"the CSI driver can attach no volume to the node", "grant a role with them on the VMs' folder, propagating",
 		},
 		{
-			"privileges-csi-datastore", "datastore", []string{"Datastore.FileManagement"}, datastores, Warning,
+			"privileges-csi-datastore", "datastore", privilege.Volumes().IDs(), datastores, Warning,
 			"the CSI driver can make no volume there", "grant a role with it on each datastore that is to hold volumes",
 		},
 	}
@@ -75,7 +82,8 @@ func (l *list) privileges(ctx context.Context, c *vcenter.Connection, inv *inven
 		lacking, on, err := denied(ctx, c, n)
 		switch {
 		case err != nil:
-			l.add(Warning, n.id, "cannot be asked: "+err.Error(), "what the account may do is not known", "")
+			l.add(Warning, n.id, "cannot be asked: "+err.Error(), "what the account may do is not known",
+				"look at its roles in the vSphere Client: it needs "+strings.Join(n.privileges, ", "))
 		case len(on) > 0:
 			var where []string
 			for _, ref := range on {

@@ -16,7 +16,7 @@ import (
 func (l *list) release(ctx context.Context, c *vcenter.Connection) {
 	err := c.Do(ctx, func(_ context.Context, vim *vim25.Client) error { return l.about(vim.ServiceContent.About) })
 	if err != nil {
-		l.add(Error, "version", err.Error(), "its release is not known", "")
+		l.add(Error, "version", err.Error(), "its release is not known", "see that it is a vCenter, and ask once more")
 	}
 }
 
@@ -69,6 +69,6 @@ func (l *list) clock(ctx context.Context, c *vcenter.Connection, o Options) {
 		return nil
 	})
 	if err != nil {
-		l.add(Error, "clock", err.Error(), "its time is not known", "")
+		l.add(Error, "clock", err.Error(), "its time is not known", "see that it is a vCenter that is up, and ask once more")
 	}
 }

@@ -150,7 +150,8 @@ func TestSelectionRefuses(t *testing.T) {
 	}
 }
 
-// TestNarrowAccount reads as somebody who may see one datacenter of two, and whose region is on the root folder.
+// TestNarrowAccount reads as somebody who may see one datacenter of two, whose region is on the root folder: of an object that
+// an account may not read it sees no tags.
 func TestNarrowAccount(t *testing.T) {
 	lab := sim.Start(t, `
 apiVersion: sandbox.vsphere/v1alpha1
@@ -161,9 +162,14 @@ spec:
   vcenters:
     - name: vc
       tags: [{category: k8s-region, name: r}]
-      users: [{name: cpi@vsphere.local, password: "secret of cpi"}]
+      users: [{name: cpi@vsphere.local, password: "secret of cpi"}, {name: blind@vsphere.local, password: "secret of blind"}]
+      permissions: [{user: cpi@vsphere.local, role: ReadOnly, propagate: "no"}]
       datacenters:
-        - {name: west, zone: z, hosts: [{name: w}], vms: [{name: a}], permissions: [{user: cpi@vsphere.local, role: ReadOnly}]}
+        - name: west
+          zone: z
+          hosts: [{name: w}]
+          vms: [{name: a}]
+          permissions: [{user: cpi@vsphere.local, role: ReadOnly}, {user: blind@vsphere.local, role: ReadOnly}]
         - {name: east, zone: z, hosts: [{name: e}], vms: [{name: b}]}
 `)
 	v, _ := lab.VCenter("vc")
@@ -173,6 +179,7 @@ spec:
 	}{
 		{v.User(), v.Password(), []string{"/east/vm/b r z", "/west/vm/a r z"}},
 		{"cpi@vsphere.local", "secret of cpi", []string{"/west/vm/a r z"}},
+		{"blind@vsphere.local", "secret of blind", []string{"/west/vm/a  "}},
 	} {
 		config, err := vcenter.FromEnvironment([]string{
 			"GOVC_URL=" + v.Addr(), "GOVC_USERNAME=" + tc.user, "GOVC_PASSWORD=" + tc.password, "GOVC_TLS_CA_CERTS=" + lab.CAFile,

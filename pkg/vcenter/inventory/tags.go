@@ -53,7 +53,7 @@ func (inv *Inventory) readTags(ctx context.Context, c *vcenter.Connection) error
 // taggable are the objects whose tags matter, in an order that does not change.
 func (inv *Inventory) taggable() []mo.Reference {
 	kinds := []string{
-		"Folder", "Datacenter", "ComputeResource", "ClusterComputeResource", "HostSystem", "ResourcePool", "VirtualApp", "Datastore",
+		"Folder", "Datacenter", "ComputeResource", "ClusterComputeResource", "HostSystem", "ResourcePool", "VirtualApp", "Datastore", "StoragePod",
 		"Network", "DistributedVirtualPortgroup",
 	}
 	var refs []types.ManagedObjectReference

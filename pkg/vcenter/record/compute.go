@@ -26,7 +26,11 @@ func (r *recorder) computes(f *found, dc *topology.Datacenter, at *inventory.Obj
 		for _, host := range inOrder(f, refs) {
 			hosts = append(hosts, r.host(f, host))
 		}
-		r.unplaced(f, o)
+		around := o.Parent
+		if o.Ref.Type == "ComputeResource" {
+			around = o.Ref
+		}
+		r.unplaced(f, around, "hosts")
 		switch {
 		case o.Ref.Type == "ClusterComputeResource":
 			cluster := topology.Cluster{Name: r.name("cluster", o.Name), Marks: r.marks(o), Hosts: hosts}
@@ -40,18 +44,24 @@ func (r *recorder) computes(f *found, dc *topology.Datacenter, at *inventory.Obj
 	}
 }
 
-// unplaced tells of tags where a topology has no place for them.
-func (r *recorder) unplaced(f *found, compute *inventory.Object) {
-	around := f.inv.Tree.Up(compute.Parent)
-	if compute.Ref.Type == "ComputeResource" {
-		around = append([]*inventory.Object{compute}, around...)
-	}
-	for _, o := range around {
+// unplaced tells of tags where a topology has no place for them: on folders of anything but VMs, on datastore clusters, and
+// on the compute resource around a host alone. at is the innermost, of is what they hold.
+func (r *recorder) unplaced(f *found, at ref, of string) {
+	for _, o := range f.inv.Tree.Up(at) {
 		if o.Ref.Type == "Datacenter" {
 			return
 		}
+		noun := "folder of " + of
+		switch o.Ref.Type {
+		case "StoragePod":
+			noun = "datastore cluster"
+		case "ComputeResource":
+			noun = "compute resource around a host"
+		case "VmwareDistributedVirtualSwitch", "DistributedVirtualSwitch":
+			noun = "distributed switch"
+		}
 		for _, tag := range o.Tags {
-			r.warn("tag %s of %s is not recorded: a topology has no such folder of hosts", r.shown("tag", tag.String()), r.shown("folder", o.Name))
+			r.warn("tag %s of %s is not recorded: a topology has no tags on a %s", r.shown("tag", tag.String()), r.shown("folder", o.Name), noun)
 		}
 	}
 }

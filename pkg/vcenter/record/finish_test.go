@@ -1,8 +1,11 @@
 package record
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
@@ -76,5 +79,59 @@ func TestNames(t *testing.T) {
 	}
 	if len(n.warnings) != 1 || release("8.0.3.100") != "8.0.3" || release("9.0") != "9.0.0" || label("VC_West.example ") != "vc-west-example" {
 		t.Errorf("%v, %q", n.warnings, label("VC_West.example "))
+	}
+}
+
+// TestUnplaced tells of tags on everything around what is recorded that a topology has no place for, and of no other.
+func TestUnplaced(t *testing.T) {
+	of := func(kind, value string) ref { return ref{Type: kind, Value: value} }
+	tree := inventory.Tree{}
+	add := func(self, parent ref, tag string) {
+		tree[self] = &inventory.Object{Ref: self, Name: self.Value, Parent: parent, Tags: []inventory.Tag{{Category: "team", Name: tag}}}
+	}
+	add(of("Datacenter", "dc"), ref{}, "recorded")
+	add(of("Folder", "network"), of("Datacenter", "dc"), "net")
+	add(of("Folder", "campus"), of("Folder", "network"), "dmz")
+	add(of("StoragePod", "gold"), of("Datacenter", "dc"), "fast")
+	add(of("ComputeResource", "alone"), of("Datacenter", "dc"), "attic")
+	f := &found{inv: &inventory.Inventory{Tree: tree}}
+	var r recorder
+	r.unplaced(f, of("Folder", "campus"), "networks")
+	r.unplaced(f, of("StoragePod", "gold"), "datastores")
+	r.unplaced(f, of("ComputeResource", "alone"), "hosts")
+	want := []string{
+		"tag team:dmz of campus is not recorded: a topology has no tags on a folder of networks",
+		"tag team:net of network is not recorded: a topology has no tags on a folder of networks",
+		"tag team:fast of gold is not recorded: a topology has no tags on a datastore cluster",
+		"tag team:attic of alone is not recorded: a topology has no tags on a compute resource around a host",
+	}
+	if diff := cmp.Diff(want, r.warnings); diff != "" {
+		t.Error(diff)
+	}
+	closed := recorder{naming: naming{pseudonyms: new(Pseudonyms)}}
+	closed.unplaced(f, of("Folder", "campus"), "networks")
+	for _, w := range closed.warnings {
+		if strings.Contains(w, "dmz") || strings.Contains(w, "campus") {
+			t.Errorf("%q tells of names", w)
+		}
+	}
+}
+
+// TestPseudonymsOfNumbers keeps neither the numbers of VLANs nor the sizes of subnets, and what is one stays one.
+func TestPseudonymsOfNumbers(t *testing.T) {
+	var p Pseudonyms
+	for _, tc := range []struct{ id, want int32 }{{0, 0}, {3101, 1}, {12, 2}, {3101, 1}} {
+		if got, err := p.VLAN(tc.id); err != nil || got != tc.want {
+			t.Errorf("VLAN %d: %d, %v", tc.id, got, err)
+		}
+	}
+	for _, tc := range []struct{ prefix, want string }{
+		{"192.168.16.5/20", "10.128.0.2/16"}, {"192.168.17.7/20", "10.128.0.3/16"}, {"172.20.0.9/16", "10.129.0.2/16"},
+		{"192.0.2.130/25", "10.0.0.2/24"}, {"192.0.2.4/24", "10.0.0.3/24"},
+	} {
+		got, err := p.Address(netip.MustParsePrefix(tc.prefix))
+		if err != nil || got.String() != tc.want {
+			t.Errorf("%s: %s, %v, want %s", tc.prefix, got, err, tc.want)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -23,6 +24,7 @@ type found struct {
 	about      types.AboutInfo
 	inv        *inventory.Inventory
 	machines   map[ref]mo.VirtualMachine
+	diskUUID   map[ref]bool               // VMs with disk.enableUUID
 	computes   map[ref]mo.ComputeResource // compute resources of the chosen VMs
 	hosts      map[ref]mo.HostSystem      // all of theirs
 	datastores map[ref]mo.Datastore       // all that those mount
@@ -39,6 +41,7 @@ func gather(ctx context.Context, c *vcenter.Connection, o Options) (*found, erro
 	if err != nil {
 		return nil, err
 	}
+	o.OnStep(f.name, "inventory")
 	if f.inv, err = inventory.Read(ctx, c, o.Selection, o.Categories); err != nil || len(f.inv.VMs) == 0 {
 		return f, err
 	}
@@ -49,9 +52,14 @@ func gather(ctx context.Context, c *vcenter.Connection, o Options) (*found, erro
 			computes = append(computes, compute.Ref)
 		}
 	}
+	o.OnStep(f.name, fmt.Sprintf("%d VMs", len(vms)))
 	f.machines, err = read[mo.VirtualMachine](ctx, c, vms,
 		"config.hardware", "config.guestId", "config.files.vmPathName", "guest.net", "network")
 	if err != nil {
+		return nil, err
+	}
+	o.OnStep(f.name, "hosts")
+	if f.diskUUID, err = diskUUIDs(ctx, c, f.inv.VMs); err != nil {
 		return nil, err
 	}
 	if f.computes, err = read[mo.ComputeResource](ctx, c, computes, "host"); err != nil {
@@ -68,6 +76,7 @@ func gather(ctx context.Context, c *vcenter.Connection, o Options) (*found, erro
 	for _, host := range f.hosts {
 		datastores = append(datastores, host.Datastore...)
 	}
+	o.OnStep(f.name, "datastores and networks")
 	if f.datastores, err = read[mo.Datastore](ctx, c, datastores, "summary"); err != nil {
 		return nil, err
 	}
@@ -80,6 +89,33 @@ func gather(ctx context.Context, c *vcenter.Connection, o Options) (*found, erro
 	}
 	f.groups, err = read[mo.DistributedVirtualPortgroup](ctx, c, groups, "config")
 	return f, err
+}
+
+// diskUUIDs are the VMs that have disk.enableUUID: by the flag that a vCenter makes of it, or else by the setting itself.
+func diskUUIDs(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) (map[ref]bool, error) {
+	all := map[ref]bool{}
+	var unsaid []ref
+	for _, vm := range vms {
+		if all[vm.Ref] = vm.DiskUUID; !vm.DiskUUID {
+			unsaid = append(unsaid, vm.Ref)
+		}
+	}
+	found, err := read[mo.VirtualMachine](ctx, c, unsaid, "config.extraConfig")
+	if err != nil {
+		return nil, err
+	}
+	for one, vm := range found {
+		if vm.Config == nil {
+			continue
+		}
+		for _, option := range vm.Config.ExtraConfig {
+			o := option.GetOptionValue()
+			if value, _ := o.Value.(string); strings.EqualFold(o.Key, "disk.enableUUID") {
+				all[one] = strings.EqualFold(value, "true") || value == "1"
+			}
+		}
+	}
+	return all, nil
 }
 
 // read reads properties of objects, a few hundred at a call. Objects that are gone meanwhile are left out.

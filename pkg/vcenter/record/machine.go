@@ -37,7 +37,7 @@ func (r *recorder) machine(f *found, dc *topology.Datacenter, row inventory.VM) 
 		vm.Pool = ""
 	}
 	vm.NICs = r.cards(f, dc, vm.Name, m, row.Template)
-	if row.DiskUUID {
+	if f.diskUUID[row.Ref] {
 		vm.ExtraConfig = []topology.KeyValue{{Key: "disk.enableUUID", Value: "TRUE"}}
 	}
 	if row.Power != "poweredOn" && !row.Template {

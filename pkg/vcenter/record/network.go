@@ -53,6 +53,7 @@ func (r *recorder) network(f *found, dc *topology.Datacenter, backing types.Base
 		if b.Network != nil {
 			if o := f.inv.Tree[*b.Network]; o != nil {
 				name, marks = o.Name, r.marks(o)
+				r.unplaced(f, o.Parent, "networks")
 			}
 		}
 		if name = r.name("network", name); name != "" {
@@ -70,8 +71,9 @@ func (r *recorder) network(f *found, dc *topology.Datacenter, backing types.Base
 		if o == nil || of == nil {
 			return ""
 		}
+		r.unplaced(f, o.Parent, "networks")
 		return r.portGroup(dc, r.name("switch", of.Name), topology.PortGroup{
-			Network: topology.Network{Name: r.name("network", o.Name), Marks: r.marks(o)}, VLAN: vlan(group),
+			Network: topology.Network{Name: r.name("network", o.Name), Marks: r.marks(o)}, VLAN: r.vlan(group),
 		})
 	}
 	return ""
@@ -91,13 +93,24 @@ func (r *recorder) portGroup(dc *topology.Datacenter, on string, group topology.
 	return group.Name
 }
 
-func vlan(group mo.DistributedVirtualPortgroup) int32 {
-	if ports, ok := group.Config.DefaultPortConfig.(*types.VMwareDVSPortSetting); ok {
-		if id, ok := ports.Vlan.(*types.VmwareDistributedVirtualSwitchVlanIdSpec); ok {
-			return id.VlanId
-		}
+// vlan is the number of the group's VLAN, or what stands for it.
+func (r *recorder) vlan(group mo.DistributedVirtualPortgroup) int32 {
+	ports, ok := group.Config.DefaultPortConfig.(*types.VMwareDVSPortSetting)
+	if !ok {
+		return 0
 	}
-	return 0
+	spec, ok := ports.Vlan.(*types.VmwareDistributedVirtualSwitchVlanIdSpec)
+	if !ok {
+		return 0
+	}
+	if r.pseudonyms == nil {
+		return spec.VlanId
+	}
+	id, err := r.pseudonyms.VLAN(spec.VlanId)
+	if err != nil {
+		r.warn("a VLAN is not recorded: %v", err)
+	}
+	return id
 }
 
 // addresses are what the guest reports of a card, with prefix lengths where it tells them.

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -15,11 +16,12 @@ import (
 // every recording made with the same map, and nothing of a pseudonym tells what it stands for but the map. Make one with
 // [LoadPseudonyms] or new; it is for one goroutine.
 type Pseudonyms struct {
-	// Names, UUIDs, Addresses and Subnets are by what they stand for.
+	// Names, UUIDs, Addresses, Subnets and VLANs are by what they stand for.
 	Names     map[string]string `json:"names"`
 	UUIDs     map[string]string `json:"uuids"`
 	Addresses map[string]string `json:"addresses"`
 	Subnets   map[string]string `json:"subnets"`
+	VLANs     map[string]int32  `json:"vlans,omitempty"`
 	// Next is the next number by kind of name, and by subnet.
 	Next map[string]int `json:"next"`
 }
@@ -108,8 +110,29 @@ func (p *Pseudonyms) UUID(id string) string {
 	return p.UUIDs[id]
 }
 
+// VLAN is what stands for the number of a VLAN; zero, which is none, for itself.
+func (p *Pseudonyms) VLAN(id int32) (int32, error) {
+	if id == 0 {
+		return 0, nil
+	}
+	key := strconv.Itoa(int(id))
+	if known, ok := p.VLANs[key]; ok {
+		return known, nil
+	}
+	n := p.number("vlan")
+	if n > 4094 {
+		return 0, errors.New("pseudonyms: more than 4094 VLANs")
+	}
+	if p.VLANs == nil {
+		p.VLANs = map[string]int32{}
+	}
+	p.VLANs[key] = int32(n)
+	return p.VLANs[key], nil
+}
+
 // Address is what stands for an address with prefix length. Addresses of one subnet stay in one: 10.0.0.0/8 holds those of
-// IPv4, fd00::/16 those of IPv6. Neither the number of the subnet nor that of the host is kept.
+// IPv4, fd00::/16 those of IPv6. Neither the number of the subnet nor that of the host is kept, and of the subnet's size
+// only whether it is larger than a /24: then it becomes a /16.
 func (p *Pseudonyms) Address(prefix netip.Prefix) (netip.Prefix, error) {
 	subnet := prefix.Masked()
 	if subnet.Addr().Is4() && (subnet.Bits() > 24 || subnet.Bits() < 16) || subnet.Addr().Is6() && subnet.Bits() != 64 {
@@ -162,7 +185,7 @@ func (p *Pseudonyms) subnet(s netip.Prefix) (netip.Prefix, error) {
 		if n > 255 {
 			return stands, errors.New("pseudonyms: more than 128 large subnets")
 		}
-		stands = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n)}), s.Bits())
+		stands = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n)}), 16)
 	}
 	if p.Subnets == nil {
 		p.Subnets = map[string]string{}

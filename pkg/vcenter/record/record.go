@@ -26,6 +26,8 @@ type Options struct {
 	Nodes, ControlPlane []string
 	// Pseudonyms, when set, stand for names, UUIDs and addresses. They grow; the caller saves them.
 	Pseudonyms *Pseudonyms
+	// OnStep, when set, is told what is being read, before it is; vCenters may take their time to answer.
+	OnStep func(vcenter, what string)
 }
 
 // Recording is what [Record] makes.
@@ -58,6 +60,9 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 		r.top.Spec.Categories = topology.Categories{Region: vcenter.DefaultRegion, Zone: vcenter.DefaultZone}
 	}
 	vms := 0
+	if o.OnStep == nil {
+		o.OnStep = func(string, string) {}
+	}
 	for _, c := range connections {
 		found, err := gather(ctx, c, o)
 		if err != nil {

@@ -21,6 +21,10 @@ func (r *recorder) datastores(f *found, dc *topology.Datacenter, at *inventory.O
 		}
 	}
 	for _, o := range inOrder(f, refs) {
+		r.unplaced(f, o.Parent, "datastores")
+		if o.Parent.Type == "StoragePod" {
+			r.warn("datastore %s is recorded without its datastore cluster: a topology has none", r.shown("datastore", o.Name))
+		}
 		s := f.datastores[o.Ref].Summary
 		d := topology.Datastore{
 			Name: r.name("datastore", o.Name), Marks: r.marks(o), Type: datastoreType(s.Type),

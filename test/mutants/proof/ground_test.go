@@ -15,8 +15,8 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/document"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
-	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/mutants"
+	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // The exit statuses of a run in which everything passed, and in which something expected was not so.
@@ -34,18 +34,12 @@ type ground struct {
 // newGround skips the test where the program has not been built.
 func newGround(t *testing.T) *ground {
 	t.Helper()
-	root, err := lab.Root()
+	root, err := program.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &ground{root: root, binary: os.Getenv("VSPHERE_SANDBOX_BIN"), state: t.TempDir()}
-	if g.binary == "" {
-		g.binary = filepath.Join(root, "bin", "vsphere-sandbox")
-	}
-	if g.binary, err = filepath.Abs(g.binary); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(g.binary); err != nil {
+	g := &ground{root: root, state: t.TempDir()}
+	if g.binary, err = program.Find(); err != nil {
 		t.Skipf("the scenarios are run by the program, which is not there: %v (make mutants builds it)", err)
 	}
 	return g

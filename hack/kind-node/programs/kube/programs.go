@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -21,12 +22,18 @@ import (
 // programs are all of them by name. Each runs with the process's arguments and returns its exit status, if it returns.
 func programs() map[string]func() int {
 	return map[string]func() int{
-		"etcd":                    func() int { etcdmain.Main(os.Args); return 0 },
-		"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
-		"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
-		"kube-proxy":              func() int { return cli.Run(proxy.NewProxyCommand()) },
-		"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
-		"kubeadm":                 func() int { kubeadmutil.HandleError(kubeadm.Run()); return 0 },
+		"etcd":           func() int { etcdmain.Main(os.Args); return 0 },
+		"kube-apiserver": func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
+		"kube-controller-manager": func() int {
+			if err := waits(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+			return cli.Run(controllermanager.NewControllerManagerCommand())
+		},
+		"kube-proxy":     func() int { return cli.Run(proxy.NewProxyCommand()) },
+		"kube-scheduler": func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
+		"kubeadm":        func() int { kubeadmutil.HandleError(kubeadm.Run()); return 0 },
 		"kubectl": func() int {
 			kubectlutil.CheckErr(cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()))
 			return 0

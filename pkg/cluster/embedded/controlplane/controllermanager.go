@@ -13,9 +13,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 
-// nodeEvictionRate is upstream's --node-eviction-rate, in nodes per second.
-const nodeEvictionRate = 0.1
-
 func controllerManagerSettings(cfg embedded.Config) settings {
 	pki := func(name string) string { return filepath.Join(cfg.PKI, name) }
 	s := settings{
@@ -36,7 +33,7 @@ func controllerManagerSettings(cfg embedded.Config) settings {
 		"leader-elect":                "false",
 		"bind-address":                "127.0.0.1",
 		"secure-port":                 "0", // nobody asks it anything
-		"node-eviction-rate":          strconv.FormatFloat(cfg.Speed.Rate(nodeEvictionRate), 'f', -1, 64),
+		"node-eviction-rate":          strconv.FormatFloat(cfg.Speed.EvictionRate(), 'f', -1, 64),
 		"concurrent-gc-syncs":         "5",
 		"controller-start-interval":   "0s",
 		"kube-api-qps":                "100",

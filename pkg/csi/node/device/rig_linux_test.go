@@ -35,7 +35,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, dir: dir, byID: filepath.Join(dir, "by-id"), loops: map[string]string{}}
-	if r.Backend, err = device.New(device.Options{ByIDDir: r.byID, Timeout: 300 * time.Millisecond}); err != nil {
+	if r.Backend, err = device.New(device.Options{ByIDDir: r.byID, Timeout: time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(r.byID, 0o700); err != nil {

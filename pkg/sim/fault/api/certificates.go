@@ -12,7 +12,7 @@ func certificate(k fault.Kind, wish func(fault.Values) (sim.CertificateWish, str
 	k.Object, k.Needs, k.Touches = fault.VCenter, []fault.Need{fault.Gated}, "certificate"
 	return fault.New(k, fault.Steps[kept]{
 		Plan: func(_ context.Context, c *fault.Call) (kept, string, error) {
-			v, err := vcenter(c)
+			v, err := front(c)
 			if err != nil {
 				return kept{}, "", err
 			}
@@ -20,7 +20,7 @@ func certificate(k fault.Kind, wish func(fault.Values) (sim.CertificateWish, str
 			return kept{}, does, planned(v, nil)
 		},
 		Apply: func(_ context.Context, c *fault.Call, _ *kept) error {
-			v, err := vcenter(c)
+			v, err := front(c)
 			if err != nil {
 				return err
 			}
@@ -36,7 +36,7 @@ func certificate(k fault.Kind, wish func(fault.Values) (sim.CertificateWish, str
 			return nil
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *kept) error {
-			v, err := vcenter(c)
+			v, err := front(c)
 			if err != nil {
 				return err
 			}

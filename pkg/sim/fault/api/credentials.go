@@ -20,8 +20,8 @@ func account(ctx context.Context, c *fault.Call, v *sim.VCenter) (string, error)
 		if err != nil {
 			return "", err
 		}
-		if name = v.User(); secret != nil && len(secret.Data[userKey(v)]) > 0 {
-			name = string(secret.Data[userKey(v)])
+		if name = v.User(); secret != nil && len(secret.Data[userKey(c, v)]) > 0 {
+			name = string(secret.Data[userKey(c, v)])
 		}
 	}
 	for _, u := range v.Users() {
@@ -33,8 +33,16 @@ func account(ctx context.Context, c *fault.Call, v *sim.VCenter) (string, error)
 }
 
 // The keys of the Secret are the addresses of vCenters with these behind them.
-func userKey(v *sim.VCenter) string     { return v.Host() + ".username" }
-func passwordKey(v *sim.VCenter) string { return v.Host() + ".password" }
+func userKey(c *fault.Call, v *sim.VCenter) string     { return hostOf(c, v) + ".username" }
+func passwordKey(c *fault.Call, v *sim.VCenter) string { return hostOf(c, v) + ".password" }
+
+// hostOf is by what the clients of the cluster reach a vCenter: pods may do so at another address than it listens at.
+func hostOf(c *fault.Call, v *sim.VCenter) string {
+	if c.Ground.Host != nil {
+		return c.Ground.Host(v.Name())
+	}
+	return v.Host()
+}
 
 // credentials is the Secret with the accounts of the vCenters; nil where there is no cluster.
 func credentials(ctx context.Context, c *fault.Call) (*corev1.Secret, error) {
@@ -53,10 +61,10 @@ func credentials(ctx context.Context, c *fault.Call) (*corev1.Secret, error) {
 func tell(ctx context.Context, c *fault.Call, v *sim.VCenter, from, to string) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		secret, err := credentials(ctx, c)
-		if err != nil || secret == nil || string(secret.Data[passwordKey(v)]) != from {
+		if err != nil || secret == nil || string(secret.Data[passwordKey(c, v)]) != from {
 			return err
 		}
-		secret.Data[passwordKey(v)] = []byte(to)
+		secret.Data[passwordKey(c, v)] = []byte(to)
 		_, err = c.Ground.Cluster.Client().CoreV1().Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{})
 		return err
 	})

@@ -60,12 +60,23 @@ func TestRefused(t *testing.T) {
 
 // The Secret is told of a new password when it was asked to be, and of the old one at the end.
 func TestPasswordIsTold(t *testing.T) {
+	t.Run("where it listens", func(t *testing.T) { passwordIsTold(t, "") })
+	t.Run("where pods reach it", func(t *testing.T) { passwordIsTold(t, "10.96.0.40") })
+}
+
+// passwordIsTold has the keys of the Secret begin with host; empty: with where the vCenter listens.
+func passwordIsTold(t *testing.T, host string) {
 	w := faulttest.Start(t, source)
 	v, _ := w.VCenter("us")
 	old := v.Password()
+	if host == "" {
+		host = v.Host()
+	} else {
+		w.Ground.Host = func(vcenter string) string { return map[string]string{"us": host}[vcenter] }
+	}
 	w.Ground.Cluster = faulttest.NewCluster(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "vsphere-cloud-secret"},
-		Data:       map[string][]byte{v.Host() + ".username": []byte(v.User()), v.Host() + ".password": []byte(old)},
+		Data:       map[string][]byte{host + ".username": []byte(v.User()), host + ".password": []byte(old)},
 	})
 	secrets := w.Ground.Cluster.Client().CoreV1().Secrets("kube-system")
 	watch, err := secrets.Watch(t.Context(), metav1.ListOptions{})
@@ -79,7 +90,7 @@ func TestPasswordIsTold(t *testing.T) {
 		for {
 			select {
 			case e := <-watch.ResultChan():
-				if string(e.Object.(*corev1.Secret).Data[v.Host()+".password"]) == want {
+				if string(e.Object.(*corev1.Secret).Data[host+".password"]) == want {
 					return
 				}
 			case <-late:

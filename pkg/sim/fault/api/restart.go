@@ -22,7 +22,7 @@ Clients have to log in again and to make their property filters anew.
 
 It is over when the vCenter is back.`,
 		Object: fault.VCenter,
-		Needs:  []fault.Need{fault.Gated},
+		Needs:  []fault.Need{fault.Simulator},
 		Params: []fault.Param{
 			{Name: "downtime", Short: "how long it is away, before it is scaled by the sandbox's speed", Type: fault.Duration, Default: "30s"},
 		},

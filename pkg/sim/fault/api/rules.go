@@ -29,7 +29,7 @@ func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *faul
 	k.Object, k.Needs = fault.VCenter, []fault.Need{fault.Gated}
 	return fault.New(k, fault.Steps[kept]{
 		Plan: func(_ context.Context, c *fault.Call) (kept, string, error) {
-			v, err := vcenter(c)
+			v, err := front(c)
 			if err != nil {
 				return kept{}, "", err
 			}
@@ -37,7 +37,7 @@ func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *faul
 			return kept{}, does, planned(v, list)
 		},
 		Apply: func(_ context.Context, c *fault.Call, _ *kept) error {
-			v, err := vcenter(c)
+			v, err := front(c)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *faul
 			return add(v.Gate(), list)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, _ *kept) error {
-			v, err := vcenter(c)
+			v, err := front(c)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,16 @@ func rule(c *fault.Call, m gate.Match, a gate.Action) gate.Rule {
 	return r
 }
 
-// vcenter is the target.
+// front is where clients reach the target.
+func front(c *fault.Call) (fault.Front, error) {
+	ep := c.Ground.VCenter(c.Target.Name)
+	if ep == nil || ep.Front == nil {
+		return nil, &fault.Refusal{Code: "not-found", Message: "there is no vCenter " + c.Target.Name + " with a gate in front of it"}
+	}
+	return ep.Front, nil
+}
+
+// vcenter is the target, simulated.
 func vcenter(c *fault.Call) (*sim.VCenter, error) {
 	ep := c.Ground.VCenter(c.Target.Name)
 	if ep == nil || ep.Sim == nil {
@@ -73,7 +82,7 @@ func vcenter(c *fault.Call) (*sim.VCenter, error) {
 }
 
 // planned refuses rules that make no sense, and those that are in force already: to do it twice would look like nothing.
-func planned(v *sim.VCenter, list []gate.Rule) error {
+func planned(v fault.Front, list []gate.Rule) error {
 	if v.Gate().Mode().State == gate.Down {
 		return &fault.Refusal{
 			Code: "conflict", Message: "vCenter " + v.Name() + " is down: nobody would notice", Try: "vsphere-sandbox vcenter up " + v.Name(),

@@ -65,6 +65,7 @@ func malformed(c *fault.Call, data map[string][]byte) map[string][]byte {
 	if u, err := url.Parse(server); err == nil && u.Hostname() != "" {
 		server = u.Hostname()
 	}
+	server = c.Ground.Reached(server)
 	after := map[string][]byte{}
 	for key, value := range data {
 		field := fieldOf(key)

@@ -1,0 +1,107 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+)
+
+// What is built in has the versions of go.mod.
+func TestBuiltIn(t *testing.T) {
+	what := map[string]string{
+		"kubernetes": "API server, controller manager, scheduler, kubelet", "etcd": "", "cloud-provider": "the cloud-node controllers",
+		"kubectl": "", "govmomi": "vcsim and govc, too", "kind": "the ground of that name", "kwok": "light nodes",
+		"csi-spec": "what the driver speaks", "bubbletea": "the terminal UI",
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, "| component | version | Go module | |\n|---|---|---|---|")
+	for _, c := range build.Components() {
+		if use, ok := what[c.Name]; ok {
+			fmt.Fprintf(&b, "| %s | %s | `%s` | %s |\n", c.Name, required(t, c.Module), c.Module, use)
+		}
+	}
+	for _, c := range build.SidecarComponents(nil) {
+		if strings.HasPrefix(c.Module, "github.com/kubernetes-csi/") {
+			fmt.Fprintf(&b, "| %s | %s | `%s` | in csi-sidecars |\n", c.Name, required(t, c.Module), c.Module)
+		}
+	}
+	generated(t, "compatibility.md", "built-in", b.String())
+}
+
+// What was run has the versions that the commands run by themselves.
+func TestWasRun(t *testing.T) {
+	kubernetes := required(t, "k8s.io/kubernetes")
+	cpi, csi := found(t, "../Makefile", `(?m)^UPSTREAM \?= (\S+)$`), found(t, "../Makefile", `(?m)^CSI_UPSTREAM \?= (\S+)$`)
+	both := found(t, "../test/parity/parity_test.go", `"versions", "([^"]+)"`)
+	onKind := found(t, "../test/kind/upstream_test.go", `upstreamRelease = "([^"]+)"`)
+	var b strings.Builder
+	fmt.Fprintln(&b, "| what | version | how it was run | command |\n|---|---|---|---|")
+	for _, row := range [][4]string{
+		{"our cloud provider", "this release", "every scenario, on Kubernetes " + kubernetes, "`make test`, `vsphere-sandbox smoke --suite full`"},
+		{"our CSI driver", "this release", "every storage scenario; csi-test " + required(t, "github.com/kubernetes-csi/csi-test/v5") + "'s sanity suite", "`make test-storage`, `go test ./test/sanity`"},
+		{"upstream's cloud provider", cpi, "unmodified, ten minutes of churn", "`make upstream`"},
+		{"upstream's cloud provider", strings.ReplaceAll(both, ",", " and "), "unmodified, the catalogue; timed beside ours", "`vsphere-sandbox matrix`, `make parity`"},
+		{"upstream's cloud provider on kind", onKind, "its image and its own manifest", "`make test-kind`"},
+		{"upstream's vSphere CSI driver", csi, "unmodified, volumes from birth to death; then nothing may be retried", "`make csi-upstream`"},
+		{"kind", required(t, "sigs.k8s.io/kind"), "one node and several, Kubernetes " + kubernetes, "`make test-kind`"},
+		{"light nodes", required(t, "sigs.k8s.io/kwok"), "5,000 of them", "`make bench-light`"},
+	} {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row[0], row[1], row[2], row[3])
+	}
+	generated(t, "compatibility.md", "run", b.String())
+}
+
+// The commands of the page are targets of the Makefile.
+func TestTargetsOfCompatibility(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"compatibility.md", "releasing.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`make ([a-z][a-z-]+)").FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+				t.Errorf("%s: make has no target %s", page, m[1])
+			}
+		}
+	}
+}
+
+// required is the version of a module in go.mod: of what replaces it, if something does.
+func required(t *testing.T, module string) string {
+	t.Helper()
+	data, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.QuoteMeta(module)
+	if m := regexp.MustCompile(`(?m)^\t` + quoted + ` => \S+ (v\S+)`).FindSubmatch(data); m != nil {
+		return string(m[1])
+	}
+	m := regexp.MustCompile(`(?m)^\t` + quoted + ` (v\S+)`).FindSubmatch(data)
+	if m == nil {
+		t.Fatalf("go.mod does not require %s", module)
+	}
+	return string(m[1])
+}
+
+// found is what a pattern finds in a file.
+func found(t *testing.T, file, pattern string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(pattern).FindSubmatch(data)
+	if m == nil {
+		t.Fatalf("%s: nothing like %s", file, pattern)
+	}
+	return string(m[1])
+}

@@ -1,0 +1,89 @@
+package docs
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+)
+
+// What Kubernetes asks is printed from the interface itself: a method that is new there has to be told of here.
+func TestCloudProviderInterface(t *testing.T) {
+	means := map[string]string{
+		"InstanceExists":   "is there a VM for this Node, on or off?",
+		"InstanceShutdown": "is it off, or suspended?",
+		"InstanceMetadata": "providerID, addresses, instance type, region and zone",
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, "| InstancesV2 | the question | an error means |\n|---|---|---|")
+	kind := reflect.TypeFor[cloudprovider.InstancesV2]()
+	for i := range kind.NumMethod() {
+		name := kind.Method(i).Name
+		if means[name] == "" {
+			t.Errorf("%s: what does it ask?", name)
+		}
+		fmt.Fprintf(&b, "| `%s(ctx, node)` | %s | nothing is known; nothing is done, and it is asked again |\n", name, means[name])
+	}
+	generated(t, "concepts/cloud-provider.md", "interface", b.String())
+}
+
+// The two byte orders on the page are those that the provider looks for.
+func TestByteOrders(t *testing.T) {
+	uuid, err := inventory.ParseUUID("42302156-7a8e-9cd3-0f61-5d2b1c4e8a90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated(t, "concepts/nodes-and-vms.md", "uuid", fmt.Sprintf("```\nBIOS UUID    %s\nsystem UUID  %s\n          or %s\nproviderID   vsphere://%s\n```\n",
+		uuid, uuid, uuid.Swapped(), uuid))
+}
+
+// The known issues are printed from what scenarios say that they were reported as.
+func TestKnownIssues(t *testing.T) {
+	all, err := scenario.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct{ scenarios, fails []string }
+	rows := map[string]*row{}
+	for _, s := range all {
+		for _, issue := range s.Reported {
+			r := rows[issue]
+			if r == nil {
+				r = new(row)
+				rows[issue] = r
+			}
+			r.scenarios = append(r.scenarios, fmt.Sprintf("[%s](../../scenarios/%s/%s.yaml)", s.Metadata.Name, s.Theme, s.Metadata.Name))
+			for _, f := range s.Fails {
+				r.fails = append(r.fails, strings.TrimPrefix(f.CCM, "module:"))
+			}
+		}
+	}
+	issues := make([]string, 0, len(rows))
+	for issue := range rows {
+		issues = append(issues, issue)
+	}
+	// By project, then by number: #99 before #100.
+	slices.SortFunc(issues, func(a, b string) int {
+		pa, na, _ := strings.Cut(a, "#")
+		pb, nb, _ := strings.Cut(b, "#")
+		ia, _ := strconv.Atoi(na)
+		ib, _ := strconv.Atoi(nb)
+		return cmp.Or(cmp.Compare(pa, pb), cmp.Compare(ia, ib))
+	})
+	var b strings.Builder
+	fmt.Fprintln(&b, "| issue | scenarios | fails |\n|---|---|---|")
+	for _, issue := range issues {
+		r := rows[issue]
+		slices.Sort(r.fails)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", issue, strings.Join(r.scenarios, ", "), strings.Join(slices.Compact(r.fails), ", "))
+	}
+	generated(t, "concepts/known-issues.md", "issues", b.String())
+}

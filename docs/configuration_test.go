@@ -1,0 +1,132 @@
+package docs
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	driver "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+)
+
+// meanings are what the keys of a vsphere.conf do, by their names in YAML, else in INI.
+func meanings() map[string]string {
+	return map[string]string{
+		"server":                           "host name or IP address; without it the section's own name in INI",
+		"port":                             "443 if not said",
+		"user":                             "log in as; `DOMAIN\\\\user` in INI. Better: a Secret",
+		"password":                         "never shown by any command. Better: a Secret",
+		"insecureFlag":                     "true does not check the certificate",
+		"caFile":                           "PEM file with the authority of the certificate; read again at every connection",
+		"thumbprint":                       "SHA-1 or SHA-256 of the certificate, instead of an authority",
+		"datacenters":                      "names, inventory paths or references; all if none. Named ones make sure that what cannot be seen is known to be missing",
+		"soapRoundtripCount":               "how often a call is tried; 3 if not said",
+		"secretName":                       "Secret with the credentials",
+		"secretNamespace":                  "its namespace",
+		"secretsDirectory":                 "directory with the credentials",
+		"ipFamily":                         "`ipv4`, `ipv6` or both, the preferred one first; `ipv4` if not said",
+		"datacenter":                       "of the in-tree provider's form without vCenter sections: its one datacenter",
+		"region":                           "tag category of regions; needs `zone`, too",
+		"zone":                             "tag category of zones; needs `region`, too",
+		"internalNetworkSubnetCidr":        "internal addresses are those in here; several with commas",
+		"externalNetworkSubnetCidr":        "external addresses are those in here",
+		"internalVmNetworkName":            "internal addresses are those of NICs in this network",
+		"externalVmNetworkName":            "external addresses are those of NICs in this network",
+		"excludeInternalNetworkSubnetCidr": "never an internal address",
+		"excludeExternalNetworkSubnetCidr": "never an external address",
+	}
+}
+
+// The reference has every key that files are read by, and a meaning for each that has an effect.
+func TestConfigurationReference(t *testing.T) {
+	meaning, used := meanings(), map[string]bool{}
+	var b strings.Builder
+	fmt.Fprintln(&b, "| section | YAML | INI | environment | kind | |")
+	fmt.Fprintln(&b, "|---|---|---|---|---|---|")
+	for _, k := range provider.Reference() {
+		name := k.YAML
+		if name == "" {
+			name = k.INI
+		}
+		why := meaning[name]
+		switch {
+		case k.Kind == "":
+			why = "known, without effect"
+		case why == "":
+			t.Errorf("%s: what is it?", name)
+		case k.Section == "vcenter" && k.YAML != "server":
+			why = "as in `global`, of this vCenter"
+		}
+		used[name] = true
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", k.Section, code(k.YAML), code(k.INI), code(k.Env+k.VCEnv), k.Kind, why)
+	}
+	for name := range maps.Keys(meaning) {
+		if !used[name] {
+			t.Errorf("%s: there is no such key", name)
+		}
+	}
+	generated(t, "configuration.md", "keys", b.String())
+
+	b.Reset()
+	fmt.Fprintln(&b, "| section | key | | effect here |")
+	fmt.Fprintln(&b, "|---|---|---|---|")
+	for _, k := range driver.Reference() {
+		both, effect := "", "yes"
+		if k.Shared {
+			both = "both"
+		}
+		if k.Unused != "" {
+			effect = "none: " + k.Unused
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Section, code(k.Name), both, effect)
+	}
+	generated(t, "configuration.md", "csi", b.String())
+}
+
+// Every example is read without a warning, and the page has all of them.
+func TestConfigurationExamples(t *testing.T) {
+	page, err := os.ReadFile("configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("examples/conf/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			if !slices.Contains(links(string(page)), file) {
+				t.Errorf("configuration.md does not name it")
+			}
+			var warnings []string
+			if filepath.Base(file) == "csi-vsphere.conf" {
+				cfg, err := driver.LoadFile(file, driver.Reading{Form: driver.CSI})
+				if err != nil {
+					t.Fatal(err)
+				}
+				warnings = cfg.Warnings
+			} else {
+				cfg, err := provider.LoadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				warnings = cfg.Warnings
+			}
+			for _, w := range warnings {
+				t.Error(w)
+			}
+		})
+	}
+}
+
+// code is a word as it is typed; nothing for none.
+func code(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "`" + word + "`"
+}

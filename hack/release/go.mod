@@ -1,0 +1,9 @@
+module github.com/vsphere-sandbox/vsphere-sandbox/hack/release
+
+go 1.26.0
+
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	github.com/google/go-cmp v0.7.0
+	gopkg.in/yaml.v3 v3.0.1
+)

@@ -1,0 +1,104 @@
+package attach
+
+import (
+	"context"
+	"crypto/x509"
+	"os"
+	"strings"
+	"testing"
+
+	chart "github.com/vsphere-sandbox/vsphere-sandbox/charts/vsphere-sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+)
+
+func poolOf(t *testing.T, pem []byte) *x509.CertPool {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		t.Fatalf("no certificate: %s", pem)
+	}
+	return pool
+}
+
+func TestSplitImage(t *testing.T) {
+	for ref, want := range map[string][3]string{
+		"sandbox":                                {"sandbox", "latest", ""},
+		"localhost/sandbox:v1":                   {"localhost/sandbox", "v1", ""},
+		"registry.test:5000/sandbox":             {"registry.test:5000/sandbox", "latest", ""},
+		"registry.test:5000/sandbox:v1@sha256:0": {"registry.test:5000/sandbox", "v1", "sha256:0"},
+	} {
+		if r, tag, d := splitImage(ref); [3]string{r, tag, d} != want {
+			t.Errorf("%s: %q %q %q", ref, r, tag, d)
+		}
+	}
+}
+
+// What is told of the topology guards its nodes, and the chart takes what it is given.
+func TestValues(t *testing.T) {
+	o := options(t, existing.Target{})
+	o.Args = []string{"--csi", "off"}
+	i := o.intent()
+	if len(i.Nodes) == 0 || len(i.Nodes) != len(i.UUIDs) || len(i.Addresses) == 0 || strings.Contains(i.Addresses[0], "/") {
+		t.Errorf("%+v", i)
+	}
+	values, err := o.values()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rendered, err := existing.Render(chart.Files(), existing.ReleaseOf("mine"), values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := rendered["templates/sandbox.yaml"] + rendered["templates/light-nodes.yaml"]
+	for _, want := range []string{`"localhost/vsphere-sandbox:v1"`, "topology.yaml\n", `- "--csi"`, `- "off"`, "--speed=10", "replicas: 1\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// Sweep does nothing where there is nothing to do, and says so where the cluster does not answer.
+func TestSweep(t *testing.T) {
+	root := t.TempDir()
+	sweep := func() error {
+		_, err := Sweep(t.Context(), root, "mine", func(string) {})
+		return err
+	}
+	if err := sweep(); err != nil {
+		t.Errorf("no sandbox: %v", err)
+	}
+	dir, err := instance.Create(root, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leave(dir, note{Name: "mine", Context: "lab"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := sweep(); err != nil {
+		t.Errorf("one that runs: %v", err)
+	}
+	if err := dir.Close(); err != nil { // as a kill does
+		t.Fatal(err)
+	}
+	r := report.Of(sweep())
+	if r.Code != existing.CodeKubeconfig || !strings.Contains(r.Message, `context "lab"`) || !strings.Contains(r.Try, "down --name mine") {
+		t.Errorf("without the kubeconfig: %+v", r)
+	}
+	if err := os.WriteFile(dir.Path(noteName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := sweep(); err == nil {
+		t.Error("a broken note")
+	}
+	if err := os.Remove(dir.Path(noteName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := sweep(); err != nil {
+		t.Errorf("another kind of sandbox: %v", err)
+	}
+	if _, err := instance.Reap(context.Background(), root, "mine"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,191 @@
+package attach
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	chart "github.com/vsphere-sandbox/vsphere-sandbox/charts/vsphere-sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// examine looks at the cluster before anything is done to it.
+func (s *Sandbox) examine(ctx context.Context) error {
+	c, err := existing.Open(s.opts.Target, s.opts.Dir.Path())
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.cluster = c
+	s.mu.Unlock()
+	s.detail("an answer of " + c.Server())
+	v, err := c.Reach(ctx)
+	if err != nil {
+		return err
+	}
+	s.detail("what runs in " + c.Context() + ", Kubernetes " + v.GitVersion)
+	if err := s.Guard(ctx); err != nil {
+		return err
+	}
+	objects, err := s.objects()
+	if err != nil {
+		return err
+	}
+	return c.CheckRights(ctx, objects)
+}
+
+// Guard tells why the sandbox must not come into its cluster; nil when nothing speaks against it. Nothing is changed there.
+func (s *Sandbox) Guard(ctx context.Context) error {
+	s.mu.Lock()
+	c := s.cluster
+	s.mu.Unlock()
+	if c == nil {
+		var err error
+		if c, err = existing.Open(s.opts.Target, s.opts.Dir.Path()); err != nil {
+			return explain(err)
+		}
+	}
+	return c.Guard(ctx, s.opts.intent())
+}
+
+func (s *Sandbox) objects() ([]*unstructured.Unstructured, error) {
+	values, err := s.opts.values()
+	if err != nil {
+		return nil, err
+	}
+	return existing.Objects(chart.Files(), existing.ReleaseOf(s.opts.Name), values)
+}
+
+// install makes the objects. From here on there is something to remove.
+func (s *Sandbox) install(ctx context.Context) error {
+	objects, err := s.objects()
+	if err != nil {
+		return err
+	}
+	feed, err := newFeed(s.opts.Name)
+	if err != nil {
+		return err
+	}
+	if err := leave(s.opts.Dir, note{Name: s.opts.Name, Context: s.cluster.Context()}); err != nil {
+		return err
+	}
+	s.begun = true
+	s.detail(fmt.Sprintf("%d objects in namespace %s", len(objects), existing.NamespaceOf(s.opts.Name)))
+	return s.cluster.Install(ctx, s.opts.Name, feed, objects)
+}
+
+// newFeed makes what the light nodes' stream is protected with, for this sandbox alone.
+func newFeed(name string) (existing.Feed, error) {
+	ca, err := cert.NewCA("vsphere-sandbox " + name)
+	if err != nil {
+		return existing.Feed{}, err
+	}
+	host := existing.FeedHost(name)
+	pair, err := ca.Sign(cert.Leaf{CommonName: host, DNSNames: []string{host, host + ".cluster.local"}})
+	if err != nil {
+		return existing.Feed{}, err
+	}
+	return existing.Feed{CA: ca.Cert, Cert: pair.Cert, Key: pair.Key, Token: []byte(rand.Text())}, nil
+}
+
+// podPatience is how long the pod may take: the image may have to be pulled.
+const podPatience = 5 * time.Minute
+
+func (s *Sandbox) awaitPod(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, podPatience, fmt.Errorf("not done after %s", podPatience))
+	defer cancel()
+	pod, err := s.cluster.Pod(ctx, s.opts.Name, s.detail)
+	if err != nil {
+		return err
+	}
+	s.note(event.Info, "pod.running", "pod "+pod+" runs")
+	return nil
+}
+
+// readyPatience is how long the sandbox may take to boot: thousands of nodes take minutes.
+const readyPatience = 10 * time.Minute
+
+// poll is how often it is asked meanwhile.
+const poll = 500 * time.Millisecond
+
+// awaitReady follows the boot of the sandbox in the pod. One that ends meanwhile says why in its log.
+func (s *Sandbox) awaitReady(ctx context.Context) error {
+	s.mu.Lock()
+	s.tunnel = s.cluster.Tunnel(s.opts.Name)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, fmt.Errorf("not done after %s", readyPatience))
+	defer cancel()
+	for tick := time.NewTicker(poll); ; {
+		if _, err := s.cluster.Pod(ctx, s.opts.Name, s.detail); err != nil {
+			tick.Stop()
+			return s.withWords(err)
+		}
+		st, err := s.remote(ctx)
+		switch {
+		case err == nil && st.Phase == api.Ready:
+			tick.Stop()
+			return nil
+		case err == nil:
+			s.detail(st.Step)
+		default:
+			s.opts.Logger.Debug("control API", "err", err)
+			s.detail("its control API")
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// withWords adds the last words of the pod to an error.
+func (s *Sandbox) withWords(err error) error {
+	const lines = 5
+	known := (*existing.Error)(nil)
+	words := strings.TrimSpace(s.cluster.Words(context.Background(), s.opts.Name, lines))
+	if !errors.As(err, &known) || words == "" {
+		return err
+	}
+	told := *known
+	told.Err = errors.Join(known.Err, errors.New(words))
+	return &told
+}
+
+// removePatience is how long a removal may take, beyond what it waits for by itself.
+const removePatience = 2 * time.Minute
+
+// shutdown removes everything.
+func (s *Sandbox) shutdown(ctx context.Context) error {
+	var errs []error
+	if s.begun {
+		s.progress(sandbox.Progress{Step: 1, Steps: 1, Name: "removal"})
+		removing, cancel := context.WithTimeout(ctx, removePatience)
+		defer cancel()
+		left, err := s.cluster.Remove(removing, s.opts.Name, s.detail)
+		for _, what := range left {
+			s.note(event.Warning, "sandbox.left", what+" is left: its volume is gone with the sandbox")
+		}
+		errs = append(errs, err)
+	}
+	s.mu.Lock()
+	way := s.tunnel
+	s.mu.Unlock()
+	if way != nil {
+		_ = way.Close() // to a pod that is gone
+	}
+	if s.door != nil {
+		errs = append(errs, s.door.close(ctx))
+	}
+	return errors.Join(errs...)
+}

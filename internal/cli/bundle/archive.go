@@ -1,0 +1,81 @@
+package bundle
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/bundle/mask"
+)
+
+// archive is a gzipped tar that becomes visible, for its owner alone, when it is whole. Whatever goes into it is masked.
+type archive struct {
+	file *os.File
+	gzip *gzip.Writer
+	tar  *tar.Writer
+	mask *mask.Mask
+	made time.Time
+}
+
+// create begins the archive that will be at path, where nothing must be.
+func create(path string, m *mask.Mask, made time.Time) (*archive, error) {
+	if _, err := os.Lstat(path); err == nil {
+		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return nil, err
+	}
+	z := gzip.NewWriter(f)
+	return &archive{file: f, gzip: z, tar: tar.NewWriter(z), mask: m, made: made}, nil
+}
+
+// put adds a file and returns its length. It has to be masked once more after whatever formatted it, so that nothing is
+// hidden by a format.
+func (a *archive) put(name string, text []byte) (int, error) {
+	text = a.mask.Bytes(text)
+	h := &tar.Header{Name: a.mask.String(name), Mode: 0o600, Size: int64(len(text)), ModTime: a.made, Format: tar.FormatPAX}
+	if err := a.tar.WriteHeader(h); err != nil {
+		return 0, err
+	}
+	_, err := a.tar.Write(text)
+	return len(text), err
+}
+
+// finish puts the index in and the archive in its place.
+func (a *archive) finish(path string, x *Index) error {
+	x.Masked = a.mask.Count()
+	text, err := json.MarshalIndent(x, "", "  ")
+	if err != nil {
+		return err
+	}
+	if _, err := a.put(IndexName, append(text, '\n')); err != nil {
+		return err
+	}
+	if err := errors.Join(a.tar.Close(), a.gzip.Close(), a.file.Sync(), a.file.Close()); err != nil {
+		return err
+	}
+	// Not a rename: it would replace what somebody has put there in the meantime.
+	if err := os.Link(a.file.Name(), path); errors.Is(err, fs.ErrExist) {
+		return err
+	} else if err == nil {
+		return os.Remove(a.file.Name())
+	}
+	if err := os.Rename(a.file.Name(), path); err != nil { // a file system without hard links
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// drop removes what there is of it; after finish it does nothing.
+func (a *archive) drop() {
+	a.file.Close()
+	// What is left, if anything, is a hidden file of masked text.
+	_ = os.Remove(a.file.Name())
+}

@@ -1,0 +1,122 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/bundle/mask"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+)
+
+// Options are what a bug report is about. All fields without a default are required.
+type Options struct {
+	// File is where it goes; there must be none yet.
+	File      string
+	Sandboxes []command.Sandbox
+	// Logs returns the log files of a sandbox by component.
+	Logs func(name string) (map[string]string, error)
+	// Version and Findings go into it as they are.
+	Version  func(context.Context) any
+	Findings any
+	// Secrets are known besides those that are found.
+	Secrets []string
+	Now     time.Time
+	// Step is told what is being done; nil: nobody is.
+	Step func(string)
+	// Patience bounds each question. Default: 10s.
+	Patience time.Duration
+	// LogBytes is how much of the end of each log goes in. Default: 1 MiB; of events and recordings, eight times that.
+	LogBytes int64
+	// AllBytes is where whole logs are left out. Default: 64 MiB, before it is compressed.
+	AllBytes int64
+}
+
+// Write writes the report and returns its index. It fails when the file cannot be written, and when ctx ends; a part that
+// cannot be had is in the index. Nothing is left of a report that was not finished.
+func Write(ctx context.Context, o Options) (*Index, error) {
+	if o.Patience <= 0 {
+		o.Patience = 10 * time.Second
+	}
+	if o.LogBytes <= 0 {
+		o.LogBytes = 1 << 20
+	}
+	if o.AllBytes <= 0 {
+		o.AllBytes = 64 << 20
+	}
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	m := &mask.Mask{}
+	a, err := create(o.File, m, o.Now)
+	if err != nil {
+		return nil, err
+	}
+	defer a.drop()
+	r := &report{Options: o, archive: a, index: &Index{
+		APIVersion: "vsphere-sandbox/v1alpha1", Kind: "BugReport", Made: o.Now.UTC(), Notice: notice, Sandboxes: []About{}, Files: []Entry{}, Missing: []Missing{},
+	}}
+	for _, s := range o.Secrets {
+		m.Know(s)
+	}
+	// Every secret has to be known before the first text goes in.
+	parts := make([]*sandbox, 0, len(o.Sandboxes))
+	for _, s := range o.Sandboxes {
+		o.Step(fmt.Sprintf("sandbox %q: its secrets, to be masked", s.Name))
+		parts = append(parts, r.meet(ctx, s))
+	}
+	r.machine(ctx)
+	for _, p := range parts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.sandbox(ctx, p)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.failed != nil {
+		return nil, r.failed
+	}
+	return r.index, a.finish(o.File, r.index)
+}
+
+// report is one that is being written.
+type report struct {
+	Options
+	archive *archive
+	index   *Index
+	bytes   int64
+	failed  error // the first error of writing
+}
+
+// add puts text in; leftOut is how much came before it.
+func (r *report) add(path, what string, text []byte, leftOut int64) {
+	if r.failed != nil {
+		return
+	}
+	n, err := r.archive.put(path, text)
+	if r.failed = err; err == nil {
+		r.bytes += int64(n)
+		r.index.Files = append(r.index.Files, Entry{path, what, n, leftOut})
+	}
+}
+
+// lacks says what could not be had.
+func (r *report) lacks(path, what string, why error) {
+	r.index.Missing = append(r.index.Missing, Missing{path, what, r.archive.mask.String(why.Error())})
+}
+
+// object puts an answer in as JSON.
+func (r *report) object(path, what string, v any, err error) {
+	var text []byte
+	if err == nil {
+		text, err = json.MarshalIndent(v, "", "  ")
+	}
+	if err != nil {
+		r.lacks(path, what, err)
+		return
+	}
+	r.add(path, what, append(text, '\n'), 0)
+}

@@ -1,0 +1,57 @@
+package confirm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Asking is how a command asks. The zero value asks whoever is at the terminal.
+type Asking struct {
+	// Yes is the answer to every question.
+	Yes bool
+}
+
+// Bind adds --yes to a command.
+func (a *Asking) Bind(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&a.Yes, "yes", "y", false, "do not ask, not even before VMs of real vCenters are changed")
+}
+
+// Consent is what a request is made with.
+type Consent struct {
+	// Given says that the request is confirmed.
+	Given bool
+	// Seed is what the fault that was consented to has drawn; 0 where nothing was drawn yet.
+	Seed uint64
+}
+
+// ErrDeclined says that a person was asked and said no. It has been told.
+var ErrDeclined = errors.New("not confirmed; nothing was done")
+
+// Do makes a request, and once more with consent when a person gives it. The error is that of the request, or [ErrDeclined],
+// or that of ctx. request itself sees to its time limits: people may take theirs.
+func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Asking, request func(Consent) (T, error)) (T, error) {
+	v, err := request(Consent{Given: asking.Yes})
+	told := api.Unconfirmed(err)
+	if told == nil || asking.Yes {
+		return v, err
+	}
+	var none T
+	if !streams.Interactive() {
+		return none, &report.Error{Code: told.Code, Message: "nothing was done, as there is nobody to confirm it: " + told.Message, Try: told.Try, Exit: report.Usage}
+	}
+	switch ok, err := streams.Confirm(ctx, told.Message+". Do it?"); {
+	case err != nil:
+		return none, err
+	case !ok:
+		fmt.Fprintln(streams.Err, "nothing was done")
+		return none, ErrDeclined
+	}
+	return request(Consent{Given: true, Seed: told.Seed})
+}

@@ -1,0 +1,151 @@
+package ground
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+)
+
+// The values of --cluster.
+const (
+	Embedded = "embedded"
+	Kind     = "kind"
+	Existing = "existing"
+	// Pod is what the chart has "up" do in its pod: the cluster is the one that this is a pod of.
+	Pod = "pod"
+)
+
+// Flags are the flags. Bind them, and Check them before anything is touched.
+type Flags struct {
+	Cluster    string
+	KindImage  string
+	KindConfig string
+	// There is where to put it in a cluster that is there, In what it is to know in its pod there.
+	There There
+	In    In
+
+	config  []byte // what is in KindConfig
+	outside bool   // the flags of clusters that are there were bound
+	pod     *sandbox.Pod
+}
+
+// Bind adds them to a command.
+func (f *Flags) Bind(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Cluster, "cluster", Embedded, "the Kubernetes cluster: embedded (a process, and one for each node), kind (containers; needs Docker, Podman or nerdctl), or existing (in one that is there)")
+	flags.StringVar(&f.KindImage, "kind-image", "", "with --cluster kind, the image of its nodes (default: one for this Kubernetes, see \"images list\")")
+	flags.StringVar(&f.KindConfig, "kind-config", "", "with --cluster kind, a configuration of kind's to be merged into the one that is made")
+	// Neither can fail: the flags were added above.
+	_ = cmd.RegisterFlagCompletionFunc("cluster", cobra.FixedCompletions([]string{Embedded, Kind, Existing}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind-image", complete.None)
+}
+
+// BindOutside adds those of a cluster that is there already, for a command that can put a sandbox there.
+func (f *Flags) BindOutside(cmd *cobra.Command) {
+	f.outside = true
+	f.There.bind(cmd)
+	f.In.bind(cmd)
+}
+
+// Check refuses what cannot be right, and reads the file.
+func (f *Flags) Check() error {
+	if err := f.misplaced(); err != nil {
+		return err
+	}
+	switch f.Cluster {
+	case Embedded, "":
+		return nil
+	case Kind:
+		return f.readConfig()
+	case Existing:
+		if !f.outside {
+			return report.UsageError("vsphere-sandbox up FILE --cluster existing --detach, then this with --on NAME", "--cluster existing: a sandbox is put there by \"up\"")
+		}
+		return f.There.check()
+	case Pod:
+		if !f.outside {
+			break
+		}
+		var err error
+		f.pod, err = f.In.pod(os.Getenv)
+		return err
+	}
+	return report.UsageError("--cluster kind", "--cluster %s: want %s, %s or %s", f.Cluster, Embedded, Kind, Existing)
+}
+
+// misplaced refuses flags that are for another cluster than the one that was chosen.
+func (f *Flags) misplaced() error {
+	for _, of := range []string{Existing, Kind} {
+		flags := f.given(of)
+		for _, flag := range slices.Sorted(maps.Keys(flags)) {
+			if value := flags[flag]; value != "" && f.Cluster != of {
+				return report.UsageError("--cluster "+of+" "+flag+" "+value, "%s is for --cluster %s", flag, of)
+			}
+		}
+	}
+	return nil
+}
+
+// given are the flags of one value of --cluster, by name; "" is what is their default.
+func (f *Flags) given(cluster string) map[string]string {
+	if cluster == Kind {
+		return map[string]string{"--kind-image": f.KindImage, "--kind-config": f.KindConfig}
+	}
+	return f.There.given()
+}
+
+func (f *Flags) readConfig() error {
+	if f.KindConfig == "" {
+		return nil
+	}
+	var err error
+	if f.config, err = os.ReadFile(f.KindConfig); errors.Is(err, fs.ErrNotExist) {
+		return report.UsageError("--kind-config FILE, a configuration of kind's", "--kind-config %s: there is no such file", f.KindConfig)
+	} else if err != nil {
+		return fmt.Errorf("--kind-config: %w", err)
+	}
+	return nil
+}
+
+// Podded tells whether the cloud controller manager and the CSI driver run in the cluster, as pods.
+func (f *Flags) Podded() bool { return f.Cluster == Kind || f.Others() }
+
+// Others tells whether the cluster is one that others use.
+func (f *Flags) Others() bool { return f.Cluster == Existing || f.Cluster == Pod }
+
+// Of says it to a sandbox that runs in this process. retain keeps what was made when the boot fails.
+func (f *Flags) Of(retain bool) sandbox.Cluster {
+	switch f.Cluster {
+	case Kind:
+		return sandbox.Cluster{Kind: &sandbox.Kind{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Retain: retain}}
+	case Pod:
+		return sandbox.Cluster{Pod: f.pod}
+	}
+	return sandbox.Cluster{}
+}
+
+// Again are the arguments that say the same to another process; none for the default.
+func (f *Flags) Again() []string {
+	if f.Cluster == Embedded || f.Cluster == "" {
+		return nil
+	}
+	args := []string{"--cluster=" + f.Cluster}
+	for _, of := range []string{Existing, Kind} {
+		flags := f.given(of)
+		for _, flag := range slices.Sorted(maps.Keys(flags)) {
+			if value := flags[flag]; value != "" {
+				args = append(args, flag+"="+value)
+			}
+		}
+	}
+	return args
+}

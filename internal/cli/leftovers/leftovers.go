@@ -1,0 +1,70 @@
+// Package leftovers takes back what a sandbox whose process was killed has left outside its directory, which package
+// instance cannot know of: containers, devices, objects of a cluster that was there before, writes to vCenters that are not
+// ours. It comes before the directory is removed, for that says what there is.
+//
+// Floor 5.
+package leftovers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+)
+
+// patience is how long a device may be held by what ends at the same time.
+const patience = 5 * time.Second
+
+// Sweep takes back what the sandbox of that name has left, and tells say what it takes back. It does nothing for one that
+// runs, and for none. An error says that something is left: the directory is to stay, or nobody would know of it.
+func Sweep(ctx context.Context, root, name string, say func(string)) error {
+	dir, err := instance.Open(root, name)
+	if errors.As(err, new(instance.ErrNotFound)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, running := dir.Running(); running {
+		return nil
+	}
+	_, err = attach.Sweep(ctx, root, name, say)
+	return errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say))
+}
+
+// containers removes those of a cluster of kind's.
+func containers(ctx context.Context, dir *instance.Dir, say func(string)) error {
+	with, err := sandbox.KindRuntime(dir.Path())
+	if err != nil || with == "" {
+		return err
+	}
+	removed, err := kind.Reap(ctx, runtime.New(with), dir.Name(), dir.Path())
+	if err != nil {
+		return fmt.Errorf("sandbox %q: its containers are left: %w", dir.Name(), err)
+	}
+	if len(removed) > 0 {
+		say(fmt.Sprintf("removed %d containers", len(removed)))
+	}
+	return nil
+}
+
+// devices gives loop devices back.
+func devices(ctx context.Context, dir *instance.Dir, say func(string)) error {
+	ended, pinned, err := loop.Reap(ctx, dir.Path(), patience)
+	switch {
+	case err != nil:
+		return fmt.Errorf("sandbox %q: its loop devices are left: %w", dir.Name(), err)
+	case pinned > 0:
+		return fmt.Errorf("sandbox %q: %d loop devices are in use by somebody else: see losetup --list", dir.Name(), pinned)
+	case ended > 0:
+		say(fmt.Sprintf("gave %d loop devices back", ended))
+	}
+	return nil
+}

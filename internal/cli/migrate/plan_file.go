@@ -1,0 +1,73 @@
+package migrate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/steps"
+)
+
+// vacant wants the file of --out not to be there, or to be one that may be replaced.
+func (o *planOptions) vacant() error {
+	if o.out == "" {
+		return nil
+	}
+	is, err := os.Stat(o.out)
+	if err != nil {
+		return nil // whether it can be made shows when it is
+	}
+	if was, err := os.Stat(o.old); err == nil && os.SameFile(was, is) {
+		return report.UsageError("--out with another file", "%s would be replaced by its own plan", o.old)
+	}
+	if !o.force {
+		return o.exists()
+	}
+	return nil
+}
+
+func (o *planOptions) exists() error {
+	return &report.Error{Code: "file-exists", Message: o.out + " is there already", Try: "name another file\n--force, which replaces it", Exit: report.Usage}
+}
+
+// write puts the plan where it is wanted. A file is written wholly, or stays as it was.
+func (o *planOptions) write(p *steps.Plan) error {
+	if o.out == "" {
+		return o.print(o.streams.Out, p)
+	}
+	var text bytes.Buffer
+	if err := o.print(&text, p); err != nil {
+		return err
+	}
+	err := o.put(text.Bytes())
+	switch {
+	case errors.Is(err, fs.ErrExist) && !o.force: // somebody was faster
+		return o.exists()
+	case err != nil:
+		return &report.Error{Code: "file-unwritable", Message: err.Error(), Exit: report.Prerequisite}
+	}
+	fmt.Fprintf(o.streams.Err, "%s: %d steps\n", o.out, len(p.Steps))
+	return nil
+}
+
+func (o *planOptions) put(text []byte) error {
+	name, flags := o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL
+	if o.force {
+		name, flags = o.out+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC
+	}
+	f, err := os.OpenFile(name, flags, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil && o.force {
+		err = os.Rename(name, o.out)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}

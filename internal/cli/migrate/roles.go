@@ -1,0 +1,121 @@
+package migrate
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+)
+
+type rolesOptions struct {
+	streams *iostreams.Streams
+	getenv  func(string) string
+
+	conf        string // a file that is only read
+	real        vcenterconfig.Flags
+	datastores  []string
+	ccm, csi    string
+	fileVolumes bool
+	govc        bool
+	create, yes bool
+	format      string
+}
+
+// NewCmdRoles returns the command; runF, when not nil, runs in its place.
+func NewCmdRoles(d *command.Deps, runF func(context.Context, *rolesOptions) error) *cobra.Command {
+	o := &rolesOptions{streams: d.Streams, getenv: d.Getenv}
+	if runF == nil {
+		runF = runRoles
+	}
+	cmd := &cobra.Command{
+		Use:   "roles [FILE]",
+		Short: "Print, create and grant the least that the vCenter accounts need",
+		Long: `Print the vCenter roles of the cloud controller manager and the CSI driver,
+where each is granted, and why. It is the least that both work with.
+
+With FILE, a vsphere.conf old or new, the objects are those that it names;
+nothing is asked of a vCenter. With --vcenter-config they are those that are
+there, and it is told which roles and permissions exist. --folder, --tag, --vm,
+--pool and --datacenter say which VMs are nodes, --datastore where volumes go;
+without them it is all that the account sees.
+
+--ccm-user and --csi-user are the accounts, which may be one. They have to
+exist: no user is made.
+
+--create makes what is missing: the roles, and, for the accounts that are named,
+the permissions. It shows the plan and asks. What is there already is left as
+it is; where a role of the same name has other privileges, or an account
+another permission on an object, nothing is done at all. When it is interrupted,
+or something fails, what was done is taken back. The account of
+--vcenter-config has to be an administrator's.
+
+--file-volumes adds what upstream's driver needs for volumes that several nodes
+mount, by vSAN file services.
+
+Exit status: 0 when it is printed or done, 1 when something stands in the way or
+fails, 2 for a bad flag or file.`,
+		Example: `  vsphere-sandbox migrate roles
+  vsphere-sandbox migrate roles --govc
+  vsphere-sandbox migrate roles /etc/kubernetes/vsphere.conf
+  vsphere-sandbox migrate roles --vcenter-config env --folder k8s --datastore shared
+  vsphere-sandbox migrate roles --vcenter-config env --folder k8s --ccm-user ccm@vsphere.local --csi-user csi@vsphere.local --create`,
+		Args: command.AtMostOne,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.conf = args[0]
+			}
+			if err := o.complete(cmd); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	o.real.Bind(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&o.datastores, "datastore", nil, "a datastore for volumes, its `NAME` or inventory path; repeat it for more")
+	f.StringVar(&o.ccm, "ccm-user", "", "`ACCOUNT` of the cloud controller manager, with its domain")
+	f.StringVar(&o.csi, "csi-user", "", "`ACCOUNT` of the CSI driver, with its domain")
+	f.BoolVar(&o.fileVolumes, "file-volumes", false, "also what upstream's driver needs for file volumes")
+	f.BoolVar(&o.govc, "govc", false, "print commands of govc")
+	f.BoolVar(&o.create, "create", false, "make what is missing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	for _, name := range []string{"datastore", "ccm-user", "csi-user"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // cannot fail: the flags were added above
+	}
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
+	return cmd
+}
+
+// complete checks which flags go together.
+func (o *rolesOptions) complete(cmd *cobra.Command) error {
+	if err := o.real.Unasked(cmd); err != nil {
+		return err
+	}
+	const connect = "--vcenter-config FILE, or --vcenter-config " + vcenterconfig.Environment + " for govc's variables"
+	switch {
+	case o.conf != "" && o.real.Asked():
+		return report.UsageError("--vcenter-config "+o.conf, "FILE is only read, and --vcenter-config connects: give one of them")
+	case o.create && !o.real.Asked():
+		return report.UsageError(connect, "--create needs a vCenter, and none is named")
+	case len(o.datastores) > 0 && !o.real.Asked():
+		return report.UsageError(connect, "--datastore names one of a vCenter, and none is named")
+	case o.yes && !o.create:
+		return report.UsageError("--create", "--yes: nothing is asked without --create")
+	case o.govc && o.create:
+		return report.UsageError("--govc without --create", "--govc prints commands, and --create leaves none to be run")
+	case o.govc && o.format != output.Text:
+		return report.UsageError(command.Program+" migrate roles --govc", "--govc prints commands, not %s", o.format)
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/object"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+)
+
+const office = `
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: office}
+spec:
+  vcenters:
+    - name: vc
+      users: [{name: ccm@vsphere.local}, {name: csi@vsphere.local}]
+      folders: [{path: americas, region: us}]
+      datacenters:
+        - name: dc
+          folder: americas
+          clusters: [{name: c1, zone: us-west, hosts: [{name: h1}]}]
+          datastores: [{name: shared}, {name: backup}]
+          vms: [{name: worker, folder: k8s/blue, cluster: c1}, {name: other, cluster: c1}]
+        - {name: lonely, hosts: [{name: h2}], vms: [{name: far}]}
+`
+
+// at is a vCenter, and what was typed after migrate.
+type at struct {
+	*testing.T
+	lab  *sim.Lab
+	conf string
+}
+
+func atOffice(t *testing.T) *at {
+	lab := sim.Start(t, office)
+	return &at{t, lab, lab.CloudConfigFile()}
+}
+
+// run runs the command; CONF stands for the configuration. typed is what a person answers; nobody is there without.
+func (a *at) run(ctx context.Context, typed, args string) (string, report.Record) {
+	a.Helper()
+	e := clitest.NewEnv(nil)
+	e.In.WriteString(typed)
+	e.Streams.SetTTY(typed != "", typed != "", typed != "")
+	r := e.Run(ctx, NewCmdMigrate(e.Deps), append([]string{"roles"}, strings.Fields(strings.ReplaceAll(args, "CONF", a.conf))...)...)
+	out := e.Out.String()
+	if e.Err.Len() > 0 {
+		out += "--- on standard error\n" + e.Err.String()
+	}
+	if r.Message != "" {
+		out += "--- ended with " + r.Code + "\n" + r.Message + "\n"
+		if r.Try != "" {
+			out += "try: " + r.Try + "\n"
+		}
+	}
+	return out, r
+}
+
+// state is the roles and permissions that are nobody's own.
+func (a *at) state() (roles, permissions int) {
+	a.Helper()
+	m := object.NewAuthorizationManager(a.lab.Client("vc").Client)
+	known, err := m.RoleList(context.Background())
+	if err != nil {
+		a.Fatal(err)
+	}
+	all, err := m.RetrieveAllPermissions(context.Background())
+	if err != nil {
+		a.Fatal(err)
+	}
+	return len(known), len(all)
+}
+
+const users = " --ccm-user ccm@vsphere.local --csi-user csi@vsphere.local"
+
+func TestRolesOutput(t *testing.T) {
+	a := &at{T: t, conf: filepath.Join("..", "..", "migrate", "testdata", "in-tree-workspace.conf")}
+	for name, args := range map[string]string{
+		"roles.general": "--file-volumes", "roles.govc": "--govc" + users, "roles.json": "-o json", "roles.file": "CONF", "roles.file.govc": "CONF --govc",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, r := a.run(t.Context(), "", args)
+			if r.Exit != 0 {
+				t.Errorf("%+v", r)
+			}
+			clitest.Golden(t, name, got)
+		})
+	}
+}
+
+// From nothing to all of it, and once more.
+func TestRolesCreate(t *testing.T) {
+	a := atOffice(t)
+	roles, permissions := a.state()
+	args := "--vcenter-config CONF --folder k8s --datastore shared" + users
+	for _, step := range []struct {
+		name, typed, args string
+		exit              int
+	}{
+		{"roles.connected", "", args, 0},
+		{"roles.connected.govc", "", args + " --govc", 0},
+		{"roles.nobody", "", args + " --create", report.Usage},
+		{"roles.no", "n\n", args + " --create", report.Failure},
+		{"roles.yes", "y\n", args + " --create", 0},
+		{"roles.again", "", args + " --create", 0},
+		{"roles.again.govc", "", args + " --govc", 0},
+		{"roles.differs", "", "--vcenter-config CONF --vm worker --datastore /americas/dc/datastore/backup --create --csi-user ccm@vsphere.local", report.Failure},
+	} {
+		if step.name == "roles.differs" {
+			m := object.NewAuthorizationManager(a.lab.Client("vc").Client)
+			known, err := m.RoleList(t.Context())
+			if err == nil {
+				err = m.UpdateRole(t.Context(), known.ByName("CNS-VM").RoleId, "CNS-VM", []string{"VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Config.RemoveDisk"})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, r := a.run(t.Context(), step.typed, step.args)
+		if r.Exit != step.exit {
+			t.Errorf("%s: %+v", step.name, r)
+		}
+		clitest.Golden(t, step.name, got)
+	}
+	if r, p := a.state(); r != roles+3 || p != permissions+7 {
+		t.Errorf("%d roles and %d permissions are there, and there were %d and %d", r, p, roles, permissions)
+	}
+}
+
+// Without a choice it is all datacenters, their folders of VMs and their datastores; programs get the same.
+func TestRolesEverywhere(t *testing.T) {
+	a := atOffice(t)
+	got, r := a.run(t.Context(), "", "--vcenter-config CONF -o json")
+	var v struct {
+		Kind     string
+		VCenters []struct {
+			VCenter string
+			Grants  []struct{ Role, Object string }
+		}
+	}
+	if err := json.Unmarshal([]byte(got), &v); err != nil || r.Exit != 0 || v.Kind != "VCenterRoles" || len(v.VCenters) != 1 {
+		t.Fatalf("%v, %+v, %s", err, r, got)
+	}
+	var on []string
+	for _, g := range v.VCenters[0].Grants {
+		on = append(on, g.Role+" "+g.Object)
+	}
+	want := []string{
+		"ReadOnly /americas/dc", "ReadOnly /lonely", "ReadOnly /americas", "CNS-SEARCH-AND-SPBM /", "ReadOnly /americas/dc", "ReadOnly /lonely",
+		"ReadOnly /americas", "CNS-DATASTORE /americas/dc/datastore/backup", "CNS-DATASTORE /americas/dc/datastore/shared",
+		"CNS-DATASTORE /lonely/datastore/lonely-ds", "CNS-VM /americas/dc/vm", "CNS-VM /lonely/vm",
+	}
+	if d := cmp.Diff(want, on); d != "" {
+		t.Error(d)
+	}
+}
+
+// Ctrl-C in the middle leaves nothing.
+func TestRolesInterrupted(t *testing.T) {
+	a := atOffice(t)
+	roles, permissions := a.state()
+	ctx, cancel := context.WithCancel(t.Context())
+	e := clitest.NewEnv(nil)
+	e.Streams.Err = writer(func(p []byte) (int, error) {
+		if strings.Contains(string(p), "granted ReadOnly") {
+			cancel()
+		}
+		return e.Err.Write(p)
+	})
+	r := e.Run(ctx, NewCmdMigrate(e.Deps), append([]string{"roles", "--vcenter-config", a.conf, "--create", "--yes"}, strings.Fields(users)...)...)
+	if r.Exit != report.Interrupted || !strings.Contains(e.Err.String(), "taken back: role CNS-VM") || e.Out.Len() > 0 {
+		t.Errorf("%+v, %s", r, e.Err)
+	}
+	if r, p := a.state(); r != roles || p != permissions {
+		t.Errorf("%d roles and %d permissions are there, and there were %d and %d", r, p, roles, permissions)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+func TestRolesRefused(t *testing.T) {
+	a := &at{T: t, conf: filepath.Join(t.TempDir(), "conf")}
+	if err := os.WriteFile(a.conf, []byte("[Global]\nspeed = fast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"CONF":                                 "cannot be used",
+		"nosuch":                               "nosuch: no such file or directory",
+		"a b":                                  `roles does not understand the argument "b"`,
+		"CONF --vcenter-config env":            "give one of them",
+		"--create":                             "--create needs a vCenter",
+		"--folder k8s":                         "--folder is about real vCenters",
+		"--datastore x":                        "--datastore names one of a vCenter",
+		"--yes":                                "nothing is asked without --create",
+		"--govc -o json":                       "prints commands, not json",
+		"--vcenter-config env --govc --create": "--create leaves none to be run",
+		"--ccm-user ccm":                       "has no domain",
+		"--vcenter-config env":                 "GOVC_URL: is not set",
+		"-o table":                             `there is no output format "table"`,
+	} {
+		if got, r := a.run(t.Context(), "", args); r.Exit != report.Usage && r.Exit != report.Prerequisite || !strings.Contains(r.Message, want) {
+			t.Errorf("%s: %+v, %s", args, r, got)
+		}
+	}
+	real := atOffice(t)
+	for args, want := range map[string]string{
+		"--vcenter-config CONF --datastore nosuch": `no datacenter with such VMs has a datastore "nosuch"`,
+		"--vcenter-config CONF --folder nosuch":    "nosuch",
+	} {
+		if got, r := real.run(t.Context(), "", args); r.Exit == 0 || !strings.Contains(r.Message, want) {
+			t.Errorf("%s: %+v, %s", args, r, got)
+		}
+	}
+	if got, _ := real.run(t.Context(), "", "--vcenter-config CONF --vm nosuch-*"); !strings.Contains(got, `has no such VM: nothing is granted on VMs there`) {
+		t.Error(got)
+	}
+	got, r := real.run(t.Context(), "", "--vcenter-config CONF --create --yes --ccm-user nobody@vsphere.local")
+	if roles, _ := real.state(); r.Exit != report.Failure || !strings.Contains(got, "taken back: role CNS-VM") || roles != 8 {
+		t.Errorf("%d roles, %+v, %s", roles, r, got)
+	}
+}

@@ -1,0 +1,192 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubeconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// target is the flags that say which cluster and which vCenters are looked at.
+type target struct {
+	deps *command.Deps
+
+	kubeconfig, context string
+	real                vcenterconfig.Flags
+	csi                 string
+}
+
+// bind adds the flags.
+func (t *target) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&t.kubeconfig, "kubeconfig", "", "`FILE` with the cluster (default: the sandbox's, or with --context kubectl's)")
+	f.StringVar(&t.context, "context", "", "`CONTEXT` of the cluster (default: the sandbox's, or with --kubeconfig the current one)")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("context", cobra.NoFileCompletions)
+	t.real.Bind(cmd)
+	f.StringVar(&t.csi, "csi-vcenter-config", "", "a vsphere.conf as `FILE` with the CSI driver's accounts, where they are others")
+}
+
+// subject is what is looked at.
+type subject struct {
+	*cluster
+	vcenters, csi *vcenter.Config
+	selection     inventory.Selection
+	// sandbox is the name of the sandbox that the cluster is; empty when it is none.
+	sandbox string
+}
+
+// open finds the cluster and the vCenters. old is an old vsphere.conf with its name, whose vCenters are taken where no flag
+// names any; it may be empty.
+func (t *target) open(ctx context.Context, name string, old []byte) (*subject, error) {
+	w := &subject{}
+	var box *command.Target
+	var err error
+	if t.kubeconfig == "" && t.context == "" {
+		if box, w.cluster, err = t.sandboxed(ctx); err != nil {
+			return nil, err
+		}
+		w.sandbox = box.Name
+	} else if w.cluster, err = openCluster(t.kubeconfig, t.context); err != nil {
+		return nil, err
+	}
+	chosen := &vcenter.Config{}
+	switch {
+	case t.real.Asked():
+		real, err := t.real.Complete(t.deps.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		chosen, w.selection = real.Config, real.Selection
+	case len(old) > 0:
+		if chosen, err = w.ofOld(ctx, t.deps.Streams, name, old); err != nil {
+			return nil, err
+		}
+	case box != nil:
+		if chosen, err = ofSandbox(ctx, box); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, report.UsageError("--vcenter-config FILE, or --vcenter-config env for govc's variables\nname the old vsphere.conf as FILE", "no vCenter is named")
+	}
+	w.vcenters = chosen
+	if t.csi != "" {
+		if w.csi, err = vcenter.LoadFile(t.csi); err != nil {
+			return nil, &report.Error{Code: "vcenter-config-invalid", Message: "--csi-vcenter-config: " + err.Error(), Exit: report.Usage}
+		}
+	}
+	return w, nil
+}
+
+// sandboxed is the cluster of the sandbox.
+func (t *target) sandboxed(ctx context.Context) (*command.Target, *cluster, error) {
+	box, err := t.deps.Connect(ctx)
+	if err != nil {
+		if told := (*report.Error)(nil); errors.As(err, &told) && told.Code == "no-sandbox" {
+			try := told.Try + "\n--context NAME, or --kubeconfig FILE, for a cluster that is no sandbox"
+			return nil, nil, &report.Error{Code: told.Code, Message: told.Message, Try: try, Exit: told.Exit}
+		}
+		return nil, nil, err
+	}
+	status, err := command.Ask(ctx, box, (*api.Client).Status)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := kubeconfig.Check(status); err != nil {
+		return nil, nil, err
+	}
+	c, err := openCluster(status.Kubeconfig, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	c.name = box.Name
+	return box, c, nil
+}
+
+// ofSandbox are the vCenters of a sandbox, with their administrators.
+func ofSandbox(ctx context.Context, box *command.Target) (*vcenter.Config, error) {
+	access, err := env.Access(ctx, box, "")
+	if err != nil {
+		return nil, err
+	}
+	all := &vcenter.Config{Region: vcenter.DefaultRegion, Zone: vcenter.DefaultZone}
+	for _, a := range access {
+		one, err := vcenter.FromEnvironment([]string{
+			"GOVC_URL=" + a.URL, "GOVC_USERNAME=" + a.User, "GOVC_PASSWORD=" + a.Password, "GOVC_TLS_CA_CERTS=" + a.CAFile,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("vcenter %q of sandbox %q: %w", a.VCenter, box.Name, err)
+		}
+		one.VCenters[0].Name = a.VCenter
+		all.VCenters = append(all.VCenters, one.VCenters...)
+	}
+	return all, nil
+}
+
+// ofOld are the vCenters of an old file, with the account in it or in the Secret of the cluster that it names.
+func (w *subject) ofOld(ctx context.Context, streams *iostreams.Streams, name string, old []byte) (*vcenter.Config, error) {
+	read, err := config.Load(name, old)
+	if err != nil {
+		return nil, &report.Error{
+			Code: "cloud-config-invalid", Message: err.Error(), Exit: report.Usage, Try: "vsphere-sandbox migrate config " + name + "\n--vcenter-config FILE",
+		}
+	}
+	progress := vcenterconfig.NewProgress(streams.Err, streams.ErrTTY())
+	defer progress.Close()
+	for i := range read.VCenters {
+		vc := &read.VCenters[i]
+		if vc.Password != "" || vc.Secret == (config.SecretRef{}) {
+			continue
+		}
+		progress.Step(fmt.Sprintf("cluster %s: Secret %s/%s", w.name, vc.Secret.Namespace, vc.Secret.Name))
+		found, err := w.credentials(ctx, vc)
+		if err != nil {
+			progress.Close()
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, &report.Error{
+				Code: "vcenter-credentials", Message: fmt.Sprintf("%s: vCenter %s: Secret %s/%s: %v", name, vc.Server, vc.Secret.Namespace, vc.Secret.Name, err),
+				Try: "--vcenter-config FILE, a vsphere.conf with user and password\n--vcenter-config env for govc's variables", Exit: report.Prerequisite,
+			}
+		}
+		vc.User, vc.Password, vc.Secret = found.User, found.Password, config.SecretRef{}
+	}
+	text, err := read.YAML()
+	if err != nil {
+		return nil, err
+	}
+	c, err := vcenter.Load(name, text)
+	if err != nil {
+		return nil, &report.Error{Code: "vcenter-config-invalid", Message: err.Error(), Exit: report.Usage, Try: "--vcenter-config FILE"}
+	}
+	return c, nil
+}
+
+// credentials reads a vCenter's from its Secret in the cluster.
+func (w *subject) credentials(ctx context.Context, vc *config.VCenter) (config.Credentials, error) {
+	ctx, cancel := context.WithTimeout(ctx, clusterAnswers)
+	defer cancel()
+	secret, err := w.client.CoreV1().Secrets(vc.Secret.Namespace).Get(ctx, vc.Secret.Name, metav1.GetOptions{})
+	if err != nil {
+		return config.Credentials{}, err
+	}
+	found, err := config.ParseSecret(vc.Secret.Namespace+"/"+vc.Secret.Name, secret.Data).For(vc.Server)
+	if err == nil && found.Password == "" {
+		err = errors.New("holds no user and password")
+	}
+	return found, err
+}

@@ -1,0 +1,186 @@
+package tutorial
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial/guide"
+	"github.com/vsphere-sandbox/vsphere-sandbox/tutorials"
+)
+
+type startOptions struct {
+	streams *iostreams.Streams
+	shelf   func() (guide.Shelf, error)
+	getenv  func(string) string
+	self    string
+	typed   string // how the program is called
+
+	name  string
+	from  string
+	again bool
+	yes   bool
+}
+
+// NewCmdStart returns the command; runF, when not nil, runs in its place.
+func NewCmdStart(d *command.Deps, runF func(context.Context, *startOptions) error) *cobra.Command {
+	o := &startOptions{
+		streams: d.Streams, shelf: func() (guide.Shelf, error) { return shelf(d) }, getenv: d.Getenv, self: d.Self, typed: command.Typed(os.Args[0]),
+	}
+	if runF == nil {
+		runF = runStart
+	}
+	cmd := &cobra.Command{
+		Use:   "start NAME",
+		Short: "Walk through a tutorial, or go on where you were",
+		Long: `Walk through a tutorial in this terminal. NAME is its number, its name, or how
+that begins. Enter has each command run here; or you type it in a terminal of
+your own, which the printed line puts into the same world, and it is noticed
+when it is done. What there is is compared with what the page says, and where
+that differs you are told how, why that may be, and what to do.
+
+It has a directory and sandboxes of its own; yours are not touched. Go whenever
+you want, with q or Ctrl-C: your place is kept and sandboxes in the background
+live on until you start it again, or "tutorial stop". The end of the page leaves
+nothing.
+
+With --yes nothing is asked, and all of it is run, offers to break something
+included. The first thing that is not as the page says ends it.
+
+Exit status: 0 at the end of the page, or when you go with q, 2 for a wrong name
+or without a terminal, 3 when with --yes something is not as the page says, 130
+after Ctrl-C.`,
+		Example: `  vsphere-sandbox tutorial start 1
+  vsphere-sandbox tutorial start first-run --from 5
+  vsphere-sandbox tutorial start zones --again
+  vsphere-sandbox tutorial start 2 --yes`,
+		Args:              command.ExactlyOne("NAME"),
+		ValidArgsFunction: complete1(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.name = args[0]
+			if cmd.Flags().Changed("from") && strings.TrimSpace(o.from) == "" {
+				return report.UsageError("--from 3", "--from needs a step")
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.from, "from", "", "the `STEP` to go on at: its number, or how its heading begins")
+	cmd.Flags().BoolVar(&o.again, "again", false, "begin anew; what is left of the last time is taken down")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "ask nothing, and run all of it")
+	// Cannot fail: the flag was added above.
+	_ = cmd.RegisterFlagCompletionFunc("from", headings)
+	return cmd
+}
+
+// headings completes steps of the tutorial that is on the line.
+func headings(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const none = cobra.ShellCompDirectiveNoFileComp
+	all, err := pages()
+	if err != nil || len(args) == 0 {
+		return nil, none
+	}
+	page, err := pick(all, args[0])
+	if err != nil {
+		return nil, none
+	}
+	return guide.Headings(page), none
+}
+
+func runStart(ctx context.Context, o *startOptions) error {
+	all, err := pages()
+	if err != nil {
+		return err
+	}
+	page, err := pick(all, o.name)
+	if err != nil {
+		return err
+	}
+	if !o.yes && !(o.streams.InTTY() && o.streams.OutTTY()) {
+		return &report.Error{
+			Code: "no-terminal", Message: "a tutorial asks, and there is no terminal to ask at", Exit: report.Usage,
+			Try: o.again1(page) + " --yes",
+		}
+	}
+	shelf, err := o.shelf()
+	if err != nil {
+		return err
+	}
+	if o.again {
+		if _, err := stopped(ctx, o.streams, shelf, page, o.self); err != nil {
+			return explain(err, page)
+		}
+	}
+	g := guide.Guide{
+		Page: page, Shelf: shelf, Runner: tutorial.Runner{Binary: o.self, Files: tutorials.FS(), Patience: patience},
+		Out: o.streams.Out, Look: lookOf(o),
+		Env: o.envLine(page), Again: o.again1(page), Stop: o.typed + " tutorial stop " + page.Name,
+		From: o.from, Yes: o.yes,
+	}
+	if !o.yes {
+		g.Lines = lines(ctx, o.streams.In)
+	}
+	_, err = g.Run(ctx)
+	return explain(err, page)
+}
+
+func (o *startOptions) again1(p *tutorial.Page) string { return o.typed + " tutorial start " + p.Name }
+
+// envLine is what a reader pastes into another terminal, which stands elsewhere and has no variable of this one.
+func (o *startOptions) envLine(p *tutorial.Page) string {
+	sh := shellOf(o.getenv("SHELL"))
+	program := o.typed
+	if path, err := filepath.Abs(program); err == nil && strings.ContainsRune(program, filepath.Separator) {
+		program = path
+		if strings.ContainsAny(path, " '\"$`\\") {
+			program = sh.quote(path)
+		}
+	}
+	line := program + " tutorial env " + p.Name
+	for _, name := range []string{ShelfEnv, instance.RootEnv} {
+		if v := o.getenv(name); v != "" {
+			line = "env " + name + "=" + sh.quote(v) + " " + line
+			break // the first one settles it
+		}
+	}
+	return sh.eval(line)
+}
+
+// explain gives errors of a guide their words.
+func explain(err error, p *tutorial.Page) error {
+	var (
+		step   *guide.NoStep
+		failed *guide.Failed
+		differ *tutorial.Mismatch
+	)
+	name := command.Program + " tutorial "
+	switch {
+	case errors.Is(err, guide.ErrGuided):
+		return &report.Error{
+			Code: "tutorial-busy", Message: "tutorial " + p.Name + ": another terminal walks through it; end that with q",
+			Try: `eval "$(` + name + "env " + p.Name + `)"` + "   # to be in the same world here",
+		}
+	case errors.As(err, &step):
+		try := "--from 1 to " + itoa(len(step.Headings))
+		if step.Guess != "" {
+			try = "--from '" + step.Guess + "'"
+		}
+		return report.UsageError(try, "tutorial %s has no step %q; it has: %s", p.Name, step.Asked, strings.Join(step.Headings, ", "))
+	case errors.As(err, &failed) && errors.As(err, &differ):
+		return &report.Error{
+			Code: "tutorial-differs", Message: differ.Where() + ": it is not as the page says", Exit: report.Degraded,
+			Try: name + "start " + p.Name + "   # at a terminal, to go on all the same",
+		}
+	case errors.As(err, &failed):
+		return &report.Error{Code: "tutorial-failed", Message: failed.Error(), Try: name + "start " + p.Name + " --again"}
+	}
+	return err
+}

@@ -1,0 +1,117 @@
+package vcenterconfig
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+)
+
+// Categories are the tag categories of regions and zones.
+func Categories(c *vcenter.Config) inventory.Categories {
+	return inventory.Categories{Region: c.Region, Zone: c.Zone}
+}
+
+// Unasked is an error for a flag that means nothing without --vcenter-config, which was not given.
+func (f *Flags) Unasked(cmd *cobra.Command) error {
+	if name := f.without(cmd.Flags()); name != "" && !f.Asked() {
+		return report.UsageError("--vcenter-config FILE, or --vcenter-config "+Environment+" for govc's variables",
+			"--%s is about real vCenters, and none is named", name)
+	}
+	return nil
+}
+
+// Complete reads the configuration and checks the flags; where --vcenter-config is not given, it reads the environment.
+// getenv is os.Getenv or its like. Its errors are of package report; all that is wrong with a file is told at once.
+func (f *Flags) Complete(getenv func(string) string) (*sandbox.Real, error) {
+	if err := f.chosen.Selection.Check(); err != nil {
+		return nil, report.UsageError("", "%v", err)
+	}
+	if err := f.checkScope(); err != nil {
+		return nil, err
+	}
+	for _, pattern := range slices.Concat(f.chosen.Nodes, f.chosen.ControlPlane) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, report.UsageError("--nodes 'worker-*'", "--nodes, --control-plane: pattern %q: %v", pattern, err)
+		}
+	}
+	c := f.chosen
+	var err error
+	if f.config == "" || f.config == Environment {
+		c.Config, err = vcenter.FromEnvironment(environ(getenv))
+	} else if c.Config, err = vcenter.LoadFile(f.config); err == nil {
+		c.Source, err = filepath.Abs(f.config)
+	}
+	if err != nil {
+		return nil, f.unusable(err)
+	}
+	return &c, nil
+}
+
+// checkScope wants the two things that writes need: to be allowed, and somewhere.
+func (f *Flags) checkScope() error {
+	s := f.chosen.Scope
+	named := len(s.Folders)+len(s.Tags) > 0
+	switch {
+	case s.AllowWrites && !named:
+		return report.UsageError("--allow-writes --write-folder /dc/vm/k8s\n--allow-writes --write-tag CATEGORY:TAG",
+			"--allow-writes allows nothing: it does not say to which VMs")
+	case named && !s.AllowWrites:
+		return report.UsageError("--allow-writes", "--write-folder and --write-tag say where, and nothing may be written without --allow-writes")
+	}
+	if f.chosen.Keep && !s.AllowWrites {
+		return report.UsageError("--allow-writes", "--keep-writes: nothing is written without --allow-writes")
+	}
+	for _, folder := range s.Folders { // one that counts in every datacenter may be more than anybody thinks of
+		if !strings.HasPrefix(folder, "/") {
+			return report.UsageError("--write-folder /DATACENTER/vm/"+folder,
+				"--write-folder %s: is written from the root, so that it is one folder and no other", folder)
+		}
+	}
+	if err := s.Check(); err != nil {
+		return report.UsageError("", "--write-folder, --write-tag: %v", err)
+	}
+	return nil
+}
+
+// unusable is the error for a configuration that does not name a vCenter.
+func (f *Flags) unusable(err error) error {
+	if f.config == "" || f.config == Environment {
+		e := &report.Error{Code: "vcenter-config-invalid", Message: err.Error(), Exit: report.Usage}
+		e.Try = "export GOVC_URL=HOST GOVC_USERNAME=USER GOVC_PASSWORD=…\n--vcenter-config FILE, a vsphere.conf"
+		return e
+	}
+	e := &report.Error{Code: "vcenter-config-invalid", Message: err.Error(), Exit: report.Usage}
+	var file *fs.PathError
+	if bad, ok := errors.AsType[*config.Error](err); ok {
+		e.Message = f.config + " cannot be used\n" + strings.TrimSpace(bad.Error())
+		e.Try = "vsphere-sandbox config validate " + f.config
+	} else if errors.As(err, &file) && errors.Is(err, fs.ErrNotExist) {
+		e.Code = "vcenter-config-unreadable"
+		e.Try = "--vcenter-config FILE, a vsphere.conf with user and password\n--vcenter-config " + Environment + " for govc's variables"
+	}
+	return e
+}
+
+// environ are the variables of govc that count.
+func environ(getenv func(string) string) []string {
+	var all []string
+	for _, name := range []string{
+		"GOVC_URL", "GOVC_USERNAME", "GOVC_PASSWORD", "GOVC_INSECURE", "GOVC_DATACENTER", "GOVC_TLS_CA_CERTS", "GOVC_TLS_KNOWN_HOSTS",
+	} {
+		if value := getenv(name); value != "" {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
+}

@@ -1,0 +1,64 @@
+package roles
+
+import (
+	"fmt"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/privilege"
+)
+
+// Govc is the plan as commands of govc: what exists is left out, what nobody has named is a variable of the shell, and what
+// differs is a comment.
+func (p *Plan) Govc() string {
+	var b strings.Builder
+	if p.VCenter != "" {
+		fmt.Fprintf(&b, "# vcenter %s\n", p.VCenter)
+	}
+	for _, r := range p.Roles {
+		switch {
+		case r.System || r.State == Exists:
+		case r.State == Differs:
+			fmt.Fprintf(&b, "# role %s is there and differs: %s\n", r.Name, r.Why)
+		default:
+			fmt.Fprintf(&b, "govc role.create %s %s\n", r.Name, strings.Join(r.Privileges, " "))
+		}
+	}
+	for _, g := range p.Grants {
+		switch {
+		case g.State == Exists || g.State == Covered:
+			continue
+		case g.State == Differs:
+			fmt.Fprintf(&b, "# %s on %s: %s\n", g.User, g.Object, g.Why)
+			continue
+		}
+		user := shellescape.Quote(g.User)
+		if g.User == "" {
+			user = `"$` + strings.ToUpper(string(g.Components[0])) + `_USER"`
+		}
+		object := shellescape.Quote(g.Object)
+		if g.words {
+			object = variable(g.Site)
+		}
+		fmt.Fprintf(&b, "govc permissions.set -principal %s -role %s -propagate=%t %s\n", user, g.Role, g.Propagate, object)
+	}
+	return b.String()
+}
+
+// variable is what stands for an object of a site.
+func variable(s privilege.Site) string {
+	switch s {
+	case privilege.Root:
+		return "/"
+	case privilege.Above:
+		return `"/$FOLDER"`
+	case privilege.Machines:
+		return `"/$DATACENTER/vm/$VM_FOLDER"`
+	case privilege.Datastore:
+		return `"/$DATACENTER/datastore/$DATASTORE"`
+	case privilege.Cluster:
+		return `"/$DATACENTER/host/$CLUSTER"`
+	}
+	return `"/$DATACENTER"`
+}

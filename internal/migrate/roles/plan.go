@@ -1,0 +1,178 @@
+package roles
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/privilege"
+)
+
+// State is what a vCenter has of a step.
+type State string
+
+// The states. Unknown is that of a plan that was not compared.
+const (
+	Unknown State = ""
+	Missing State = "missing" // Apply makes it
+	Exists  State = "exists"  // exactly this
+	Covered State = "covered" // the account has another role there that has these privileges, and more
+	Differs State = "differs" // something else is in its place, which Apply does not touch
+)
+
+// Plan is what one vCenter is to have.
+type Plan struct {
+	VCenter string  `json:"vcenter,omitempty"`
+	Roles   []Role  `json:"roles"`
+	Grants  []Grant `json:"grants"`
+	// Notes are about what works and is not as one would think, one line each.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Role is a role that is to be there.
+type Role struct {
+	Name       string   `json:"name"`
+	System     bool     `json:"system,omitempty"`
+	Privileges []string `json:"privileges"`
+	Option     string   `json:"option,omitempty"`
+	State      State    `json:"state,omitempty"`
+	// Why says what differs.
+	Why string `json:"why,omitempty"`
+
+	id int32 // once it is there
+}
+
+// Grant is a role on one object, for one account.
+type Grant struct {
+	Components []privilege.Component `json:"components"`
+	Role       string                `json:"role"`
+	Site       privilege.Site        `json:"site"`
+	// Object is an inventory path, or the site in words where nobody has looked.
+	Object    string `json:"object"`
+	Propagate bool   `json:"propagate"`
+	Reason    string `json:"reason"`
+	// User is empty where no account was named.
+	User  string `json:"user,omitempty"`
+	State State  `json:"state,omitempty"`
+	// Why says what differs.
+	Why string `json:"why,omitempty"`
+
+	ref   types.ManagedObjectReference
+	words bool // Object is no path
+}
+
+// makes tells whether Apply makes the grant.
+func (g *Grant) makes() bool { return g.State == Missing && g.User != "" && g.ref.Value != "" }
+
+// Request is what a plan is made of.
+type Request struct {
+	// VCenter is its name; empty for a plan in general.
+	VCenter string
+	// Sites are where grants go. A kind that is not in it is told in words, and nothing is granted there.
+	Sites Sites
+	// Users are the accounts; a component without one gets its grants planned and not made.
+	Users map[privilege.Component]string
+	// Options are those that are wanted.
+	Options []privilege.Option
+}
+
+// Make makes a plan. Its errors are of accounts: one that has no domain, or two roles for one account on one object.
+func Make(r Request) (*Plan, error) {
+	p := &Plan{VCenter: r.VCenter}
+	for c, user := range r.Users {
+		if user != "" && !hasDomain(user) {
+			return nil, fmt.Errorf("account %q of the %s has no domain: write it as %s@vsphere.local, or DOMAIN\\%s", user, c, user, user)
+		}
+	}
+	wanted := func(role privilege.Role) bool { return role.Option == "" || slices.Contains(r.Options, role.Option) }
+	for _, role := range privilege.Roles() {
+		if wanted(role) {
+			p.Roles = append(p.Roles, Role{Name: role.Name, System: role.System, Privileges: role.IDs(), Option: string(role.Option)})
+		}
+	}
+	for _, g := range privilege.Grants() {
+		if !wanted(g.Role) {
+			continue
+		}
+		objects, looked := r.Sites[g.On]
+		if !looked {
+			objects = []Object{{Path: g.On.String(), words: true}}
+		}
+		for _, o := range objects {
+			err := p.add(Grant{
+				Components: []privilege.Component{g.Component}, Role: g.Role.Name, Site: g.On, Object: o.Path, Propagate: g.Propagate,
+				Reason: g.Why, User: r.Users[g.Component], ref: o.Ref, words: o.words,
+			}, g.Role.System)
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortStableFunc(p.Grants, func(a, b Grant) int { return cmp.Compare(a.Components[0], b.Components[0]) })
+	return p, nil
+}
+
+// add adds a grant. An account has one role on an object: ReadOnly is in all others, and gives way to them.
+func (p *Plan) add(g Grant, readOnly bool) error {
+	i := slices.IndexFunc(p.Grants, func(o Grant) bool {
+		return o.User != "" && sameAccount(o.User, g.User) && o.Object == g.Object && o.ref == g.ref
+	})
+	if i < 0 || g.User == "" {
+		p.Grants = append(p.Grants, g)
+		return nil
+	}
+	o := &p.Grants[i]
+	system := p.role(o.Role).System
+	switch {
+	case g.Role == o.Role, readOnly:
+		o.Propagate = o.Propagate || g.Propagate
+	case system:
+		o.Role, o.Propagate = g.Role, o.Propagate || g.Propagate
+	default:
+		return fmt.Errorf("account %s would need two roles on %s, %s and %s, and vCenter knows one: name other objects", g.User, g.Object, o.Role, g.Role)
+	}
+	if !slices.Contains(o.Components, g.Components[0]) {
+		o.Components = append(o.Components, g.Components[0])
+	}
+	if o.Reason != g.Reason {
+		o.Reason += "; " + g.Reason
+	}
+	return nil
+}
+
+func (p *Plan) role(name string) *Role {
+	i := slices.IndexFunc(p.Roles, func(r Role) bool { return r.Name == name })
+	return &p.Roles[i]
+}
+
+// Missing is how many roles and grants Apply would make.
+func (p *Plan) Missing() (roles, grants int) {
+	for _, r := range p.Roles {
+		if r.State == Missing {
+			roles++
+		}
+	}
+	for _, g := range p.Grants {
+		if g.makes() {
+			grants++
+		}
+	}
+	return roles, grants
+}
+
+// Differing are what stands in the way, one line each.
+func (p *Plan) Differing() (all []string) {
+	for _, r := range p.Roles {
+		if r.State == Differs {
+			all = append(all, fmt.Sprintf("role %s: %s", r.Name, r.Why))
+		}
+	}
+	for _, g := range p.Grants {
+		if g.State == Differs {
+			all = append(all, fmt.Sprintf("%s on %s: %s", g.User, g.Object, g.Why))
+		}
+	}
+	return all
+}

@@ -1,0 +1,175 @@
+package steps_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/check"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/steps"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+const old = `[Global]
+user = "admin@vsphere.local"
+password = "hunter2"
+[VirtualCenter "vc.example.net"]
+datacenters = dc
+[Workspace]
+server = vc.example.net
+datacenter = dc
+folder = k8s
+default-datastore = "fast disks"
+[Labels]
+region = k8s-region
+zone = k8s-zone
+`
+
+// shared has its credentials in a Secret that stays.
+const shared = `[Global]
+secret-name = vcp
+secret-namespace = kube-system
+[VirtualCenter "vc.example.net"]
+datacenters = dc
+[Workspace]
+server = vc.example.net
+datacenter = dc
+folder = k8s
+`
+
+func input(t *testing.T, text string, r *check.Report) steps.Input {
+	t.Helper()
+	src := migrate.Source{Name: "vsphere.conf", Data: []byte(text)}
+	m, err := migrate.Convert(src, migrate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return steps.Input{Report: r, Config: m, Old: "vsphere.conf", Folder: "migration", Context: "prod", Datastores: steps.Datastores(src)}
+}
+
+func vm(name, hardware string, diskUUID bool) *check.VM {
+	return &check.VM{VCenter: "vc", Path: "/dc/vm/k8s/" + name, HardwareVersion: hardware, DiskUUID: diskUUID, Region: "eu", Zone: "a"}
+}
+
+// before is a cluster of the in-tree provider with something of everything.
+func before() *check.Report {
+	return &check.Report{
+		Cluster: "prod", Version: "v1.24.17", InTree: true,
+		VCenters: []check.VCenter{{Name: "vc", Server: "vc.example.net:443", Datastores: map[string]string{"fast disks": "ds:///vmfs/volumes/1/", "slow": "ds:///vmfs/volumes/2/"}}},
+		Nodes: []check.Node{
+			{Name: "cp-1", ControlPlane: true, VM: vm("cp-1", "vmx-19", true), OldRegion: "eu", OldZone: "a", Region: "eu", Zone: "a"},
+			{Name: "worker-1", VM: vm("worker-1", "vmx-19", true), OldRegion: "eu", OldZone: "b", Region: "eu", Zone: "b"},
+			{Name: "worker-2", VM: vm("it's 2", "vmx-13", false)},
+			{Name: "worker-3"},
+		},
+		Volumes: []check.Volume{
+			{Name: "pv-1", Path: "[fast disks] kubevols/1.vmdk", Disk: "found", Phase: "Bound", Claim: "app/data-db-0", Reclaim: "Delete", Pods: []string{"app/db-0"}, Attached: []string{"worker-1"}},
+			{Name: "pv-2", Path: "[slow] kubevols/2.vmdk", Disk: "missing", Phase: "Bound", Claim: "app/data-db-1", Reclaim: "Retain"},
+		},
+		Classes: []check.Class{{Name: "standard", Parameters: map[string]string{"datastore": "slow"}, Default: true}},
+		Findings: []check.Finding{
+			{Check: "disk-uuid", Verdict: check.Fail, Where: "vc", Found: "1 of 3 VMs do not have disk.enableUUID: it's 2", Why: "a node does not find the disk of a volume", Try: "set disk.enableUUID"},
+			{Check: "tag-categories", Verdict: check.Fail, Where: "vc", Found: `there is no tag category "k8s-zone" that the account may see`, Why: "no node gets a zone", Try: "make it"},
+			{Check: "control-plane-flags", Verdict: check.Warn, Where: "cluster", Found: "--cloud-provider=vsphere: kube-controller-manager on cp-1", Why: "w", Try: "t", Objects: []string{"kube-controller-manager on cp-1"}},
+			{Check: "login", Verdict: check.Pass, Where: "vc", Found: "lets us in"},
+		},
+	}
+}
+
+// done is a sandbox in which little is left to do.
+func done() *check.Report {
+	return &check.Report{
+		Cluster: "lab", Version: "v1.36.4", VCenters: []check.VCenter{{Name: "vc"}}, Nodes: []check.Node{{Name: "worker-1", Driver: true, Migrated: true, VM: vm("worker-1", "vmx-21", true)}},
+		Findings: []check.Finding{{Check: "control-plane-flags", Verdict: check.Warn, Where: "cluster", Found: "not seen", Why: "w", Try: "t"}},
+	}
+}
+
+func plans(t *testing.T) map[string]*steps.Plan {
+	t.Helper()
+	many := before()
+	many.Nodes = nil
+	for i := range 12 {
+		many.Nodes = append(many.Nodes, check.Node{Name: fmt.Sprintf("worker-%02d", i)})
+	}
+	lab := input(t, shared, done())
+	lab.Context, lab.Sandbox, lab.ClusterID = "", "lab", "lab"
+	kubeconfig := input(t, shared, before())
+	kubeconfig.Context, kubeconfig.Kubeconfig, kubeconfig.Folder, kubeconfig.Force = "", "/home/me/my config", "new files/", true
+	return map[string]*steps.Plan{
+		"before": steps.New(input(t, old, before())), "many": steps.New(input(t, old, many)), "sandbox": steps.New(lab), "kubeconfig": steps.New(kubeconfig),
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	for name, p := range plans(t) {
+		got := p.Markdown()
+		if strings.Contains(got, "hunter2") {
+			t.Error("tells a password")
+		}
+		file := filepath.Join("testdata", name+".md")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("%v; run with -update", err)
+		}
+		if d := cmp.Diff(string(want), got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", file, d)
+		}
+	}
+}
+
+// TestComplete has every step say how it is seen to have worked, and the way back.
+func TestComplete(t *testing.T) {
+	for name, p := range plans(t) {
+		seen := map[string]bool{}
+		for _, s := range p.Steps {
+			if seen[s.ID] {
+				t.Errorf("%s: step %s stands twice", name, s.ID)
+			}
+			seen[s.ID] = true
+			if s.Title == "" || s.Why == "" {
+				t.Errorf("%s: step %+v does not say what it is", name, s)
+			}
+			if len(s.Done) == 0 && s.ID != "verify" {
+				t.Errorf("%s: step %s does not say how it is seen to have worked", name, s.ID)
+			}
+			if len(s.Undo) == 0 && s.UndoText == "" {
+				t.Errorf("%s: step %s has no way back", name, s.ID)
+			}
+		}
+	}
+}
+
+// TestShell has a shell read every command.
+func TestShell(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range plans(t) {
+		for _, s := range p.Steps {
+			for _, list := range [][]steps.Command{s.Commands, s.Done, s.Undo} {
+				for _, c := range list {
+					read := exec.CommandContext(t.Context(), sh, "-n")
+					read.Stdin = strings.NewReader(c.Run)
+					if out, err := read.CombinedOutput(); err != nil {
+						t.Errorf("%s: %s: %s: %v: %s", name, s.ID, c.Run, err, out)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// atOnce is how many objects are applied at the same time.
+const atOnce = 16
+
+// resource is the place of an object in the API, and its scope: a namespace that it does not name is "default", as kubectl
+// has it.
+func (d *Deployment) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	gvk := o.GroupVersionKind()
+	m, err := d.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) { // its definition may be a moment old
+		d.mapper.Reset()
+		m, err = d.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", title(o), err)
+	}
+	if m.Scope.Name() == meta.RESTScopeNameRoot {
+		return d.dynamic.Resource(m.Resource), nil
+	}
+	if o.GetNamespace() == "" {
+		o.SetNamespace(metav1.NamespaceDefault)
+	}
+	return d.dynamic.Resource(m.Resource).Namespace(o.GetNamespace()), nil
+}
+
+// title is what an object is called in messages.
+func title(o *unstructured.Unstructured) string {
+	name := o.GetName()
+	if ns := o.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	return strings.ToLower(o.GetKind()) + " " + name
+}
+
+// NotOursError says that the cluster has objects of the names that are needed, which were not made here. Nothing was changed.
+type NotOursError struct {
+	// Objects are they: "daemonset kube-system/vsphere-cloud-controller-manager".
+	Objects []string
+}
+
+// Error lists them.
+func (e *NotOursError) Error() string {
+	return "the cluster has objects that the sandbox has not made and would have to replace: " + strings.Join(e.Objects, ", ") +
+		"; remove them first, or use another cluster"
+}
+
+// shared are kinds that several installations have in common: one that is there already is used as it is.
+func shared(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "CustomResourceDefinition" || o.GetKind() == "Namespace"
+}
+
+// claim looks for what is there already. It returns those objects that are to be applied: all but shared ones of others.
+func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var mu sync.Mutex
+	var foreign []string
+	skip := map[*unstructured.Unstructured]bool{}
+	err := each(ctx, all, atOnce, func(ctx context.Context, o *unstructured.Unstructured) error {
+		into, err := d.resource(o)
+		if meta.IsNoMatchError(err) {
+			return nil // its kind is not there, and so it is not
+		}
+		if err != nil {
+			return err
+		}
+		there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil || ours(there) {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if shared(o) {
+			skip[o] = true
+		} else {
+			foreign = append(foreign, title(o))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(foreign) > 0 {
+		slices.Sort(foreign)
+		return nil, &NotOursError{Objects: foreign}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(o *unstructured.Unstructured) bool { return skip[o] }), nil
+}
+
+// each calls f for all objects, so many at once, and names the object in an error.
+func each(ctx context.Context, all []*unstructured.Unstructured, limit int, f func(context.Context, *unstructured.Unstructured) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(limit)
+	for _, o := range all {
+		g.Go(func() error {
+			if err := f(ctx, o); err != nil {
+				return fmt.Errorf("%s: %w", title(o), err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// install applies objects of ours: what others need first, then everything at once.
+func (d *Deployment) install(ctx context.Context, all []*unstructured.Unstructured) error {
+	all, err := d.claim(ctx, all)
+	if err != nil {
+		return err
+	}
+	for _, phase := range phases(all) {
+		if err := each(ctx, phase, atOnce, d.apply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// phases parts objects into those that can be made at once.
+func phases(all []*unstructured.Unstructured) [][]*unstructured.Unstructured {
+	parted := make([][]*unstructured.Unstructured, 5)
+	for _, o := range all {
+		i := 1
+		switch {
+		case o.GetKind() == "Namespace":
+			i = 0
+		case o.GetKind() == "RoleBinding", o.GetKind() == "ClusterRoleBinding":
+			i = 2 // its role, which has to be seen to hold no more than who binds it has
+		case isWorkload(o):
+			i = 3 // its account, its configuration
+		case o.GetKind() == "VolumeSnapshotClass":
+			i = 4 // its definition
+		}
+		parted[i] = append(parted[i], o)
+	}
+	return parted
+}
+
+// apply makes one object what it is to be, whatever it was: as ours.
+func (d *Deployment) apply(ctx context.Context, o *unstructured.Unstructured) error {
+	into, err := d.resource(o)
+	if err != nil {
+		return err
+	}
+	if isWorkload(o) {
+		if err := d.clear(ctx, into, o); err != nil {
+			return err
+		}
+	}
+	made, err := serverSide(ctx, into, o, fieldManager)
+	if err != nil {
+		return err
+	}
+	if isWorkload(o) {
+		d.tracker.ask(made)
+	}
+	if o.GetKind() == "CustomResourceDefinition" {
+		return established(ctx, into, o.GetName())
+	}
+	return nil
+}
+
+// serverSide applies an object, and returns what it has become.
+func serverSide(ctx context.Context, into dynamic.ResourceInterface, o *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	return into.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: true})
+}

@@ -1,0 +1,205 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// State is how a component is.
+type State string
+
+// The states.
+const (
+	// Waiting: it has not begun, or is to begin again: Change.Reason says what for.
+	Waiting State = "waiting"
+	Running State = "running"
+	// Exited: its process has ended; Kubernetes starts it again.
+	Exited State = "exited"
+	// Gone: there is no pod of it any more.
+	Gone State = "gone"
+)
+
+// Change is a component as it is now: a container of a pod.
+type Change struct {
+	// Component is its name: "ccm", "ccm-2", "csi-controller", "csi-provisioner".
+	Component string
+	State     State
+	// Ready: it says of itself that it works.
+	Ready bool
+	// Reason and Message say more, in Kubernetes' words: "CrashLoopBackOff", "ImagePullBackOff", "Error".
+	Reason, Message string
+	// ExitCode is that of the process that ended last; meaningful once Restarts is not 0 or the state is Exited.
+	ExitCode int
+	// Restarts is how often its pod has started it again.
+	Restarts int
+	// Started is when the process began that runs; zero when none does.
+	Started time.Time
+	// Namespace, Pod, Container and Node say where it is; ContainerID is the container runtime's, without its scheme.
+	Namespace, Pod, Container, Node, ContainerID string
+	// Image is what it was made of.
+	Image string
+}
+
+// containerName is the component that a container of the CSI driver's controller is.
+func containerName(container string) string {
+	if container == csiControllerContainer {
+		return "csi-controller" // as the embedded ground calls it
+	}
+	return container
+}
+
+// components are the pods' containers of the workloads, in the order of their names. Where a pod takes the place of one that
+// is ending, the one that comes is the component.
+func (t *tracker) components(all []workload) []Change {
+	found := map[string]Change{}
+	ending := map[string]bool{}
+	add := func(c Change, pod *corev1.Pod) {
+		old := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+		if _, there := found[c.Component]; !there || ending[c.Component] {
+			found[c.Component], ending[c.Component] = c, old
+		}
+	}
+	for _, w := range all {
+		for _, pod := range w.pods {
+			switch {
+			case w.part == partCCM:
+				if len(pod.Spec.Containers) > 0 {
+					add(change(t.numbered(w, pod), pod, pod.Spec.Containers[0]), pod)
+				}
+			case w.kind == "Deployment": // a DaemonSet is of nodes
+				for _, c := range pod.Spec.Containers {
+					add(change(containerName(c.Name), pod, c), pod)
+				}
+			}
+		}
+	}
+	var sorted []Change
+	for _, c := range found {
+		sorted = append(sorted, c)
+	}
+	slices.SortFunc(sorted, func(a, b Change) int { return strings.Compare(a.Component, b.Component) })
+	return sorted
+}
+
+// numbered is the name of a cloud controller manager's component: "ccm" for the first that is seen, then "ccm-2". A pod that
+// takes another's place on its node has its name.
+func (t *tracker) numbered(w workload, pod *corev1.Pod) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := seat{w.namespace + "/" + w.name, pod.Spec.NodeName}
+	n, ok := t.numbers[s]
+	if !ok {
+		taken := map[int]bool{}
+		for _, number := range t.numbers {
+			taken[number] = true
+		}
+		for n = 1; taken[n]; {
+			n++
+		}
+		if s.node != "" { // where it will be is not known yet
+			t.numbers[s] = n
+		}
+	}
+	if n == 1 {
+		return "ccm"
+	}
+	return fmt.Sprintf("ccm-%d", n)
+}
+
+func change(component string, pod *corev1.Pod, c corev1.Container) Change {
+	out := Change{
+		Component: component, State: Waiting, Namespace: pod.Namespace, Pod: pod.Name, Container: c.Name,
+		Node: pod.Spec.NodeName, Image: c.Image,
+	}
+	for _, cond := range pod.Status.Conditions {
+		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
+			out.Reason, out.Message = cond.Reason, cond.Message
+		}
+	}
+	i := slices.IndexFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.Name == c.Name })
+	if i < 0 {
+		return out
+	}
+	s := pod.Status.ContainerStatuses[i]
+	out.Ready, out.Restarts = s.Ready, int(s.RestartCount)
+	_, out.ContainerID, _ = strings.Cut(s.ContainerID, "://")
+	if last := s.LastTerminationState.Terminated; last != nil {
+		out.ExitCode = int(last.ExitCode)
+	}
+	switch {
+	case s.State.Running != nil:
+		out.State, out.Started = Running, s.State.Running.StartedAt.Time
+	case s.State.Terminated != nil:
+		out.State, out.ExitCode = Exited, int(s.State.Terminated.ExitCode)
+		out.Reason, out.Message = s.State.Terminated.Reason, s.State.Terminated.Message
+	case s.State.Waiting != nil:
+		out.Reason, out.Message = s.State.Waiting.Reason, s.State.Waiting.Message
+	}
+	return out
+}
+
+// Components are what runs now, by name.
+func (d *Deployment) Components(ctx context.Context) ([]Change, error) {
+	all, _, err := d.tracker.picture(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.tracker.components(all), nil
+}
+
+// Watch tells of every component as it is, and of each change of one, until ctx ends: then it returns nil. It calls f from
+// this goroutine, one call at a time.
+func (d *Deployment) Watch(ctx context.Context, f func(Change)) error {
+	known := map[string]Change{}
+	for {
+		all, changed, err := d.tracker.picture(ctx)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was asked to end
+		}
+		if err != nil {
+			return err
+		}
+		now := map[string]Change{}
+		for _, c := range d.tracker.components(all) {
+			now[c.Component] = c
+			if known[c.Component] != c {
+				f(c)
+			}
+		}
+		for name, c := range known {
+			if _, ok := now[name]; !ok {
+				f(Change{Component: name, State: Gone, Namespace: c.Namespace, Pod: c.Pod, Node: c.Node, Container: c.Container})
+			}
+		}
+		known = now
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		case <-d.tracker.ended.Done():
+			return nil
+		}
+	}
+}
+
+// component is one of what runs, or an error that says what does.
+func (d *Deployment) component(ctx context.Context, name string) (Change, error) {
+	all, err := d.Components(ctx)
+	if err != nil {
+		return Change{}, err
+	}
+	var names []string
+	for _, c := range all {
+		if c.Component == name {
+			return c, nil
+		}
+		names = append(names, c.Component)
+	}
+	return Change{}, fmt.Errorf("no pod is component %q; there are: %s", name, cmp.Or(strings.Join(names, ", "), "none"))
+}

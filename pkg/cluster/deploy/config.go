@@ -1,0 +1,117 @@
+package deploy
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// caKey is the file of the vCenters' certificate authorities, beside the configuration.
+const caKey = "vcenter-ca.crt"
+
+// Config is what a provider or driver is configured with.
+type Config struct {
+	// Conf renders the configuration file for the place where it will be. It is called again whenever it is written.
+	Conf func(Place) ([]byte, error)
+	// CA is the certificate authorities of the vCenters, in PEM. They are a file beside the configuration: Place.CAFile.
+	CA []byte
+	// Secret is the data of the Secret with the credentials: "HOST.username" and "HOST.password" for every vCenter.
+	Secret map[string][]byte
+}
+
+// Place is where a configuration is read, and what is around it.
+type Place struct {
+	// File is the configuration's path, CAFile that of the certificate authorities.
+	File, CAFile string
+	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has none, and credentials
+	// are to be in the configuration itself.
+	SecretName, SecretNamespace string
+}
+
+// layout says where in the cluster a configuration is.
+type layout struct {
+	Place
+	// holder is the ConfigMap or Secret that is mounted as the folder of the file, key the file's name.
+	holder, holderNamespace string
+	holderIsSecret          bool
+	key                     string
+}
+
+// write puts the configuration into the cluster: first the Secret, since the file names it.
+func (d *Deployment) write(ctx context.Context, l layout, c Config, part string) error {
+	conf, err := c.Conf(l.Place)
+	if err != nil {
+		return fmt.Errorf("configuration for %s: %w", l.holder, err)
+	}
+	if l.SecretName != "" && !(l.holderIsSecret && l.holder == l.SecretName) {
+		if err := d.content(ctx, secretOf(l.SecretNamespace, l.SecretName, c.Secret), part); err != nil {
+			return err
+		}
+	}
+	files := map[string][]byte{l.key: conf}
+	if len(c.CA) > 0 {
+		files[caKey] = c.CA
+	}
+	if l.holderIsSecret {
+		return d.content(ctx, secretOf(l.holderNamespace, l.holder, files), part)
+	}
+	text := map[string]any{}
+	for name, data := range files {
+		text[name] = string(data)
+	}
+	return d.content(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": l.holder, "namespace": l.holderNamespace}, "data": text,
+	}}, part)
+}
+
+func secretOf(namespace, name string, data map[string][]byte) *unstructured.Unstructured {
+	encoded := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		encoded[key] = base64.StdEncoding.EncodeToString(data[key])
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{"name": name, "namespace": namespace}, "data": encoded,
+	}}
+}
+
+// content makes a ConfigMap or Secret have exactly this content: keys that a manifest gives as examples would be read too.
+func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, part string) error {
+	into, err := d.resource(o)
+	if err != nil {
+		return err
+	}
+	mark(o, part)
+	there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = into.Create(ctx, o, metav1.CreateOptions{FieldManager: contentManager})
+		return named(o, err)
+	}
+	if err != nil {
+		return named(o, err)
+	}
+	if !ours(there) {
+		return &NotOursError{Objects: []string{title(o)}}
+	}
+	there = there.DeepCopy()
+	mark(there, part)
+	there.Object["data"] = o.Object["data"]
+	delete(there.Object, "stringData")
+	_, err = into.Update(ctx, there, metav1.UpdateOptions{FieldManager: contentManager})
+	return named(o, err)
+}
+
+// named is an error about an object, nil for nil.
+func named(o *unstructured.Unstructured, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", title(o), err)
+}

@@ -1,0 +1,93 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The ways in which a node service makes a volume of a disk.
+const (
+	// BackendDevice mounts the disk that appears below /dev/disk/by-id of the node.
+	BackendDevice = "device"
+	// BackendDir makes a folder of the volume, below CSI.VolumesDir: for nodes to which no disk can be given.
+	BackendDir = "dir"
+)
+
+// CSI says which CSI driver runs, and how.
+type CSI struct {
+	Config
+	// Image and Sidecars are what the images of the sandbox's own driver and of the stock sidecars are called on the nodes,
+	// which have them already. Required without Manifest.
+	Image, Sidecars string
+	// Manifest is somebody else's, applied as it is: see CCM.Manifest. The fields below are for the sandbox's own.
+	Manifest []byte
+	// Backend is BackendDevice, the default, or BackendDir.
+	Backend string
+	// VolumesDir is where volumes are with BackendDir: a folder that all nodes share, or a volume stays on its first node.
+	VolumesDir string
+	// SerialFile is the file on every node that has the serial number of its VM. Default: where firmware's is.
+	SerialFile string
+	// Policies are the names of storage policies that get a StorageClass each.
+	Policies []string
+	// Zones: nodes are in regions and zones, and volumes are made where their pods can be.
+	Zones bool
+}
+
+func (c CSI) withDefaults() CSI {
+	if c.Backend == "" {
+		c.Backend = BackendDevice
+	}
+	return c
+}
+
+func (c CSI) check() error {
+	switch {
+	case c.Conf == nil:
+		return errors.New("csi: no configuration")
+	case c.Manifest != nil:
+		return nil
+	case c.Image == "" || c.Sidecars == "":
+		return errors.New("csi: the images of the driver and of the sidecars, or a manifest, are needed")
+	case c.Backend != BackendDevice && c.Backend != BackendDir:
+		return fmt.Errorf("csi: backend %q: %s or %s", c.Backend, BackendDevice, BackendDir)
+	case (c.Backend == BackendDir) != (c.VolumesDir != ""):
+		return fmt.Errorf("csi: a folder for volumes (%q) goes with backend %s, and that with it", c.VolumesDir, BackendDir)
+	}
+	for _, p := range []string{c.VolumesDir, c.SerialFile} {
+		if p != "" && (!path.IsAbs(p) || path.Clean(p) != p || strings.ContainsAny(p, ",")) {
+			return fmt.Errorf("csi: %q: an absolute path on the nodes is needed", p)
+		}
+	}
+	return nil
+}
+
+// CSI makes a CSI driver run in the cluster, in the place of one that it made before: the controller with the sidecars, the
+// snapshot-controller, a node service on every node, StorageClasses. It returns when everything has been applied, before
+// anything of it runs: see [Deployment.Wait].
+func (d *Deployment) CSI(ctx context.Context, c CSI) error {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return err
+	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	var all []*unstructured.Unstructured
+	var err error
+	if c.Manifest != nil {
+		all, err = d.foreignManifest(ctx, "CSI driver's manifest", c.Manifest, c.Config, csiForm(), partCSI)
+	} else {
+		all, err = d.ownCSI(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	if err := d.prune(ctx, partCSI, all); err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	return nil
+}

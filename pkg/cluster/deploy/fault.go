@@ -1,0 +1,89 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ErrNoExec is in the error of what can only be done inside a node, where the ground has no way in.
+var ErrNoExec = errors.New("nobody can reach into the nodes of this cluster")
+
+// containerd's namespace of the containers that Kubernetes makes.
+const containerdNamespace = "k8s.io"
+
+// Kill ends a component as a crash does: its process is killed, and Kubernetes starts it again, later each time when that
+// happens often. Where nobody can reach into nodes its pod is deleted without notice, and another one comes: of the CSI
+// driver's controller, then, with all its containers.
+func (d *Deployment) Kill(ctx context.Context, component string) error {
+	c, err := d.component(ctx, component)
+	if err != nil {
+		return fmt.Errorf("kill: %w", err)
+	}
+	if d.exec == nil {
+		now := int64(0)
+		return d.deletePod(ctx, c, &now)
+	}
+	return d.task(ctx, c, "kill", "-s", "KILL")
+}
+
+// Restart has a component end properly and start again. One that is a pod by itself becomes another pod, which Kubernetes
+// does at once however often; a container among others is asked to end, or, where nobody can reach into nodes, its whole
+// pod is replaced.
+func (d *Deployment) Restart(ctx context.Context, component string) error {
+	c, err := d.component(ctx, component)
+	if err != nil {
+		return fmt.Errorf("restart: %w", err)
+	}
+	pod, err := d.client.CoreV1().Pods(c.Namespace).Get(ctx, c.Pod, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("restart %s: %w", component, err)
+	}
+	if d.exec == nil || len(pod.Spec.Containers) == 1 {
+		return d.deletePod(ctx, c, nil)
+	}
+	return d.task(ctx, c, "kill", "-s", "TERM")
+}
+
+// Pause stops a component where it stands, until Resume. Its kubelet notices when a probe fails often enough (some 70
+// seconds with the sandbox's manifests, never with one that has no probes), and then ends it and starts it again.
+func (d *Deployment) Pause(ctx context.Context, component string) error {
+	return d.inNode(ctx, component, "pause")
+}
+
+// Resume lets a component go on after Pause.
+func (d *Deployment) Resume(ctx context.Context, component string) error {
+	return d.inNode(ctx, component, "resume")
+}
+
+func (d *Deployment) inNode(ctx context.Context, component, verb string) error {
+	if d.exec == nil {
+		return fmt.Errorf("%s %s: %w, and Kubernetes itself cannot do that to a pod", verb, component, ErrNoExec)
+	}
+	c, err := d.component(ctx, component)
+	if err != nil {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	return d.task(ctx, c, verb)
+}
+
+// task has containerd do something to the process of a component.
+func (d *Deployment) task(ctx context.Context, c Change, verb string, flags ...string) error {
+	if c.State != Running || c.ContainerID == "" {
+		return fmt.Errorf("%s %s: it does not run: it is %s %s", verb, c.Component, c.State, c.Reason)
+	}
+	cmd := append([]string{"ctr", "--namespace", containerdNamespace, "task", verb}, flags...)
+	if _, err := d.exec(ctx, c.Node, append(cmd, c.ContainerID)...); err != nil {
+		return fmt.Errorf("%s %s on node %s: %w", verb, c.Component, c.Node, err)
+	}
+	return nil
+}
+
+func (d *Deployment) deletePod(ctx context.Context, c Change, grace *int64) error {
+	if err := d.client.CoreV1().Pods(c.Namespace).Delete(ctx, c.Pod, metav1.DeleteOptions{GracePeriodSeconds: grace}); err != nil {
+		return fmt.Errorf("%s: delete pod %s/%s: %w", c.Component, c.Namespace, c.Pod, err)
+	}
+	return nil
+}

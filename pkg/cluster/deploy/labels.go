@@ -1,0 +1,55 @@
+package deploy
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Namespace is where everything is that upstream has no place for.
+const Namespace = "vsphere-sandbox"
+
+const (
+	// ManagedByLabel and ManagedBy mark everything that was made here.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	ManagedBy      = "vsphere-sandbox"
+	// selectOurs is what has the mark.
+	selectOurs = ManagedByLabel + "=" + ManagedBy
+
+	// partLabel says what an object belongs to.
+	partLabel = "vsphere-sandbox/part"
+	partCCM   = "ccm"
+	partCSI   = "csi"
+	partVC    = "vcenters"
+)
+
+// fieldManager is whose the fields of applied objects are; ownerManager has only the labels of objects that are applied as
+// somebody else wrote them, and contentManager the contents that take the place of such a manifest's examples.
+const (
+	fieldManager   = "vsphere-sandbox"
+	ownerManager   = "vsphere-sandbox-owner"
+	contentManager = "vsphere-sandbox-content"
+)
+
+// mark sets the labels of an object.
+func mark(o *unstructured.Unstructured, part string) {
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[ManagedByLabel], labels[partLabel] = ManagedBy, part
+	o.SetLabels(labels)
+}
+
+// ours tells whether an object was made here. An object of somebody else's manifest gets its labels a moment after it was
+// made, and a process may end between the two: its fields tell as well.
+func ours(o metav1.Object) bool {
+	if o.GetLabels()[ManagedByLabel] == ManagedBy {
+		return true
+	}
+	for _, f := range o.GetManagedFields() {
+		if f.Manager == fieldManager {
+			return true
+		}
+	}
+	return false
+}

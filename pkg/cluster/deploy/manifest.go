@@ -1,0 +1,196 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// form is how programs of a kind are told where their configuration is.
+type form struct {
+	// flags and env name the file, the first that is there; file is where it is when none does.
+	flags, env []string
+	file       string
+}
+
+func ccmForm() form {
+	return form{flags: []string{"--cloud-config"}, env: []string{"VSPHERE_CLOUD_CONFIG"}, file: "/etc/cloud/vsphere.conf"}
+}
+
+func csiForm() form {
+	return form{flags: []string{"--config"}, env: []string{"VSPHERE_CSI_CONFIG"}, file: "/etc/cloud/csi-vsphere.conf"}
+}
+
+// named is the file that a container is told of; "" when it is told of none.
+func (f form) named(c *corev1.Container) string {
+	for _, flag := range f.flags {
+		if v := flagValue(append(slices.Clone(c.Command), c.Args...), flag); v != "" {
+			return v
+		}
+	}
+	for _, e := range c.Env {
+		if slices.Contains(f.env, e.Name) {
+			return e.Value
+		}
+	}
+	return ""
+}
+
+// layoutOf finds, in the objects of a manifest, which ConfigMap or Secret its pods are configured with, and which Secret has
+// the credentials.
+func layoutOf(all []*unstructured.Unstructured, f form) (layout, error) {
+	var l layout
+	for _, o := range all {
+		if !isWorkload(o) || l.holder != "" {
+			continue
+		}
+		pod, err := podOf(o)
+		if err != nil {
+			return l, fmt.Errorf("%s: %w", title(o), err)
+		}
+		for i := range pod.Spec.Containers {
+			if found, ok := mounted(&pod.Spec, &pod.Spec.Containers[i], f); ok {
+				found.holderNamespace = o.GetNamespace()
+				l = found
+				break
+			}
+		}
+	}
+	if l.holder == "" {
+		return l, fmt.Errorf("no container reads a configuration from a ConfigMap or Secret that is mounted as a folder (%s, or the value of %s)", f.file, f.flags[0])
+	}
+	if l.holderIsSecret {
+		l.SecretName, l.SecretNamespace = "", ""
+		return l, nil
+	}
+	for _, o := range all {
+		if o.GetKind() == "Secret" && o.GetNamespace() == l.holderNamespace && !isToken(o) {
+			l.SecretName, l.SecretNamespace = o.GetName(), o.GetNamespace()
+			break
+		}
+	}
+	return l, nil
+}
+
+func isToken(o *unstructured.Unstructured) bool {
+	kind, _, _ := unstructured.NestedString(o.Object, "type")
+	return kind == string(corev1.SecretTypeServiceAccountToken)
+}
+
+// mounted finds the volume that a container's configuration is in.
+func mounted(pod *corev1.PodSpec, c *corev1.Container, f form) (layout, bool) {
+	file := f.named(c)
+	if file == "" {
+		file = f.file
+	}
+	folder := path.Dir(file)
+	for _, m := range c.VolumeMounts {
+		if path.Clean(m.MountPath) != folder || m.SubPath != "" {
+			continue
+		}
+		i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+		if i < 0 {
+			continue
+		}
+		l := layout{Place: Place{File: file, CAFile: path.Join(folder, caKey)}, key: path.Base(file)}
+		switch v := pod.Volumes[i]; {
+		case v.ConfigMap != nil && len(v.ConfigMap.Items) == 0:
+			l.holder = v.ConfigMap.Name
+			return l, true
+		case v.Secret != nil && len(v.Secret.Items) == 0:
+			l.holder, l.holderIsSecret = v.Secret.SecretName, true
+			return l, true
+		}
+	}
+	return layout{}, false
+}
+
+// foreignManifest applies a manifest as kubectl apply --server-side would, in its order, and then says that the objects are
+// ours, by labels on them alone: what pods are made of stays as it is. The contents of the ConfigMap and the Secret, which in
+// a release are examples, are replaced as soon as they are there.
+func (d *Deployment) foreignManifest(ctx context.Context, name string, manifest []byte, c Config, f form, part string) ([]*unstructured.Unstructured, error) {
+	all, err := parse(name, manifest)
+	if err != nil {
+		return nil, err
+	}
+	if err := removable(all); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	l, err := layoutOf(all, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	files := contentsOf(l)
+	toApply, err := d.claim(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.claim(ctx, files); err != nil {
+		return nil, err
+	}
+	configured := false
+	for _, o := range toApply {
+		if isWorkload(o) && !configured { // a manifest may leave out what holds the configuration, or have it last
+			if err := d.write(ctx, l, c, part); err != nil {
+				return nil, err
+			}
+			configured = true
+		}
+		if err := d.apply(ctx, o.DeepCopy()); err != nil {
+			return nil, named(o, err)
+		}
+		if err := d.own(ctx, o, part); err != nil {
+			return nil, named(o, err)
+		}
+		if configured && holds(files, o) {
+			if err := d.write(ctx, l, c, part); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return append(all, files...), nil
+}
+
+func holds(files []*unstructured.Unstructured, o *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(files, func(f *unstructured.Unstructured) bool { return identity(f) == identity(o) })
+}
+
+// own labels an object that is there.
+func (d *Deployment) own(ctx context.Context, o *unstructured.Unstructured, part string) error {
+	into, err := d.resource(o)
+	if err != nil {
+		return err
+	}
+	labelled := bare(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
+	mark(labelled, part)
+	_, err = serverSide(ctx, into, labelled, ownerManager)
+	return err
+}
+
+// ManifestImages lists the images that the pods of a manifest run, each once: those that nodes need to have.
+func ManifestImages(manifest []byte) ([]string, error) {
+	all, err := parse("manifest", manifest)
+	if err != nil {
+		return nil, err
+	}
+	var images []string
+	for _, o := range all {
+		if !isWorkload(o) {
+			continue
+		}
+		pod, err := podOf(o)
+		if err != nil {
+			return nil, named(o, err)
+		}
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			if !slices.Contains(images, c.Image) {
+				images = append(images, c.Image)
+			}
+		}
+	}
+	return images, nil
+}

@@ -1,0 +1,126 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kinds are those of which there can be objects of ours, beside namespaces and definitions, those that run first: what a
+// controller is needed for has to be gone before it.
+func kinds() []schema.GroupVersionKind {
+	of := func(group, version string, names ...string) (all []schema.GroupVersionKind) {
+		for _, n := range names {
+			all = append(all, schema.GroupVersionKind{Group: group, Version: version, Kind: n})
+		}
+		return all
+	}
+	var all []schema.GroupVersionKind
+	all = append(all, of("apps", "v1", "DaemonSet", "Deployment", "StatefulSet")...)
+	all = append(all, of("batch", "v1", "CronJob", "Job")...)
+	all = append(all, of("snapshot.storage.k8s.io", "v1", "VolumeSnapshotClass")...)
+	all = append(all, of("storage.k8s.io", "v1", "StorageClass", "CSIDriver")...)
+	all = append(all, of("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")...)
+	all = append(all, of("policy", "v1", "PodDisruptionBudget")...)
+	all = append(all, of("networking.k8s.io", "v1", "NetworkPolicy")...)
+	all = append(all, of("discovery.k8s.io", "v1", "EndpointSlice")...)
+	all = append(all, of("", "v1", "Service", "ConfigMap", "Secret")...)
+	all = append(all, of("rbac.authorization.k8s.io", "v1", "RoleBinding", "Role", "ClusterRoleBinding", "ClusterRole")...)
+	all = append(all, of("", "v1", "ServiceAccount")...)
+	all = append(all, of("scheduling.k8s.io", "v1", "PriorityClass")...)
+	return all
+}
+
+// kinds are those of which this deployment can have objects. Kept in one place it has none of other people's manifests, and
+// need not be allowed to look for what only those have.
+func (d *Deployment) kinds() []schema.GroupVersionKind {
+	if d.at == nil {
+		return kinds()
+	}
+	return slices.DeleteFunc(kinds(), func(k schema.GroupVersionKind) bool {
+		return slices.Contains([]string{"batch", "policy", "networking.k8s.io", "scheduling.k8s.io", "admissionregistration.k8s.io"}, k.Group)
+	})
+}
+
+// removable says which object of a manifest is of a kind that nobody here would know to remove again.
+func removable(all []*unstructured.Unstructured) error {
+	known := kinds()
+	for _, o := range all {
+		gk := o.GroupVersionKind().GroupKind()
+		if !shared(o) && !slices.ContainsFunc(known, func(k schema.GroupVersionKind) bool { return k.GroupKind() == gk }) {
+			return fmt.Errorf("%s: the sandbox would not know how to remove a %s again; apply it by hand, and leave it out of the manifest", title(o), gk)
+		}
+	}
+	return nil
+}
+
+// identity tells objects apart, whatever the version of their kind.
+func identity(o *unstructured.Unstructured) string {
+	return strings.Join([]string{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}, "/")
+}
+
+// marked lists what of a kind is ours, of one part or, "", of all.
+func (d *Deployment) marked(ctx context.Context, kind schema.GroupVersionKind, part string) ([]*unstructured.Unstructured, error) {
+	m, err := d.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the cluster has no such kind, and so none of it
+	}
+	selector := selectOurs
+	if part != "" {
+		selector += "," + partLabel + "=" + part
+	}
+	list, err := d.dynamic.Resource(m.Resource).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for i := range list.Items {
+		o := &list.Items[i]
+		o.SetGroupVersionKind(kind)
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// prune removes what was made for a part and is not in it any more, workloads with their pods.
+func (d *Deployment) prune(ctx context.Context, part string, wanted []*unstructured.Unstructured) error {
+	keep := map[string]bool{}
+	for _, o := range wanted {
+		keep[identity(o)] = true
+	}
+	for _, kind := range d.kinds() {
+		there, err := d.marked(ctx, kind, part)
+		if err != nil {
+			return err
+		}
+		var superfluous []*unstructured.Unstructured
+		for _, o := range there {
+			if !keep[identity(o)] {
+				superfluous = append(superfluous, o)
+			}
+		}
+		if err := each(ctx, superfluous, atOnce, d.remove); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes an object and waits until it is gone.
+func (d *Deployment) remove(ctx context.Context, o *unstructured.Unstructured) error {
+	from, err := d.resource(o)
+	if err != nil {
+		return err
+	}
+	d.tracker.forget(o)
+	return gone(ctx, from, o.GetName())
+}

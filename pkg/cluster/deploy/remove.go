@@ -1,0 +1,235 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+)
+
+// VolumesError says that the cluster has volumes of the driver that is to be removed, and nobody would ever delete them.
+type VolumesError struct {
+	// Volumes are they, each with its claim: "pvc-1 (claim default/data)".
+	Volumes []string
+}
+
+// Error lists them.
+func (e *VolumesError) Error() string {
+	return fmt.Sprintf("the cluster has %d volumes of the CSI driver that is to be removed: %s; delete their claims first, "+
+		"or have the volumes be abandoned", len(e.Volumes), strings.Join(e.Volumes, ", "))
+}
+
+// Remove removes everything that was made here and nothing else, and returns when it is gone. While there are volumes of the
+// driver it removes nothing and returns a [*VolumesError]; with abandon set it takes the PersistentVolumes, the attachments
+// and the contents of snapshots away first, whose disks stay where they are.
+//
+// Its order is such that nothing waits for what is not there any more: what a driver's finalizers guard goes first, then
+// what runs, then what it ran on, at last definitions of kinds and namespaces. A definition of ours of which others have
+// made objects stays, with what was made, and is named in an error.
+func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	driver, err := d.marked(ctx, schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"}, partCSI)
+	if err != nil {
+		return fmt.Errorf("remove: %w", err)
+	}
+	if len(driver) > 0 { // the volumes are our driver's, not another's of the same name
+		if err := d.removeVolumes(ctx, abandon); err != nil {
+			return err
+		}
+	}
+	for _, kind := range d.kinds() {
+		there, err := d.marked(ctx, kind, "")
+		if err != nil {
+			return fmt.Errorf("remove: %w", err)
+		}
+		if err := each(ctx, there, atOnce, d.remove); err != nil {
+			return fmt.Errorf("remove: %w", err)
+		}
+	}
+	left := d.removeDefinitions(ctx)
+	if d.at != nil {
+		return left // who keeps it in one place has made the namespaces for it
+	}
+	namespaces, err := d.marked(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "")
+	if err != nil {
+		return errors.Join(left, fmt.Errorf("remove: %w", err))
+	}
+	if err := each(ctx, namespaces, atOnce, d.removeNamespace); err != nil {
+		return errors.Join(left, fmt.Errorf("remove: %w", err))
+	}
+	return left
+}
+
+// removeNamespace removes a namespace that has nothing of others' in it: a pod or a claim that somebody has made there.
+func (d *Deployment) removeNamespace(ctx context.Context, o *unstructured.Unstructured) error {
+	pods, err := d.client.CoreV1().Pods(o.GetName()).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	if len(pods.Items) > 0 {
+		return fmt.Errorf("it stays: pod %s in it was made by somebody else", pods.Items[0].Name)
+	}
+	claims, err := d.client.CoreV1().PersistentVolumeClaims(o.GetName()).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if len(claims.Items) > 0 {
+		return fmt.Errorf("it stays: claim %s in it was made by somebody else", claims.Items[0].Name)
+	}
+	return d.remove(ctx, o)
+}
+
+// removeDefinitions removes definitions of kinds of which there are no objects, or only such as a driver makes for itself.
+func (d *Deployment) removeDefinitions(ctx context.Context) error {
+	definitions, err := d.marked(ctx, schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "")
+	if err != nil {
+		return fmt.Errorf("remove: %w", err)
+	}
+	return each(ctx, definitions, atOnce, func(ctx context.Context, crd *unstructured.Unstructured) error {
+		plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		if group == "cns.vmware.com" {
+			return d.remove(ctx, crd) // the driver's own notes, which no finalizer guards
+		}
+		list, err := d.dynamic.Resource(schema.GroupVersionResource{Group: group, Version: served(crd), Resource: plural}).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if len(list.Items) > 0 {
+			return fmt.Errorf("it stays: there are objects of it that the sandbox has not made, %s for one", title(&list.Items[0]))
+		}
+		return d.remove(ctx, crd)
+	})
+}
+
+// served is a version in which objects of a kind can be read.
+func served(crd *unstructured.Unstructured) string {
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, v := range versions {
+		if m, ok := v.(map[string]any); ok && m["served"] == true {
+			name, _ := m["name"].(string)
+			return name
+		}
+	}
+	return ""
+}
+
+// removeVolumes sees to it that no object waits for the driver.
+func (d *Deployment) removeVolumes(ctx context.Context, abandon bool) error {
+	volumes, err := d.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("remove: volumes: %w", err)
+	}
+	e := &VolumesError{}
+	var guarded []*unstructured.Unstructured
+	for _, v := range volumes.Items {
+		if v.Spec.CSI == nil || v.Spec.CSI.Driver != names.Driver {
+			continue
+		}
+		text := v.Name
+		if c := v.Spec.ClaimRef; c != nil {
+			text += " (claim " + c.Namespace + "/" + c.Name + ")"
+		}
+		e.Volumes = append(e.Volumes, text)
+		guarded = append(guarded, bare("v1", "PersistentVolume", "", v.Name))
+	}
+	if len(e.Volumes) > 0 && !abandon {
+		return e
+	}
+	attachments, err := d.client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("remove: attachments: %w", err)
+	}
+	for _, a := range attachments.Items {
+		if a.Spec.Attacher == names.Driver {
+			guarded = append(guarded, bare("storage.k8s.io/v1", "VolumeAttachment", "", a.Name))
+		}
+	}
+	contents, err := d.snapshotContents(ctx)
+	if err != nil {
+		return fmt.Errorf("remove: snapshots: %w", err)
+	}
+	if len(contents) > 0 && !abandon {
+		for _, c := range contents {
+			e.Volumes = append(e.Volumes, title(c))
+		}
+		return e
+	}
+	if err := each(ctx, append(guarded, contents...), atOnce, d.abandon); err != nil {
+		return fmt.Errorf("remove: %w", err)
+	}
+	return nil
+}
+
+// snapshotContents are the contents of snapshots that the driver has made, and the snapshots that are bound to them.
+func (d *Deployment) snapshotContents(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	const group = "snapshot.storage.k8s.io"
+	content := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "volumesnapshotcontents"}
+	if _, err := d.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: "VolumeSnapshotContent"}, "v1"); err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	list, err := d.dynamic.Resource(content).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for i := range list.Items {
+		o := &list.Items[i]
+		if driver, _, _ := unstructured.NestedString(o.Object, "spec", "driver"); driver != names.Driver {
+			continue
+		}
+		all = append(all, o)
+		ref, _, _ := unstructured.NestedMap(o.Object, "spec", "volumeSnapshotRef")
+		name, _ := ref["name"].(string)
+		namespace, _ := ref["namespace"].(string)
+		if name != "" {
+			all = append(all, bare(group+"/v1", "VolumeSnapshot", namespace, name))
+		}
+	}
+	return all, nil
+}
+
+// abandon removes an object that its driver guards by finalizers, as the driver will not lift them any more.
+func (d *Deployment) abandon(ctx context.Context, o *unstructured.Unstructured) error {
+	from, err := d.resource(o)
+	if err != nil {
+		return err
+	}
+	background := metav1.DeletePropagationBackground
+	if err := ignoreNotFound(from.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})); err != nil {
+		return err
+	}
+	return until(ctx, from, o.GetName(), func(now *unstructured.Unstructured) bool {
+		if now == nil {
+			return true
+		}
+		if len(now.GetFinalizers()) > 0 {
+			// A failure shows in the object still being there: the next change tries again, and ctx ends it.
+			_, _ = from.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: fieldManager})
+		}
+		return false
+	})
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

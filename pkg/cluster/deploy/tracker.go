@@ -1,0 +1,185 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// tracker watches the workloads that are ours and the pods of the namespaces that they are in, from when somebody asks
+// for the first time.
+type tracker struct {
+	client kubernetes.Interface
+	ended  context.Context //nolint:containedctx // the life of the watches
+	end    context.CancelFunc
+
+	starting  sync.Mutex // held while watches are started
+	workloads informers.SharedInformerFactory
+	pods      map[string]informers.SharedInformerFactory // by namespace
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change
+	numbers map[seat]int  // of cloud controller managers, since they were first seen
+	asked   map[string]asked
+}
+
+// asked is what a workload has last been asked to be, by this process: what the watches tell may be older.
+type asked struct {
+	workload   workload
+	generation int64
+}
+
+// ask notes what a workload is to be from now on, before the watches know of it.
+func (t *tracker) ask(o *unstructured.Unstructured) {
+	w := workload{kind: o.GetKind(), namespace: o.GetNamespace(), name: o.GetName(), part: o.GetLabels()[partLabel], selector: labels.Nothing()}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked[w.String()] = asked{w, o.GetGeneration()}
+}
+
+func (t *tracker) forget(o *unstructured.Unstructured) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.asked, title(o))
+}
+
+// current is a picture's workloads as far as they are those that were asked for: one that the watches know an older state of
+// is not observed yet. Parts of which this process has asked for nothing are left out, unless it has asked for nothing at
+// all: then an earlier one has.
+func (t *tracker) current(all []workload) []workload {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.asked) == 0 {
+		return all
+	}
+	var out []workload
+	known := map[string]bool{}
+	for _, w := range all {
+		if a, ok := t.asked[w.String()]; ok {
+			known[w.String()] = true
+			w.observed = w.observed && w.generation >= a.generation
+			out = append(out, w)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.asked)) {
+		if !known[name] {
+			out = append(out, t.asked[name].workload)
+		}
+	}
+	return out
+}
+
+// seat is where a cloud controller manager runs: a pod comes to the seat of the pod whose place it takes.
+type seat struct{ workload, node string }
+
+func newTracker(client kubernetes.Interface) *tracker {
+	t := &tracker{client: client, pods: map[string]informers.SharedInformerFactory{}, changed: make(chan struct{}), numbers: map[seat]int{}, asked: map[string]asked{}}
+	t.ended, t.end = context.WithCancel(context.Background())
+	return t
+}
+
+// close ends the watches and waits for them.
+func (t *tracker) close() {
+	t.end()
+	t.starting.Lock()
+	defer t.starting.Unlock()
+	if t.workloads != nil {
+		t.workloads.Shutdown()
+	}
+	for _, f := range t.pods {
+		f.Shutdown()
+	}
+}
+
+func (t *tracker) bell() cache.ResourceEventHandlerFuncs {
+	ring := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		close(t.changed)
+		t.changed = make(chan struct{})
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { ring() }, UpdateFunc: func(any, any) { ring() }, DeleteFunc: func(any) { ring() },
+	}
+}
+
+// start has the watches there that are needed: of workloads, and of pods where the workloads are.
+func (t *tracker) start(ctx context.Context) error {
+	t.starting.Lock()
+	defer t.starting.Unlock()
+	if t.ended.Err() != nil {
+		return errors.New("deploy: it has been closed")
+	}
+	if t.workloads == nil {
+		f := informers.NewSharedInformerFactoryWithOptions(t.client, 0,
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selectOurs }))
+		if err := t.run(ctx, f, f.Apps().V1().DaemonSets().Informer(), f.Apps().V1().Deployments().Informer()); err != nil {
+			return err
+		}
+		t.workloads = f
+	}
+	for _, w := range t.list() {
+		if _, ok := t.pods[w.namespace]; ok {
+			continue
+		}
+		f := informers.NewSharedInformerFactoryWithOptions(t.client, 0, informers.WithNamespace(w.namespace))
+		if err := t.run(ctx, f, f.Core().V1().Pods().Informer()); err != nil {
+			return err
+		}
+		t.pods[w.namespace] = f
+	}
+	return nil
+}
+
+func (t *tracker) run(ctx context.Context, f informers.SharedInformerFactory, all ...cache.SharedIndexInformer) error {
+	var synced []cache.InformerSynced
+	for _, i := range all {
+		handler, err := i.AddEventHandler(t.bell())
+		if err != nil {
+			return err
+		}
+		synced = append(synced, handler.HasSynced)
+	}
+	f.Start(t.ended.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return fmt.Errorf("the API server does not list pods and what makes them: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// picture is what there is, and a channel that is closed when there is something else. It starts the watches that are not
+// there yet.
+func (t *tracker) picture(ctx context.Context) ([]workload, <-chan struct{}, error) {
+	t.mu.Lock()
+	changed := t.changed
+	t.mu.Unlock()
+	if err := t.start(ctx); err != nil {
+		return nil, nil, err
+	}
+	t.starting.Lock()
+	defer t.starting.Unlock()
+	all := t.list()
+	for i := range all {
+		w := &all[i]
+		f, ok := t.pods[w.namespace]
+		if !ok {
+			continue // it appeared just now, which has rung
+		}
+		pods, _ := f.Core().V1().Pods().Lister().Pods(w.namespace).List(w.selector)
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+		w.pods = pods
+	}
+	return all, changed, nil
+}

@@ -1,0 +1,117 @@
+package deploy
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+)
+
+// isWorkload tells whether pods are made of an object.
+func isWorkload(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "DaemonSet" || o.GetKind() == "Deployment"
+}
+
+// clear removes a workload of the same name whose pods are others: what a workload selects can never be changed. One that is
+// being removed already is waited for: nobody makes pods of it any more, whatever is written into it.
+func (d *Deployment) clear(ctx context.Context, into dynamic.ResourceInterface, o *unstructured.Unstructured) error {
+	there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if there.GetDeletionTimestamp() == nil && reflect.DeepEqual(selects(there), selects(o)) {
+		return nil
+	}
+	return gone(ctx, into, o.GetName())
+}
+
+func selects(o *unstructured.Unstructured) map[string]string {
+	labels, _, _ := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
+	return labels
+}
+
+// asDaemonSet and asDeployment edit a workload as what it is.
+func asDaemonSet(o *unstructured.Unstructured, edit func(*appsv1.DaemonSet)) error {
+	typed := &appsv1.DaemonSet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
+		return err
+	}
+	edit(typed)
+	return back(o, typed)
+}
+
+func asDeployment(o *unstructured.Unstructured, edit func(*appsv1.Deployment)) error {
+	typed := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
+		return err
+	}
+	edit(typed)
+	return back(o, typed)
+}
+
+// back puts an edited object in the place of what it was made of, without the status that nobody has asked for.
+func back(o *unstructured.Unstructured, typed any) error {
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return err
+	}
+	delete(raw, "status")
+	unstructured.RemoveNestedField(raw, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(raw, "spec", "template", "metadata", "creationTimestamp")
+	o.Object = raw
+	return nil
+}
+
+// podOf is the pod that a workload makes.
+func podOf(o *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
+	raw, _, err := unstructured.NestedMap(o.Object, "spec", "template")
+	if err != nil {
+		return nil, err
+	}
+	template := &corev1.PodTemplateSpec{}
+	return template, runtime.DefaultUnstructuredConverter.FromUnstructured(raw, template)
+}
+
+const controlPlane = "node-role.kubernetes.io/control-plane"
+
+// anywhere lets a pod run on nodes that are no control plane: in clusters whose control plane is not among the nodes.
+func anywhere(spec *corev1.PodSpec) { spec.Affinity = nil }
+
+// keep has a pod run on the one node.
+func (a *At) keep(spec *corev1.PodSpec, program *corev1.Container) {
+	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{a.Node}}},
+		}},
+	}}}
+	spec.Tolerations = append(spec.Tolerations, a.Tolerations...)
+	program.Command = a.Command
+}
+
+// showsControlPlane tells whether a node of the cluster is of its control plane.
+func (d *Deployment) showsControlPlane(ctx context.Context) (nodes int, err error) {
+	list, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: controlPlane})
+	if err != nil {
+		return 0, err
+	}
+	return len(list.Items), nil
+}
+
+// container is the one of a name; nil when there is none.
+func container(spec *corev1.PodSpec, name string) *corev1.Container {
+	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &spec.Containers[i]
+}

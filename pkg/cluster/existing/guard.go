@@ -1,0 +1,214 @@
+package existing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Intent is what is to be brought into a cluster, as far as its own nodes have to be guarded from it.
+type Intent struct {
+	// Name is the sandbox's.
+	Name string
+	// Nodes are the names that Nodes of the sandbox will have, UUIDs the BIOS UUIDs of their VMs, Addresses what is theirs: by
+	// each of them a cloud controller manager may take a node of the cluster for one of the VMs.
+	Nodes, UUIDs, Addresses []string
+	// Volumes says that the CSI driver comes, too.
+	Volumes bool
+	// BesideController allows a cluster that has a cloud controller manager, BesideUnowned one with nodes that no cloud has
+	// given a providerID. Nothing else is allowed by either.
+	BesideController, BesideUnowned bool
+}
+
+// Guard looks for whatever in the cluster would come to harm, or do harm, and returns the first of it as an [*Error]. The
+// cloud controller manager that comes sees every Node of the cluster. Of one with another cloud's providerID it concludes
+// nothing (package provider says why), so nothing is done to it; this refuses those of which it might conclude something.
+func (c *Cluster) Guard(ctx context.Context, i Intent) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
+	defer cancel()
+	for _, check := range []func(context.Context, Intent) error{c.guardSandboxes, c.guardNodes, c.guardController, c.guardDriver} {
+		if err := check(ctx, i); err != nil {
+			return c.explain(ctx, err)
+		}
+	}
+	return nil
+}
+
+// guardSandboxes refuses a cluster that has a sandbox: the cloud controller managers of two take each other's nodes for gone.
+func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
+	all, err := c.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selectAnyChart})
+	if err != nil {
+		return err
+	}
+	for _, ns := range all.Items {
+		name := ns.Labels[instanceLabel]
+		return &Error{
+			Code: CodeTaken, Message: fmt.Sprintf("the cluster has the sandbox %q already, in namespace %s, and there can be one", name, ns.Name),
+			Try: fmt.Sprintf("vsphere-sandbox down --name %s\n--context NAME   # another cluster", name),
+		}
+	}
+	for _, name := range append(shared(), NamespaceOf(i.Name)) {
+		_, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e := &Error{
+			Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s, which no sandbox has made", name),
+			Try: "--context NAME   # another cluster\nkubectl --context " + c.context + " delete namespace " + name + "   # when nothing in it is needed",
+		}
+		if name == NamespaceOf(i.Name) {
+			e.Try = "--name ANOTHER\n" + e.Try
+		}
+		return e
+	}
+	return nil
+}
+
+// shared are the namespaces that the chart makes beside the sandbox's own, whatever that is called.
+func shared() []string { return []string{"vmware-system-csi", "vsphere-sandbox"} }
+
+// guardNodes refuses nodes that the cloud controller manager could take for VMs of the sandbox.
+func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
+	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return err
+	}
+	var unowned []string
+	for _, n := range list.Items {
+		if slices.Contains(i.Nodes, n.Name) {
+			return &Error{
+				Code: CodeName, Message: fmt.Sprintf("the cluster has a node %s, and a VM of the topology would be one of that name", n.Name),
+				Try: "give the VM another hostname in the topology\n--context NAME   # another cluster",
+			}
+		}
+		if isVSphere(n.Spec.ProviderID) {
+			return endangered(fmt.Sprintf("node %s has the providerID %s: it would be deleted as soon as it is not Ready, since no vCenter of the sandbox has its VM", n.Name, n.Spec.ProviderID))
+		}
+		if uninitialized(n) {
+			return endangered(fmt.Sprintf("node %s waits for a cloud controller manager, and the sandbox's would be the one that comes", n.Name))
+		}
+		if n.Spec.ProviderID != "" {
+			continue
+		}
+		if like := alike(n, i); like != "" {
+			return endangered(fmt.Sprintf("node %s has no providerID and %s as a VM of the topology has: it would be taken for that", n.Name, like))
+		}
+		unowned = append(unowned, n.Name)
+	}
+	if len(unowned) == 0 || i.BesideUnowned {
+		return nil
+	}
+	return &Error{
+		Code: CodeNodes, Message: fmt.Sprintf("%d nodes have no providerID, %s the first: a cloud controller manager may come to take them for its own", len(unowned), unowned[0]),
+		Try: "--beside-unowned-nodes   # none of them has a name, UUID or address of this topology\n--context NAME   # another cluster",
+	}
+}
+
+func endangered(why string) error {
+	return &Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
+}
+
+// isVSphere tells whether a providerID is one that vSphere's provider reads: with its prefix, or as a UUID alone.
+func isVSphere(id string) bool {
+	id = strings.ToLower(strings.TrimSpace(id))
+	return strings.HasPrefix(id, "vsphere://") || id != "" && !strings.Contains(id, "://")
+}
+
+func uninitialized(n corev1.Node) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
+}
+
+// alike says by what a node would be taken for a VM.
+func alike(n corev1.Node, i Intent) string {
+	if slices.ContainsFunc(i.UUIDs, func(u string) bool { return strings.EqualFold(u, n.Status.NodeInfo.SystemUUID) }) {
+		return "the system UUID"
+	}
+	for _, a := range n.Status.Addresses {
+		if slices.Contains(i.Addresses, a.Address) || slices.Contains(i.Nodes, strings.ToLower(a.Address)) {
+			return "the address " + a.Address
+		}
+	}
+	return ""
+}
+
+// fresh is how long ago a Lease may have been renewed by somebody who is still there.
+const fresh = time.Minute
+
+// guardController refuses a cluster that has a cloud controller manager: that one sees the sandbox's nodes, whose VMs its
+// cloud does not have. Where the control plane is out of sight, a providerID tells of it.
+func (c *Cluster) guardController(ctx context.Context, i Intent) error {
+	if i.BesideController {
+		return nil
+	}
+	where, err := c.controller(ctx)
+	if err != nil || where == "" {
+		return err
+	}
+	return &Error{
+		Code: CodeController, Message: "the cluster runs a cloud controller manager, which may delete nodes of the sandbox: " + where,
+		Try: "--beside-cloud-controller   # when it leaves nodes alone that it does not know\n--context NAME   # another cluster",
+	}
+}
+
+// controller says where there is one, "" when there seems to be none.
+func (c *Cluster) controller(ctx context.Context) (where string, err error) {
+	leases, err := c.client.CoordinationV1().Leases(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, l := range leases.Items {
+		held := l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" && l.Spec.RenewTime != nil && time.Since(l.Spec.RenewTime.Time) < fresh
+		if held && isController(l.Name) {
+			return fmt.Sprintf("the Lease kube-system/%s is held by %s", l.Name, *l.Spec.HolderIdentity), nil
+		}
+	}
+	for _, workloads := range []func(context.Context) ([]workload, error){c.daemonSets, c.deployments, c.staticPods} {
+		all, err := workloads(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, w := range all {
+			if w.controls() {
+				return w.name, nil
+			}
+		}
+	}
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return "", err
+	}
+	for _, n := range nodes.Items {
+		cloud, _, found := strings.Cut(n.Spec.ProviderID, "://")
+		if found && cloud != "kind" { // which gives out providerIDs with no cloud behind them
+			return fmt.Sprintf("node %s has the providerID %s", n.Name, n.Spec.ProviderID), nil
+		}
+	}
+	return "", nil
+}
+
+// guardDriver refuses a cluster that has the CSI driver: there is one CSIDriver object of its name.
+func (c *Cluster) guardDriver(ctx context.Context, i Intent) error {
+	if !i.Volumes {
+		return nil
+	}
+	_, err := c.client.StorageV1().CSIDrivers().Get(ctx, driver, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &Error{
+		Code: CodeTaken, Message: "the cluster has the CSI driver " + driver + " already",
+		Try: "--csi off\n--context NAME   # another cluster",
+	}
+}

@@ -1,0 +1,111 @@
+package existing
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func node(name, providerID string, change ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: named(name), Spec: corev1.NodeSpec{ProviderID: providerID}}
+	for _, f := range change {
+		f(n)
+	}
+	return n
+}
+
+func intent() Intent {
+	return Intent{
+		Name: "mine", Nodes: []string{"worker-1"}, UUIDs: []string{"4213a0fe-0000-4000-8000-000000000001"}, Addresses: []string{"10.10.0.4"},
+		Volumes: true,
+	}
+}
+
+func lease(name, holder string, ago time.Duration) *coordinationv1.Lease {
+	renewed := metav1.NewMicroTime(time.Now().Add(-ago))
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-system"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed},
+	}
+}
+
+func running1(image string, command ...string) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image, Command: command}}}
+}
+
+func TestGuard(t *testing.T) {
+	kube := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "kube-system"} }
+	none := int32(0)
+	for name, tc := range map[string]struct {
+		has    []runtime.Object
+		change func(*Intent)
+		code   string
+		says   string
+	}{
+		"kind":       {has: []runtime.Object{node("a", "kind://docker/x/a"), lease("kube-scheduler", "a", 0)}},
+		"no nodes":   {},
+		"of vSphere": {has: []runtime.Object{node("a", "vsphere://4213a0fe-0000-4000-8000-000000000009")}, code: CodeNodes, says: "would be deleted"},
+		"a UUID":     {has: []runtime.Object{node("a", "4213a0fe-0000-4000-8000-000000000009")}, code: CodeNodes, says: "would be deleted"},
+		"uninitialized": {has: []runtime.Object{node("a", "kind://a", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
+		})}, code: CodeNodes, says: "waits for a cloud controller manager"},
+		"our name":         {has: []runtime.Object{node("worker-1", "kind://a")}, code: CodeName, says: "worker-1"},
+		"unowned":          {has: []runtime.Object{node("a", ""), node("b", "")}, code: CodeNodes, says: "2 nodes have no providerID"},
+		"unowned and told": {has: []runtime.Object{node("a", "")}, change: func(i *Intent) { i.BesideUnowned = true }},
+		"unowned, told, UUID": {
+			has:    []runtime.Object{node("a", "", func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = "4213A0FE-0000-4000-8000-000000000001" })},
+			change: func(i *Intent) { i.BesideUnowned = true }, code: CodeNodes, says: "system UUID",
+		},
+		"unowned, told, address": {
+			has: []runtime.Object{node("a", "", func(n *corev1.Node) {
+				n.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.10.0.4"}}
+			})},
+			change: func(i *Intent) { i.BesideUnowned = true }, code: CodeNodes, says: "10.10.0.4",
+		},
+		"a cloud's node": {has: []runtime.Object{node("a", "aws:///eu-1a/i-1")}, code: CodeController, says: "aws:///eu-1a/i-1"},
+		"and told":       {has: []runtime.Object{node("a", "aws:///eu-1a/i-1")}, change: func(i *Intent) { i.BesideController = true }},
+		"a Lease":        {has: []runtime.Object{lease("cloud-controller-manager", "a_1", time.Second)}, code: CodeController, says: "held by a_1"},
+		"a Lease of old": {has: []runtime.Object{lease("cloud-controller-manager", "a_1", time.Hour)}},
+		"a free Lease":   {has: []runtime.Object{lease("cloud-controller-manager", "", time.Second)}},
+		"a DaemonSet": {has: []runtime.Object{&appsv1.DaemonSet{ObjectMeta: kube("ccm"), Spec: appsv1.DaemonSetSpec{
+			Template: corev1.PodTemplateSpec{Spec: running1("registry.test/cloud-controller-manager:v1")},
+		}}}, code: CodeController, says: "daemonset kube-system/ccm"},
+		"a Deployment": {has: []runtime.Object{&appsv1.Deployment{ObjectMeta: kube("x"), Spec: appsv1.DeploymentSpec{
+			Template: corev1.PodTemplateSpec{Spec: running1("x", "/bin/openstack-cloud-controller-manager")},
+		}}}, code: CodeController, says: "deployment kube-system/x"},
+		"a Deployment of none": {has: []runtime.Object{&appsv1.Deployment{ObjectMeta: kube("x"), Spec: appsv1.DeploymentSpec{
+			Replicas: &none, Template: corev1.PodTemplateSpec{Spec: running1("cloud-controller-manager")},
+		}}}},
+		"a static pod": {has: []runtime.Object{&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "ccm-a", Namespace: "kube-system", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}},
+			Spec:       running1("k8s.test/cloud-provider-gcp:v1"),
+		}}, code: CodeController, says: "pod kube-system/ccm-a"},
+		"a driver": {has: []runtime.Object{&storagev1.CSIDriver{ObjectMeta: named(driver)}}, code: CodeTaken, says: driver},
+		"a driver, no volumes": {
+			has: []runtime.Object{&storagev1.CSIDriver{ObjectMeta: named(driver)}}, change: func(i *Intent) { i.Volumes = false },
+		},
+		"another sandbox": {has: []runtime.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: "vsphere-sandbox-other", Labels: chartLabels("other"),
+		}}}, code: CodeTaken, says: `sandbox "other"`},
+		"the namespace":          {has: []runtime.Object{&corev1.Namespace{ObjectMeta: named("vsphere-sandbox-mine")}}, code: CodeTaken, says: "vsphere-sandbox-mine"},
+		"the driver's namespace": {has: []runtime.Object{&corev1.Namespace{ObjectMeta: named("vmware-system-csi")}}, code: CodeTaken, says: "vmware-system-csi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := intent()
+			if tc.change != nil {
+				tc.change(&i)
+			}
+			err := holding(tc.has...).Guard(t.Context(), i)
+			if code := codeOf(t, err); code != tc.code || code != "" && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %q %v, want %q %s", code, err, tc.code, tc.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package existing
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// resourceOf is where the API has objects of a kind. No discovery is asked: the kinds are those that a sandbox makes.
+func resourceOf(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+	for _, k := range kinds() {
+		if k.kind == kind.Kind && k.resource.Group == kind.Group {
+			return k.resource, nil
+		}
+	}
+	return schema.GroupVersionResource{}, fmt.Errorf("%s: no kind that a sandbox is made of", kind)
+}
+
+// made is a kind of objects that a sandbox makes.
+type made struct {
+	kind     string
+	resource schema.GroupVersionResource
+	// wide: objects of it have no namespace.
+	wide bool
+}
+
+// kinds are those of which a sandbox makes objects, in the order in which they go: what acts before what it acts on, its rights
+// after it, and namespaces last.
+func kinds() []made {
+	of := func(wide bool, group, version, kind, resource string) made {
+		return made{kind, schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, wide}
+	}
+	const rbac, storage, snapshots = "rbac.authorization.k8s.io", "storage.k8s.io", "snapshot.storage.k8s.io"
+	return []made{
+		of(false, "apps", "v1", "Deployment", "deployments"),
+		of(false, "apps", "v1", "DaemonSet", "daemonsets"),
+		of(false, "apps", "v1", "StatefulSet", "statefulsets"),
+		of(true, "", "v1", "Node", "nodes"),
+		of(true, snapshots, "v1", "VolumeSnapshotClass", "volumesnapshotclasses"),
+		of(true, storage, "v1", "StorageClass", "storageclasses"),
+		of(true, storage, "v1", "CSIDriver", "csidrivers"),
+		of(false, "discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
+		of(false, "", "v1", "Service", "services"),
+		of(false, "", "v1", "ConfigMap", "configmaps"),
+		of(false, "", "v1", "Secret", "secrets"),
+		of(false, "coordination.k8s.io", "v1", "Lease", "leases"),
+		of(false, rbac, "v1", "RoleBinding", "rolebindings"),
+		of(false, rbac, "v1", "Role", "roles"),
+		of(true, rbac, "v1", "ClusterRoleBinding", "clusterrolebindings"),
+		of(true, rbac, "v1", "ClusterRole", "clusterroles"),
+		of(false, "", "v1", "ServiceAccount", "serviceaccounts"),
+		of(true, "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"),
+		of(true, "", "v1", "Namespace", "namespaces"),
+	}
+}

@@ -1,0 +1,220 @@
+package existing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+)
+
+// patience is how long removed objects may take to be gone, namespaces with their pods among them.
+const patience = 90 * time.Second
+
+// Remove removes everything that was made for a sandbox, and waits until it is gone: first what runs, so that nothing is made
+// again; then its Nodes, and what volumes of it the cluster has; then the rest, by label, and its namespaces last. It is for a
+// sandbox in any state, one that was never whole or that is gone already among them. It returns what it has left because it
+// is the users': claims whose volumes are gone.
+func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) (left []string, err error) {
+	client, err := metadata.NewForConfig(c.REST())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r := remover{client: client, selectors: []string{selectChart(name), selectManaged}}
+	left, err = r.all(ctx, say)
+	var waits *stillThere
+	switch {
+	case errors.As(err, &waits):
+		return left, &Error{
+			Code: CodeLeft, Message: fmt.Sprintf("not everything of sandbox %q is gone from the cluster: %s", name, waits),
+			Try: fmt.Sprintf("vsphere-sandbox down --name %s\nkubectl --context %s get namespace %s -o yaml", name, c.context, NamespaceOf(name)),
+		}
+	case err != nil:
+		return left, c.explain(ctx, err)
+	}
+	return left, nil
+}
+
+// remover removes what is selected.
+type remover struct {
+	client    metadata.Interface
+	selectors []string
+}
+
+// object is one that is to go.
+type object struct {
+	made
+	meta metav1.ObjectMeta
+}
+
+func (o object) String() string {
+	name := o.meta.Name
+	if o.meta.Namespace != "" {
+		name = o.meta.Namespace + "/" + name
+	}
+	return strings.ToLower(o.kind) + " " + name
+}
+
+// stillThere is the error of a removal that was not over in time.
+type stillThere struct{ what []string }
+
+func (e *stillThere) Error() string {
+	const most = 5
+	text := strings.Join(e.what[:min(len(e.what), most)], ", ")
+	if rest := len(e.what) - most; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+func (r remover) all(ctx context.Context, say func(string)) (left []string, err error) {
+	volumes, err := r.list(ctx, driverKind())
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kinds() {
+		var found []object
+		if found, err = r.list(ctx, k); err != nil {
+			return left, err
+		}
+		if k.kind == "CSIDriver" && len(volumes) > 0 {
+			if left, err = r.volumes(ctx, say); err != nil {
+				return left, err
+			}
+		}
+		if len(found) == 0 {
+			continue
+		}
+		if k.kind == "CustomResourceDefinition" {
+			if err := r.unguard(ctx, found); err != nil {
+				return left, err
+			}
+		}
+		say(fmt.Sprintf("removing %d %s", len(found), k.resource.Resource))
+		if err := r.gone(ctx, found); err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}
+
+func driverKind() made {
+	all := kinds()
+	return all[slices.IndexFunc(all, func(k made) bool { return k.kind == "CSIDriver" })]
+}
+
+// list returns all objects of a kind that are selected, each once; none where the cluster has no such kind.
+func (r remover) list(ctx context.Context, k made) ([]object, error) {
+	var all []object
+	seen := map[types.UID]bool{}
+	for _, selector := range r.selectors {
+		list, err := r.client.Resource(k.resource).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", k.resource.Resource, err)
+		}
+		for _, o := range list.Items {
+			if !seen[o.UID] {
+				seen[o.UID] = true
+				all = append(all, object{k, o.ObjectMeta})
+			}
+		}
+	}
+	return all, nil
+}
+
+// at is where the API has an object.
+func (r remover) at(o object) metadata.ResourceInterface {
+	if o.meta.Namespace == "" {
+		return r.client.Resource(o.resource)
+	}
+	return r.client.Resource(o.resource).Namespace(o.meta.Namespace)
+}
+
+// gone deletes objects and waits until they, and the pods of those that have any, are gone.
+func (r remover) gone(ctx context.Context, all []object) error {
+	err := each(ctx, all, func(ctx context.Context, o object) error {
+		// Another one of that name is not what was found.
+		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.meta.UID}}
+		if o.resource.Group == "apps" { // gone when its pods are
+			options.PropagationPolicy = new(metav1.DeletePropagationForeground)
+		}
+		err := r.at(o).Delete(ctx, o.meta.Name, options)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	waiting := all
+	for tick := time.NewTicker(look); ; {
+		var mu sync.Mutex
+		var there []object
+		err := each(ctx, waiting, func(ctx context.Context, o object) error {
+			now, err := r.at(o).Get(ctx, o.meta.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err == nil && now.UID == o.meta.UID {
+				mu.Lock()
+				defer mu.Unlock()
+				there = append(there, o)
+			}
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			tick.Stop()
+			return err
+		}
+		if len(there) == 0 && err == nil {
+			tick.Stop()
+			return nil
+		}
+		if err == nil {
+			waiting = there
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return ctx.Err()
+			}
+			e := &stillThere{}
+			for _, o := range waiting {
+				e.what = append(e.what, o.String())
+			}
+			slices.Sort(e.what)
+			return e
+		}
+	}
+}
+
+// each calls f for all objects, some at the same time, and names the object in an error.
+func each(ctx context.Context, all []object, f func(context.Context, object) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for _, o := range all {
+		g.Go(func() error {
+			if err := f(ctx, o); err != nil {
+				return fmt.Errorf("%s: %w", o, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}

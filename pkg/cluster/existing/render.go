@@ -1,0 +1,199 @@
+package existing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// installer is what managed-by says of objects that were installed from here, where Helm says "Helm".
+const installer = "vsphere-sandbox-up"
+
+// Release is what Helm calls one installation of a chart.
+type Release struct{ Name, Namespace string }
+
+// Render returns what a chart's templates come to, by their paths in the chart, as Helm renders them: of the chart that is
+// in this repository, with no more of Helm's functions than that chart uses. Values are laid over those in values.yaml, as
+// Helm's are; nobody checks them against the schema. A test has Helm render the same.
+func Render(chart fs.FS, r Release, values map[string]any) (map[string]string, error) {
+	about, err := document(chart, "Chart.yaml")
+	if err != nil {
+		return nil, err
+	}
+	defaults, err := document(chart, "values.yaml")
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(chart, "templates/*")
+	if err != nil {
+		return nil, err
+	}
+	all := template.New("chart").Option("missingkey=zero")
+	all.Funcs(functions(all))
+	for _, name := range names {
+		text, err := fs.ReadFile(chart, name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := all.New(name).Parse(string(text)); err != nil {
+			return nil, fmt.Errorf("chart: %w", err)
+		}
+	}
+	data := map[string]any{
+		"Release": map[string]any{"Name": r.Name, "Namespace": r.Namespace, "Service": installer},
+		// The fields that templates ask for, by the names that they have in Helm.
+		"Chart":  map[string]any{"Name": about["name"], "Version": about["version"], "AppVersion": about["appVersion"]},
+		"Values": laid(defaults, values),
+		"Files":  chartFiles{chart},
+	}
+	out := map[string]string{}
+	for _, name := range names {
+		if strings.HasPrefix(path.Base(name), "_") {
+			continue // of which others include parts
+		}
+		var b strings.Builder
+		if err := all.ExecuteTemplate(&b, name, data); err != nil {
+			return nil, fmt.Errorf("chart: %w", err)
+		}
+		out[name] = strings.ReplaceAll(b.String(), "<no value>", "")
+	}
+	return out, nil
+}
+
+// Objects returns the objects that [Render] renders, in an order in which they can be created: accounts and rights first,
+// what runs last.
+func Objects(chart fs.FS, r Release, values map[string]any) ([]*unstructured.Unstructured, error) {
+	rendered, err := Render(chart, r, values)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		if path.Ext(name) != ".yaml" {
+			continue
+		}
+		for d := yaml.NewYAMLOrJSONDecoder(strings.NewReader(rendered[name]), 4096); ; {
+			o := &unstructured.Unstructured{}
+			if err := d.Decode(&o.Object); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return nil, fmt.Errorf("chart: %s: %w", name, err)
+			}
+			if len(o.Object) > 0 {
+				all = append(all, o)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return turn(a.GetKind()) - turn(b.GetKind()) })
+	return all, nil
+}
+
+// turn says when objects of a kind are created.
+func turn(kind string) int {
+	switch kind {
+	case "Namespace":
+		return 0
+	case "ServiceAccount", "ConfigMap", "Secret", "Service":
+		return 1
+	case "ClusterRole", "Role":
+		return 2
+	case "ClusterRoleBinding", "RoleBinding":
+		return 3
+	}
+	return 4
+}
+
+// document reads a file of the chart.
+func document(chart fs.FS, name string) (map[string]any, error) {
+	text, err := fs.ReadFile(chart, name)
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	var o map[string]any
+	if err := sigsyaml.Unmarshal(text, &o); err != nil {
+		return nil, fmt.Errorf("chart: %s: %w", name, err)
+	}
+	return o, nil
+}
+
+// laid returns the values with others over them: tables are merged, everything else replaced, and nil takes away.
+func laid(under, over map[string]any) map[string]any {
+	all := maps.Clone(under)
+	for key, value := range over {
+		table, isTable := value.(map[string]any)
+		below, wasTable := all[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(all, key)
+		case isTable && wasTable:
+			all[key] = laid(below, table)
+		default:
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// chartFiles is what templates know as .Files.
+type chartFiles struct{ chart fs.FS }
+
+// Get returns the text of a file of the chart, "" when there is none, as Helm does.
+func (f chartFiles) Get(name string) string {
+	text, err := fs.ReadFile(f.chart, name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// functions are those of Helm that the chart uses, beyond text/template's own.
+func functions(all *template.Template) template.FuncMap {
+	return template.FuncMap{
+		"include": func(name string, data any) (string, error) {
+			var b bytes.Buffer
+			err := all.ExecuteTemplate(&b, name, data)
+			return b.String(), err
+		},
+		"toYaml": func(v any) (string, error) {
+			text, err := sigsyaml.Marshal(v)
+			return strings.TrimSuffix(string(text), "\n"), err
+		},
+		"fromYaml": func(text string) (map[string]any, error) {
+			var v map[string]any
+			err := sigsyaml.Unmarshal([]byte(text), &v)
+			return v, err
+		},
+		"nindent": func(spaces int, text string) string {
+			pad := "\n" + strings.Repeat(" ", spaces)
+			return pad + strings.ReplaceAll(text, "\n", pad)
+		},
+		"quote":    func(v any) string { return strconv.Quote(fmt.Sprint(v)) },
+		"toString": func(v any) string { return fmt.Sprint(v) },
+		"default": func(other, v any) any {
+			if truth, ok := template.IsTrue(v); ok && truth {
+				return v
+			}
+			return other
+		},
+		"dict": func(pairs ...any) (map[string]any, error) {
+			d := map[string]any{}
+			for i := 0; i+1 < len(pairs); i += 2 {
+				d[fmt.Sprint(pairs[i])] = pairs[i+1]
+			}
+			return d, nil
+		},
+		"fail": func(why string) (string, error) { return "", errors.New(why) },
+	}
+}

@@ -1,0 +1,166 @@
+package existing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// asked is how many reviews are under way at the same time.
+const asked = 16
+
+// CheckRights asks whether the user may do what an installation of objects takes: create each of them, and hold every right
+// that is in their roles, since nobody can grant what he has not. An administrator is recognised with one question. The error
+// lists what is missing.
+func (c *Cluster) CheckRights(ctx context.Context, objects []*unstructured.Unstructured) error {
+	all, err := c.may(ctx, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"})
+	if err != nil || all {
+		return c.explain(ctx, err)
+	}
+	wanted, err := needed(objects)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var missing []string
+	g, each := errgroup.WithContext(ctx)
+	g.SetLimit(asked)
+	for _, w := range wanted {
+		g.Go(func() error {
+			ok, err := c.may(each, w)
+			if err != nil || ok {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			missing = append(missing, right(w))
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return c.explain(ctx, err)
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	const most = 8
+	text := strings.Join(missing[:min(len(missing), most)], ", ")
+	if rest := len(missing) - most; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return &Error{
+		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights that an installation takes: %s", c.context, text),
+		Try: "take an administrator's context: --context NAME",
+	}
+}
+
+func (c *Cluster) may(ctx context.Context, a authorizationv1.ResourceAttributes) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
+	answer, err := c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
+
+// needed are the rights to create, follow and delete objects, and those that are in their roles, each once.
+func needed(objects []*unstructured.Unstructured) ([]authorizationv1.ResourceAttributes, error) {
+	seen := map[authorizationv1.ResourceAttributes]bool{}
+	var all []authorizationv1.ResourceAttributes
+	add := func(a authorizationv1.ResourceAttributes) {
+		if !seen[a] {
+			seen[a] = true
+			all = append(all, a)
+		}
+	}
+	for _, o := range objects {
+		resource, err := resourceOf(o.GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		for _, verb := range []string{"create", "patch", "list", "delete"} {
+			add(authorizationv1.ResourceAttributes{Verb: verb, Group: resource.Group, Resource: resource.Resource, Namespace: o.GetNamespace()})
+		}
+		var role struct {
+			Rules []rbacv1.PolicyRule `json:"rules"`
+		}
+		if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" {
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		for _, r := range role.Rules {
+			for _, a := range attributes(r, o.GetNamespace()) {
+				add(a)
+			}
+		}
+	}
+	for _, subresource := range []string{"log", "portforward"} { // the way to the sandbox
+		verb := map[string]string{"log": "get", "portforward": "create"}[subresource]
+		add(authorizationv1.ResourceAttributes{Verb: verb, Resource: "pods", Subresource: subresource, Namespace: namespaceOf(objects)})
+	}
+	return all, nil
+}
+
+// namespaceOf is where the installation's pods are.
+func namespaceOf(objects []*unstructured.Unstructured) string {
+	for _, o := range objects {
+		if o.GetKind() == "Deployment" {
+			return o.GetNamespace()
+		}
+	}
+	return ""
+}
+
+func attributes(r rbacv1.PolicyRule, namespace string) []authorizationv1.ResourceAttributes {
+	names := r.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var all []authorizationv1.ResourceAttributes
+	for _, group := range r.APIGroups {
+		for _, path := range r.Resources {
+			resource, sub, _ := strings.Cut(path, "/")
+			for _, verb := range r.Verbs {
+				for _, name := range names {
+					all = append(all, authorizationv1.ResourceAttributes{
+						Verb: verb, Group: group, Resource: resource, Subresource: sub, Namespace: namespace, Name: name,
+					})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// right is how a right is told: "create deployments.apps in sandbox".
+func right(a authorizationv1.ResourceAttributes) string {
+	what := a.Resource
+	if a.Group != "" {
+		what += "." + a.Group
+	}
+	if a.Subresource != "" {
+		what += "/" + a.Subresource
+	}
+	text := a.Verb + " " + what
+	if a.Name != "" {
+		text += " " + a.Name
+	}
+	if a.Namespace != "" {
+		text += " in " + a.Namespace
+	}
+	return text
+}

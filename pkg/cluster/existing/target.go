@@ -1,0 +1,169 @@
+package existing
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+)
+
+// Target says which cluster is meant, as kubectl's flags do. The zero value is the one that kubectl would take.
+type Target struct {
+	// Kubeconfig is a path; "" is $KUBECONFIG, else ~/.kube/config.
+	Kubeconfig string
+	// Context is a context in it; "" is the current one.
+	Context string
+}
+
+// Cluster is a cluster that was there before. Make it with [Open], or with [InCluster] in a pod of it. Its methods may be
+// called from any goroutine.
+type Cluster struct {
+	rest       *rest.Config
+	client     kubernetes.Interface
+	server     *url.URL
+	kubeconfig string
+	context    string
+}
+
+var _ cluster.Cluster = (*Cluster)(nil)
+
+// Patience is how long one request to the cluster may take: a cluster that does not answer is to be told within seconds.
+const Patience = 10 * time.Second
+
+// Open reads a kubeconfig and writes what it says of the one context to dir/kubeconfig, for its owner only: with every
+// certificate in it, so that it stays what it is while the user's own file changes. It asks the cluster nothing. The error is
+// an [*Error].
+func Open(t Target, dir string) (*Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = t.Kubeconfig
+	raw, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).RawConfig()
+	if err != nil {
+		return nil, explainKubeconfig(t, err)
+	}
+	one, err := minified(raw, t)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{kubeconfig: filepath.Join(dir, "kubeconfig"), context: one.CurrentContext}
+	if c.rest, err = clientcmd.NewDefaultClientConfig(*one, &clientcmd.ConfigOverrides{}).ClientConfig(); err != nil {
+		return nil, explainKubeconfig(t, err)
+	}
+	if err := clientcmd.WriteToFile(*one, c.kubeconfig); err != nil { // 0600
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return c, c.connect()
+}
+
+// minified is the kubeconfig with nothing but the context that is meant.
+func minified(raw clientcmdapi.Config, t Target) (*clientcmdapi.Config, error) {
+	if t.Context != "" {
+		raw.CurrentContext = t.Context
+	}
+	switch _, ok := raw.Contexts[raw.CurrentContext]; {
+	case len(raw.Contexts) == 0:
+		return nil, &Error{
+			Code: CodeKubeconfig, Message: "there is no kubeconfig, so no cluster is known",
+			Try: "--kubeconfig FILE, or export KUBECONFIG=FILE",
+		}
+	case raw.CurrentContext == "":
+		return nil, &Error{Code: CodeKubeconfig, Message: "the kubeconfig has no current context", Try: "--context NAME\nkubectl config get-contexts"}
+	case !ok:
+		return nil, &Error{
+			Code: CodeKubeconfig, Message: fmt.Sprintf("the kubeconfig has no context %q", raw.CurrentContext), Try: "kubectl config get-contexts",
+		}
+	}
+	if err := clientcmdapi.MinifyConfig(&raw); err != nil {
+		return nil, explainKubeconfig(t, err)
+	}
+	if err := clientcmdapi.FlattenConfig(&raw); err != nil {
+		return nil, explainKubeconfig(t, err)
+	}
+	return &raw, nil
+}
+
+func explainKubeconfig(t Target, err error) error {
+	e := &Error{Code: CodeKubeconfig, Message: "the kubeconfig cannot be used", Try: "kubectl config view", Err: err}
+	if errors.Is(err, fs.ErrNotExist) && t.Kubeconfig != "" {
+		e.Message, e.Try, e.Err = fmt.Sprintf("there is no kubeconfig %s", t.Kubeconfig), "--kubeconfig FILE", nil
+	}
+	return e
+}
+
+// connect makes the clients of c.rest.
+func (c *Cluster) connect() (err error) {
+	// A cluster is set up in one go; the client's own rate limit would only make it wait.
+	c.rest.QPS, c.rest.Burst = 200, 400
+	c.rest.UserAgent = "vsphere-sandbox"
+	if c.server, _, err = rest.DefaultServerUrlFor(c.rest); err != nil {
+		return &Error{Code: CodeKubeconfig, Message: "the kubeconfig names no server that can be reached", Try: "kubectl config view", Err: err}
+	}
+	if c.client, err = kubernetes.NewForConfig(c.rest); err != nil {
+		return &Error{Code: CodeKubeconfig, Message: "the kubeconfig cannot be used", Try: "kubectl config view", Err: err}
+	}
+	return nil
+}
+
+// Client implements [cluster.Cluster].
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// REST implements [cluster.Cluster].
+func (c *Cluster) REST() *rest.Config { return rest.CopyConfig(c.rest) }
+
+// Server implements [cluster.Cluster].
+func (c *Cluster) Server() string { return c.server.String() }
+
+// Addr implements [cluster.Cluster].
+func (c *Cluster) Addr() string {
+	if c.server.Port() == "" {
+		return c.server.Host + ":443"
+	}
+	return c.server.Host
+}
+
+// Kubeconfig implements [cluster.Cluster].
+func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
+
+// Context implements [cluster.Cluster].
+func (c *Cluster) Context() string { return c.context }
+
+// Token implements [cluster.Cluster].
+func (c *Cluster) Token(path, addr, tokenFile string) error {
+	return cluster.WriteToken(c.rest, path, addr, tokenFile)
+}
+
+// InCluster is the cluster of the pod that this process is in, as the pod's ServiceAccount: its rights are that account's, no
+// administrator's. Its kubeconfig is dir/kubeconfig, whose token is read at each use.
+func InCluster(dir string) (*Cluster, error) {
+	c := &Cluster{kubeconfig: filepath.Join(dir, "kubeconfig"), context: "default"}
+	var err error
+	if c.rest, err = rest.InClusterConfig(); err != nil {
+		return nil, &Error{
+			Code: CodeNoPod, Message: "this process is in no pod of a cluster", Err: err,
+			Try: "vsphere-sandbox up --cluster existing   # which starts one in a pod",
+		}
+	}
+	if err := c.connect(); err != nil {
+		return nil, err
+	}
+	// What lasts is the file with the authority: a kubeconfig with its text would not see it renewed.
+	return c, c.Token(c.kubeconfig, c.Addr(), c.rest.BearerTokenFile)
+}
+
+// Namespace is the one of the pod that this process is in; "" when it is in none.
+func Namespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}

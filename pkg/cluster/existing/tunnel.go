@@ -1,0 +1,285 @@
+package existing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// Tunnel leads to ports on the loopback address of a sandbox's pod, through the API server, as "kubectl port-forward" does:
+// the pod that there is at the time. Make it with [Cluster.Tunnel]. Its methods may be called from any goroutine.
+type Tunnel struct {
+	c    *Cluster
+	name string
+
+	mu     sync.Mutex
+	conn   httpstream.Connection // nil until it is needed, and again once it has broken
+	pod    types.UID             // where it leads
+	doubt  bool                  // the pod may be another by now
+	next   int                   // number of the next request
+	closed bool
+}
+
+// Tunnel returns a tunnel to the pod of the sandbox of a name. It goes nowhere yet.
+func (c *Cluster) Tunnel(name string) *Tunnel { return &Tunnel{c: c, name: name} }
+
+// Close ends it, and every connection through it.
+func (t *Tunnel) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	t.drop()
+	return nil
+}
+
+// drop forgets the connection to the pod. Its end is not waited for: it says good-bye to each stream, over a network that may
+// be gone.
+func (t *Tunnel) drop() {
+	if t.conn == nil {
+		return
+	}
+	conn := t.conn
+	go func() { _ = conn.Close() }() // of what may have broken
+	t.conn, t.pod, t.doubt = nil, "", false
+}
+
+// suspect has it looked, before the next connection, whether the pod is still the one where conn leads: the API server keeps a
+// connection to a pod that is gone, and says at each port that nobody is there.
+func (t *Tunnel) suspect(conn httpstream.Connection) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doubt = t.doubt || t.conn == conn
+}
+
+// opening is how long the pod's side may take to answer that a connection is open. The library would wait half a minute for
+// one that has broken without a word.
+const opening = 3 * time.Second
+
+// Dial returns a connection to a port of the pod. Where the way there has broken, or the pod was replaced, it looks for the
+// pod anew first.
+func (t *Tunnel) Dial(ctx context.Context, port int) (net.Conn, error) {
+	for second := false; ; second = true {
+		conn, number, err := t.connection(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c, err := openWithin(ctx, conn, port, number, func() { t.suspect(conn) })
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		t.mu.Lock()
+		if t.conn == conn { // it has broken, and nobody has noticed
+			t.drop()
+		}
+		t.mu.Unlock()
+		if second {
+			return nil, fmt.Errorf("port %d of the sandbox's pod: %w", port, err)
+		}
+	}
+}
+
+// openWithin is open, given up after a while, or when the connection to the pod ends.
+func openWithin(ctx context.Context, conn httpstream.Connection, port, number int, refused func()) (net.Conn, error) {
+	type result struct {
+		c   net.Conn
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		c, err := open(conn, port, number, refused)
+		done <- result{c, err}
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, opening, fmt.Errorf("no answer within %s", opening))
+	defer cancel()
+	select {
+	case r := <-done:
+		return r.c, r.err
+	case <-conn.CloseChan():
+		return nil, io.ErrUnexpectedEOF
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.c != nil { // nobody waits for it any more
+				_ = r.c.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (t *Tunnel) connection(ctx context.Context) (httpstream.Connection, int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, 0, net.ErrClosed
+	}
+	if t.conn != nil {
+		select {
+		case <-t.conn.CloseChan():
+			t.drop()
+		default:
+		}
+	}
+	if t.conn != nil && t.doubt {
+		pod, err := t.c.newestPod(ctx, t.name)
+		if err != nil {
+			return nil, 0, t.c.explain(ctx, err)
+		}
+		if t.doubt = false; pod == nil || pod.UID != t.pod {
+			t.drop()
+		}
+	}
+	if t.conn == nil {
+		if err := t.connect(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	t.next++
+	return t.conn, t.next, nil
+}
+
+func (t *Tunnel) connect(ctx context.Context) error {
+	pod, err := t.c.newestPod(ctx, t.name)
+	if err != nil {
+		return t.c.explain(ctx, err)
+	}
+	if pod == nil || !running(pod) {
+		waiting, _ := state(pod)
+		return &Error{
+			Code: CodePod, Message: "the sandbox's pod does not run: it waits for " + waiting,
+			Try: "kubectl -n " + NamespaceOf(t.name) + " get pods",
+		}
+	}
+	to := t.c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
+	config := t.c.REST()
+	transport, upgrader, err := spdy.RoundTripperFor(config)
+	if err != nil {
+		return err
+	}
+	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
+	dialer := httpstream.Dialer(old)
+	if websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config); err == nil {
+		// API servers before 1.30, and proxies on the way, know the older protocol alone.
+		dialer = portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {
+			return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+		})
+	}
+	conn, protocol, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
+	if err != nil {
+		return fmt.Errorf("pod %s: %w", pod.Name, err)
+	}
+	if protocol != portforward.PortForwardProtocolV1Name {
+		return errors.Join(fmt.Errorf("pod %s: the API server speaks %q", pod.Name, protocol), conn.Close())
+	}
+	t.conn, t.pod = conn, pod.UID
+	return nil
+}
+
+// open makes one connection within the one to the pod: a stream for what is said, and one for what went wrong. Refused is
+// called when that is told.
+func open(conn httpstream.Connection, port, number int, refused func()) (net.Conn, error) {
+	headers := http.Header{}
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	headers.Set(corev1.PortHeader, strconv.Itoa(port))
+	headers.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(number))
+	trouble, err := conn.CreateStream(headers)
+	if err != nil {
+		return nil, err
+	}
+	_ = trouble.Close() // nothing is written to it
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := conn.CreateStream(headers)
+	if err != nil {
+		conn.RemoveStreams(trouble)
+		return nil, err
+	}
+	f := &forwarded{Stream: data, conn: conn, trouble: trouble, told: make(chan struct{}), refused: refused}
+	go f.listen()
+	return f, nil
+}
+
+// forwarded is one connection through a tunnel.
+type forwarded struct {
+	httpstream.Stream
+	conn    httpstream.Connection
+	trouble httpstream.Stream
+	told    chan struct{} // closed when err is what went wrong
+	refused func()
+	err     error
+	once    sync.Once
+}
+
+// listen waits for what went wrong; the stream ends without a word when nothing did.
+func (f *forwarded) listen() {
+	text, err := io.ReadAll(f.trouble)
+	if err == nil && len(text) > 0 {
+		f.err = errors.New(strings.TrimSpace(string(text)))
+		f.refused()
+	}
+	close(f.told)
+	if f.err != nil {
+		_ = f.Reset() // so that who reads comes back
+	}
+}
+
+// reason is what went wrong, if that was told, in place of what its consequence is.
+func (f *forwarded) reason(err error) error {
+	select {
+	case <-f.told:
+		if err != nil && f.err != nil {
+			return f.err
+		}
+	default:
+	}
+	return err
+}
+
+// Read implements [net.Conn]. In place of the end it returns what went wrong, if anything did.
+func (f *forwarded) Read(b []byte) (int, error) {
+	n, err := f.Stream.Read(b)
+	return n, f.reason(err)
+}
+
+func (f *forwarded) Write(b []byte) (int, error) {
+	n, err := f.Stream.Write(b)
+	return n, f.reason(err)
+}
+
+// CloseWrite says that nothing follows; what the other side says still comes.
+func (f *forwarded) CloseWrite() error { return f.reason(f.Stream.Close()) }
+
+func (f *forwarded) Close() error {
+	f.once.Do(func() {
+		_ = f.Reset() // its only error is that it has ended
+		f.conn.RemoveStreams(f.Stream, f.trouble)
+	})
+	return nil
+}
+
+func (f *forwarded) LocalAddr() net.Addr  { return tunnelled{} }
+func (f *forwarded) RemoteAddr() net.Addr { return tunnelled{} }
+
+// There are no deadlines: a request has its context, and its end closes the connection.
+func (f *forwarded) SetDeadline(time.Time) error      { return nil }
+func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
+func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }
+
+type tunnelled struct{}
+
+func (tunnelled) Network() string { return "port-forward" }
+func (tunnelled) String() string  { return "pod" }

@@ -1,0 +1,162 @@
+package existing
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// look is how often pods are looked at while they start.
+const look = 500 * time.Millisecond
+
+// hopeless is for how long a pod may be in a state that does not pass by itself, before it is given up.
+const hopeless = 20 * time.Second
+
+// Pod waits until the sandbox's pod runs, and returns its name. Say is told what is waited for, whenever that changes. A pod
+// that cannot run, for want of its image or because it ends again and again, is an [*Error] with the reason.
+func (c *Cluster) Pod(ctx context.Context, name string, say func(string)) (string, error) {
+	var last string
+	var stuck time.Time
+	for tick := time.NewTicker(look); ; {
+		pod, err := c.newestPod(ctx, name)
+		if err != nil {
+			return "", c.explain(ctx, err)
+		}
+		if restarts(pod) > secondChance {
+			tick.Stop()
+			return "", endsAgain(pod)
+		}
+		if pod != nil && running(pod) {
+			tick.Stop()
+			return pod.Name, nil
+		}
+		waiting, failed := state(pod)
+		if waiting != last {
+			say(waiting)
+			last = waiting
+		}
+		switch {
+		case failed == nil:
+			stuck = time.Time{}
+		case stuck.IsZero():
+			stuck = time.Now()
+		case time.Since(stuck) > hopeless:
+			tick.Stop()
+			return "", failed
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return "", &Error{
+				Code: CodePod, Message: "the sandbox's pod does not run: it waits for " + waiting, Err: context.Cause(ctx),
+				Try: "kubectl -n " + NamespaceOf(name) + " get pods",
+			}
+		}
+	}
+}
+
+// newestPod is the sandbox's; while one takes another's place, the later one. It is nil when there is none.
+func (c *Cluster) newestPod(ctx context.Context, name string) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	list, err := c.client.CoreV1().Pods(NamespaceOf(name)).List(ctx, metav1.ListOptions{
+		LabelSelector: selectChart(name) + ",app.kubernetes.io/component=sandbox",
+	})
+	if err != nil {
+		return nil, err
+	}
+	var newest *corev1.Pod
+	for i, p := range list.Items {
+		if p.DeletionTimestamp == nil && (newest == nil || newest.CreationTimestamp.Before(&p.CreationTimestamp)) {
+			newest = &list.Items[i]
+		}
+	}
+	return newest, nil
+}
+
+func running(p *corev1.Pod) bool {
+	return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Running != nil
+}
+
+// secondChance is how often a container may end while the sandbox boots: once, as when the rights that it was given were not
+// known everywhere yet.
+const secondChance = 1
+
+func endsAgain(p *corev1.Pod) *Error {
+	why := ""
+	if t := p.Status.ContainerStatuses[0].LastTerminationState.Terminated; t != nil {
+		why = fmt.Sprintf(" with exit status %d", t.ExitCode)
+	}
+	return &Error{
+		Code: CodePod, Message: "the sandbox ends again and again" + why,
+		Try: fmt.Sprintf("kubectl -n %s logs %s --previous", p.Namespace, p.Name),
+	}
+}
+
+func restarts(p *corev1.Pod) (n int32) {
+	if p == nil {
+		return 0
+	}
+	for _, s := range p.Status.ContainerStatuses {
+		n += s.RestartCount
+	}
+	return n
+}
+
+// state says what a pod waits for; failed, when that will not come by itself.
+func state(p *corev1.Pod) (waiting string, failed *Error) {
+	if p == nil {
+		return "the Deployment to make a pod", nil
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			text := "a machine for pod " + p.Name + ": " + c.Message
+			return text, &Error{Code: CodePod, Message: "the cluster has no room for the sandbox's pod: " + c.Message, Try: "make room, or ask for less: the chart's sandbox.resources"}
+		}
+	}
+	for _, s := range p.Status.ContainerStatuses {
+		w := s.State.Waiting
+		if w == nil {
+			continue
+		}
+		switch w.Reason {
+		case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ErrImageInspect", "CreateContainerConfigError", "CreateContainerError":
+			return fmt.Sprintf("image %s: %s", s.Image, w.Reason), &Error{
+				Code: CodeImage, Message: fmt.Sprintf("image %s: %s: %s", s.Image, w.Reason, firstLine(w.Message)),
+				Try: "--image REGISTRY/vsphere-sandbox:TAG   # one that the cluster's machines can pull\nkind load image-archive FILE   # where it is one of kind's",
+			}
+		case "CrashLoopBackOff":
+			return "the sandbox, which ended and is started again", endsAgain(p)
+		}
+		return fmt.Sprintf("pod %s: %s", p.Name, w.Reason), nil
+	}
+	return "pod " + p.Name, nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// Words returns the last lines that the sandbox's pod has written, of the one before when it was restarted; "" when there is
+// nothing to be had.
+func (c *Cluster) Words(ctx context.Context, name string, lines int64) string {
+	pod, err := c.newestPod(ctx, name)
+	if err != nil || pod == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	for _, previous := range []bool{true, false} {
+		text, err := c.client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: &lines, Previous: previous}).DoRaw(ctx)
+		if err == nil && len(text) > 0 {
+			return string(text)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,161 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"time"
+)
+
+// layer is a part of an image's file system: a tar archive that is made anew each time it is written.
+type layer struct {
+	files []file
+	arch  string
+	// digest is the SHA-256 of the archive, in hexadecimal, size its length.
+	digest string
+	size   int64
+}
+
+// file is one in a layer, of root's, which who runs the program can read and not write.
+type file struct {
+	name string // without the leading slash
+	mode int64
+	size int64
+	open func() (io.ReadCloser, error)
+}
+
+// systemLayer has what a program expects of any system: names of users.
+func systemLayer(arch string) (*layer, error) {
+	l := &layer{arch: arch, files: []file{
+		text("etc/group", "root:x:0:\nnonroot:x:65532:\n"),
+		text("etc/nsswitch.conf", "hosts: files dns\n"),
+		text("etc/passwd", "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"),
+	}}
+	return l, l.hash(context.Background())
+}
+
+func text(name, content string) file {
+	return file{name: name, mode: 0o644, size: int64(len(content)), open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(content)), nil
+	}}
+}
+
+// programLayer has one program, a file of this machine, under a name.
+func programLayer(ctx context.Context, from, name string) (*layer, error) {
+	arch, err := architecture(from)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, err
+	}
+	l := &layer{arch: arch, files: []file{{
+		name: name, mode: 0o755, size: info.Size(),
+		open: func() (io.ReadCloser, error) { return os.Open(from) },
+	}}}
+	return l, l.hash(ctx)
+}
+
+// hash sets digest and size.
+func (l *layer) hash(ctx context.Context) error {
+	sum := sha256.New()
+	size, err := l.write(ctx, sum)
+	if err != nil {
+		return err
+	}
+	l.digest, l.size = hex.EncodeToString(sum.Sum(nil)), size
+	return nil
+}
+
+// write writes the archive, the same bytes each time: every date in it is 1970. It returns how many they are.
+func (l *layer) write(ctx context.Context, to io.Writer) (int64, error) {
+	counted := &counter{to: to}
+	w := tar.NewWriter(counted)
+	seen := map[string]bool{}
+	for _, f := range l.files {
+		for _, dir := range folders(f.name) {
+			if seen[dir] {
+				continue
+			}
+			seen[dir] = true
+			if err := w.WriteHeader(header(dir+"/", tar.TypeDir, 0o755, 0)); err != nil {
+				return 0, err
+			}
+		}
+		if err := f.write(ctx, w); err != nil {
+			return 0, fmt.Errorf("image: %s: %w", f.name, err)
+		}
+	}
+	err := w.Close()
+	return counted.n, err
+}
+
+// write writes a file. One that has become another length since it was looked at is an error of the tar writer.
+func (f file) write(ctx context.Context, w *tar.Writer) error {
+	if err := w.WriteHeader(header(f.name, tar.TypeReg, f.mode, f.size)); err != nil {
+		return err
+	}
+	from, err := f.open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	_, err = io.Copy(w, ending{ctx, from})
+	return err
+}
+
+func header(name string, kind byte, mode, size int64) *tar.Header {
+	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+}
+
+// folders are those that a file is in, the outermost first.
+func folders(name string) []string {
+	dir := path.Dir(name)
+	if dir == "." {
+		return nil
+	}
+	return append(folders(dir), dir)
+}
+
+// counter counts what passes.
+type counter struct {
+	to io.Writer
+	n  int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// ending is a reader that fails once ctx has ended.
+type ending struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (e ending) Read(p []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, context.Cause(e.ctx)
+	}
+	return e.from.Read(p)
+}
+
+// contentHash tells what is in an image in twelve digits: enough to tell builds apart, few enough to be read.
+func contentHash(layers []*layer) string {
+	var all bytes.Buffer
+	for _, l := range layers {
+		all.WriteString(l.digest)
+	}
+	sum := sha256.Sum256(all.Bytes())
+	return hex.EncodeToString(sum[:6])
+}

@@ -1,0 +1,161 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+)
+
+// Create makes the cluster and returns when all of its nodes are registered, whether they are ready or not. When it fails, or
+// ctx ends, what there is of it is removed again, unless Options.Retain says otherwise. It may be called again.
+func (c *Cluster) Create(ctx context.Context) (err error) {
+	s := speak(c.opts.Progress)
+	defer s.stop()
+	if err := c.prepare(ctx, s.say); err != nil {
+		return err
+	}
+	l := &logger{say: s.say}
+	begin := time.Now()
+	err = c.make(ctx, l)
+	c.took = time.Since(begin)
+	if err == nil {
+		s.say("writing the kubeconfig")
+		err = c.connect(l)
+	}
+	if err == nil {
+		err = c.registered(ctx, s.say)
+	}
+	if err == nil {
+		return nil
+	}
+	// ctx may be over, which is why there is something to clear away.
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	} else {
+		s.say("cluster %s could not be made: asking the nodes why", c.Name())
+		err = c.reason(after, err, l)
+	}
+	if c.opts.Retain {
+		logs := filepath.Join(c.opts.Dir, "logs", "kind")
+		if e := c.Logs(after, logs); e != nil {
+			return errors.Join(err, fmt.Errorf("logs of cluster %s: %w", c.Name(), e))
+		}
+		s.say("kept cluster %s, as asked; its logs are in %s", c.Name(), logs)
+		return err
+	}
+	s.say("removing what there is of cluster %s", c.Name())
+	return errors.Join(err, c.Delete(after))
+}
+
+// prepare is all that comes before kind.
+func (c *Cluster) prepare(ctx context.Context, say sayf) (err error) {
+	if c.rt == nil {
+		say("looking for a container runtime")
+		if c.rt, err = Detect(ctx); err != nil {
+			return err
+		}
+	} else if err := local(ctx, c.rt); err != nil {
+		return err
+	}
+	say("looking at node image %s", c.opts.Image)
+	if err := c.image(ctx, say); err != nil {
+		return err
+	}
+	if err := c.claim(ctx, say); err != nil {
+		return err
+	}
+	if c.opts.Host == (runtime.Capacity{}) {
+		if c.opts.Host, err = c.rt.Capacity(ctx); err != nil {
+			return err
+		}
+		if err := c.render(); err != nil { // with what the nodes have to reserve
+			return err
+		}
+	}
+	if few := inotify(inotifyFile, len(c.machines)); few != "" {
+		say("%s", few)
+	}
+	if err := c.writeFiles(); err != nil {
+		return err
+	}
+	if err := ensureNetwork(ctx, c.rt); err != nil {
+		return errors.Join(err, c.removeFiles())
+	}
+	return nil
+}
+
+// make has kind make the cluster. kind cannot be cancelled: when ctx ends, its containers are taken away, so that whatever it
+// waits for fails, until it has given up.
+func (c *Cluster) make(ctx context.Context, l *logger) error {
+	// kind writes a kubeconfig in any case, and not to the user's own.
+	scratch := filepath.Join(c.opts.Dir, "kubeconfig.kind")
+	defer func() {
+		_ = os.Remove(scratch) // best effort: it has nothing that the other has not
+		_ = os.Remove(scratch + ".lock")
+	}()
+	made := make(chan error, 1)
+	go func() {
+		made <- c.provider(l).Create(c.Name(),
+			kindcluster.CreateWithRawConfig(c.config),
+			kindcluster.CreateWithKubeconfigPath(scratch),
+			kindcluster.CreateWithRetain(true), // the nodes are asked first why it failed
+		)
+	}()
+	select {
+	case err := <-made:
+		return err
+	case <-ctx.Done():
+	}
+	l.say("stopping: waiting for kind to give up")
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if err := c.takeAway(after); err != nil && after.Err() == nil {
+			l.say("%v", err)
+		}
+		select {
+		case <-made:
+			return context.Cause(ctx)
+		case <-after.Done():
+			return fmt.Errorf("%w; kind has not given up in %v", context.Cause(ctx), cleanupTime)
+		case <-again.C:
+		}
+	}
+}
+
+// takeAway ends what kind works on: the containers go, or stay for who wants to look at them but no longer run.
+func (c *Cluster) takeAway(ctx context.Context) error {
+	names, err := c.rt.List(ctx, clusterLabel, c.Name())
+	if err != nil || !c.opts.Retain {
+		return errors.Join(err, c.rt.Remove(ctx, names...))
+	}
+	for _, name := range names {
+		err := c.rt.Kill(ctx, name)
+		if err != nil && !runtime.Is(err, runtime.ContainerMissing) && !runtime.Is(err, runtime.ContainerStopped) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) provider(l *logger) *kindcluster.Provider {
+	option := kindcluster.ProviderWithDocker()
+	switch c.rt.Kind() {
+	case "podman":
+		option = kindcluster.ProviderWithPodman()
+	case "nerdctl":
+		option = kindcluster.ProviderWithNerdctl(c.rt.Name())
+	}
+	return kindcluster.NewProvider(kindcluster.ProviderWithLogger(l), option)
+}

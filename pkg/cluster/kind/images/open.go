@@ -1,0 +1,144 @@
+package images
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Archive is one that has been found to be whole.
+type Archive struct {
+	path     string
+	contents Contents
+}
+
+// Open reads an archive to its end and checks every file's digest. What is not an archive of this program's is [Foreign],
+// one that is damaged [Broken]. Progress, when not nil, is told how far it is, in bytes of the whole; it must not block.
+func Open(ctx context.Context, path string, progress func(done, whole int64)) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("archive of images: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("archive of images: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, wrong(Foreign, "name a file; it is read twice", nil, "%s is no file", path)
+	}
+	c, err := check(ctx, &counted{r: f, whole: info.Size(), told: progress})
+	var mine *Error
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &mine):
+		mine.Message = path + " " + mine.Message
+		return nil, mine
+	case err != nil:
+		return nil, wrong(Broken, "copy it again, and compare its length", cut(err), "%s is damaged, or cut short", path)
+	}
+	return &Archive{path, c}, nil
+}
+
+// Contents is what is in it.
+func (a *Archive) Contents() Contents { return a.contents }
+
+// check reads an archive and compares what it has with what it says.
+func check(ctx context.Context, r io.Reader) (Contents, error) {
+	foreign := func(format string, args ...any) error {
+		return wrong(Foreign, "vsphere-sandbox images save makes one; an archive of docker save is for docker load", nil, format, args...)
+	}
+	var c Contents
+	found := map[string]File{}
+	for t := tar.NewReader(r); ; {
+		if err := ctx.Err(); err != nil {
+			return c, err
+		}
+		h, err := t.Next()
+		switch {
+		case err == io.EOF && len(found) == 0:
+			return c, foreign("is empty")
+		case err == io.EOF && c.Kind == "":
+			return c, io.ErrUnexpectedEOF // the last of the files is not there
+		case err == io.EOF:
+			return c, compare(c, found)
+		case err != nil && len(found) == 0:
+			return c, foreign("is no archive of images")
+		case err != nil:
+			return c, err
+		case len(found) == 0 && h.Name != markFile:
+			return c, foreign("is an archive, and none that vsphere-sandbox has made")
+		case c.Kind != "":
+			return c, fmt.Errorf("%s is behind what has to be last", h.Name)
+		}
+		if h.Name == contentsFile {
+			if err := json.NewDecoder(io.LimitReader(t, describing)).Decode(&c); err != nil {
+				return c, err
+			}
+			if c.APIVersion != apiVersion || c.Kind != kindName {
+				return c, foreign("is %s %s, which this release does not know", c.APIVersion, c.Kind)
+			}
+			continue
+		}
+		sum := sha256.New()
+		n, err := io.Copy(sum, t)
+		if err != nil {
+			return c, err
+		}
+		if _, twice := found[h.Name]; twice {
+			return c, fmt.Errorf("%s is there twice", h.Name)
+		}
+		found[h.Name] = File{h.Name, n, fmt.Sprintf("%x", sum.Sum(nil))}
+	}
+}
+
+// compare tells what is other than an archive says.
+func compare(c Contents, found map[string]File) error {
+	for _, want := range c.Files {
+		got, ok := found[want.Path]
+		switch {
+		case !ok:
+			return fmt.Errorf("%s is missing", want.Path)
+		case got != want:
+			return fmt.Errorf("%s is sha256:%s, and has to be sha256:%s", want.Path, got.SHA256, want.SHA256)
+		}
+	}
+	if len(found) != len(c.Files) {
+		return fmt.Errorf("there are %d files, and have to be %d", len(found), len(c.Files))
+	}
+	for _, item := range c.Images {
+		for _, path := range append([]string{item.Config}, item.Blobs...) {
+			if _, ok := found[path]; !ok {
+				return fmt.Errorf("%s of %s is missing", path, item.Name)
+			}
+		}
+		if got := found[item.Config].SHA256; got != strings.TrimPrefix(item.ID, "sha256:") {
+			return fmt.Errorf("%s is sha256:%s, and has to be %s", item.Name, got, item.ID)
+		}
+	}
+	return nil
+}
+
+// counted tells how much of a whole has been read.
+type counted struct {
+	r           io.Reader
+	done, whole int64
+	told        func(done, whole int64)
+}
+
+// Read implements [io.Reader].
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.done += int64(n)
+	if c.told != nil && n > 0 {
+		c.told(c.done, c.whole)
+	}
+	return n, err
+}

@@ -1,0 +1,153 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+)
+
+// Store is the images of a runtime, which is required. Its methods may be called from any goroutine.
+type Store struct {
+	Runtime *runtime.Runtime
+}
+
+// Image is one that a runtime has.
+type Image struct {
+	// Name is that by which it was asked for, Names all that it goes by.
+	Name  string
+	Names []string
+	// ID is the runtime's name for its content: "sha256:…". The same image may have another one in another runtime.
+	ID string
+	// Size is what it takes unpacked, in bytes.
+	Size int64
+	// Platform is what it runs on: "linux/amd64".
+	Platform string
+	Labels   map[string]string
+	// Layers are the digests of its unpacked layers, which are the same in every runtime.
+	Layers []string
+	// Tagged is when the runtime got to know it by its name; zero where that is not told.
+	Tagged time.Time
+}
+
+// Image returns an image that the runtime has. The error of one that it does not have is [Missing].
+func (s Store) Image(ctx context.Context, name string) (Image, error) {
+	list, err := s.inspect(ctx, name)
+	if err != nil {
+		return Image{}, err
+	}
+	return list[0], nil
+}
+
+// Images returns the images of a repository ("kindest/node") that the runtime has, in its order.
+func (s Store) Images(ctx context.Context, repository string) ([]Image, error) {
+	text, err := s.Runtime.Output(ctx, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", repository)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, name := range strings.Fields(string(text)) {
+		if repo, tag := split(name); tag != "" && tag != "<none>" && short(repo) == short(repository) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return s.inspect(ctx, names...)
+}
+
+// Pull has the runtime fetch an image from its registry. Why it cannot is a [Refused].
+func (s Store) Pull(ctx context.Context, name string) error {
+	_, err := s.Runtime.Output(ctx, "pull", "--quiet", name)
+	if runtime.Is(err, runtime.Failed) {
+		return wrong(Refused, "", err, "%s cannot be fetched", name)
+	}
+	return err
+}
+
+// Save writes an image in Docker's archive format.
+func (s Store) Save(ctx context.Context, name string, w io.Writer) error {
+	if err := s.Runtime.Do(ctx, runtime.Call{Args: []string{"save", name}, Stdout: w}); err != nil {
+		return fmt.Errorf("image %s: %w", name, err)
+	}
+	return nil
+}
+
+// Load gives the runtime the images of an archive in Docker's format.
+func (s Store) Load(ctx context.Context, r io.Reader) error {
+	return s.Runtime.Do(ctx, runtime.Call{Args: []string{"load"}, Stdin: r})
+}
+
+// inspected is what runtimes say of an image, in the words that they share.
+type inspected struct {
+	ID           string `json:"Id"`
+	RepoTags     []string
+	Size         int64
+	Os           string
+	Architecture string
+	Config       struct{ Labels map[string]string }
+	RootFS       struct{ Layers []string }
+	Metadata     struct{ LastTagTime time.Time }
+}
+
+func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
+	text, err := s.Runtime.Output(ctx, append([]string{"image", "inspect"}, names...)...)
+	if err != nil {
+		if unknown(err) {
+			return nil, wrong(Missing, "", nil, "%s has no image %s", s.Runtime.Name(), strings.Join(names, ", "))
+		}
+		return nil, err
+	}
+	var list []inspected
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("%s image inspect: %w", s.Runtime.Name(), err)
+	}
+	if len(list) != len(names) { // nerdctl says nothing at all of one that it does not have
+		return nil, wrong(Missing, "", nil, "%s has no image %s", s.Runtime.Name(), strings.Join(names, ", "))
+	}
+	var found []Image
+	for i, is := range list {
+		found = append(found, Image{
+			Name: names[i], Names: is.RepoTags, ID: digestOf(is.ID), Size: is.Size, Platform: is.Os + "/" + is.Architecture,
+			Labels: is.Config.Labels, Layers: is.RootFS.Layers, Tagged: is.Metadata.LastTagTime,
+		})
+	}
+	return found, nil
+}
+
+// unknown tells whether a runtime means that it does not have an image.
+func unknown(err error) bool {
+	// "no such object" is what some say of anything.
+	return runtime.Is(err, runtime.ImageMissing) || runtime.Is(err, runtime.ContainerMissing)
+}
+
+// digestOf is a digest with the name of what it was made by, which Podman leaves out.
+func digestOf(id string) string {
+	if id == "" || strings.Contains(id, ":") {
+		return id
+	}
+	return "sha256:" + id
+}
+
+// split parts an image's name at its tag's colon, which is not that of a registry's port.
+func split(name string) (repository, tag string) {
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		return name[:i], name[i+1:]
+	}
+	return name, ""
+}
+
+// short is a name without what runtimes put before one that names no registry.
+func short(name string) string {
+	for _, host := range []string{"docker.io/library/", "docker.io/", "localhost/"} {
+		if rest, ok := strings.CutPrefix(name, host); ok {
+			return rest
+		}
+	}
+	return name
+}

@@ -1,0 +1,105 @@
+package kind
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+)
+
+// kubeadm refuses patches that would undo what makes a node its VM. What else they say is the user's business: they come
+// after ours. in is where they are in the file.
+func (u *userConfig) kubeadm(merges []string, edits []v1alpha4.PatchJSON6902, in ...any) error {
+	var errs []error
+	for i, text := range merges {
+		at := u.find(append(slices.Clone(in), "kubeadmConfigPatches", i)...)
+		var patch struct {
+			Kind             string    `yaml:"kind"`
+			NodeRegistration yaml.Node `yaml:"nodeRegistration"`
+		}
+		if err := yaml.Unmarshal([]byte(text), &patch); err != nil {
+			errs = append(errs, u.at(at, "kubeadmConfigPatches[%d]: %s", i, strings.TrimPrefix(err.Error(), "yaml: ")))
+			continue
+		}
+		if !registers(patch.Kind) {
+			continue
+		}
+		for _, key := range keys(&patch.NodeRegistration) {
+			if what := forbidden(key); what != "" {
+				errs = append(errs, u.at(at, "kubeadmConfigPatches[%d]: sets %s: %s", i, key, what))
+			}
+		}
+	}
+	for i, edit := range edits {
+		at := u.find(append(slices.Clone(in), "kubeadmConfigPatchesJSON6902", i)...)
+		var ops []struct{ Path, From string }
+		if err := yaml.Unmarshal([]byte(edit.Patch), &ops); err != nil {
+			errs = append(errs, u.at(at, "kubeadmConfigPatchesJSON6902[%d]: %s", i, strings.TrimPrefix(err.Error(), "yaml: ")))
+			continue
+		}
+		for _, op := range ops {
+			if registers(edit.Kind) && edits6902(op.Path, op.From) {
+				errs = append(errs, u.at(at, "kubeadmConfigPatchesJSON6902[%d]: changes %s, by which a node is its VM: use kubeadmConfigPatches, which names single arguments", i, op.Path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// registers tells whether a document of kubeadm's configuration says who the node is.
+func registers(kind string) bool { return kind == "InitConfiguration" || kind == "JoinConfiguration" }
+
+// keys lists what a nodeRegistration sets: name, taints, and the kubelet's arguments as --NAME, which are a list or, as before
+// v1beta4, a mapping.
+func keys(n *yaml.Node) []string {
+	var all []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i].Value, n.Content[i+1]
+		if key != "kubeletExtraArgs" {
+			all = append(all, key)
+			continue
+		}
+		if value.Kind == yaml.MappingNode {
+			for j := 0; j+1 < len(value.Content); j += 2 {
+				all = append(all, "--"+value.Content[j].Value)
+			}
+			continue
+		}
+		for _, item := range value.Content {
+			for j := 0; j+1 < len(item.Content); j += 2 {
+				if item.Content[j].Value == "name" {
+					all = append(all, "--"+item.Content[j+1].Value)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// forbidden says why the user may not set a key of a nodeRegistration, "" when he may.
+func forbidden(key string) string {
+	switch key {
+	case "name", "--hostname-override":
+		return "a node is called as its VM's guest is"
+	case "--cloud-provider", "--provider-id":
+		return "the sandbox's cloud controller manager tells a node's providerID"
+	case "--node-ip":
+		return "the guest's address is the container's"
+	}
+	return ""
+}
+
+// edits6902 tells whether a JSON patch touches the name or the kubelet's arguments, or replaces what holds them. "-" appends.
+func edits6902(paths ...string) bool {
+	for _, p := range paths {
+		switch {
+		case p == "/nodeRegistration", p == "/nodeRegistration/name", p == "/nodeRegistration/kubeletExtraArgs":
+			return true
+		case strings.HasPrefix(p, "/nodeRegistration/kubeletExtraArgs/") && !strings.HasSuffix(p, "/-"):
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,158 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// look is how often a device that is to end is looked at, for the first time and at last.
+const (
+	look    = 2 * time.Millisecond
+	maxLook = 100 * time.Millisecond
+)
+
+// Detach ends the device. Devices that were made of it end first: a kubelet makes one of each raw volume. One that is still
+// open, because it is mounted, is waited for, at most for patience: a container that was killed takes a moment to let its
+// mounts go, and writes then what it still held.
+//
+// After that the device is pinned: it is severed from its file, so that every write fails as on a disk that was pulled out,
+// and the kernel ends it when the last who has it open lets it go. A device that is no more is no error.
+func (d Device) Detach(ctx context.Context, patience time.Duration) (pinned bool, err error) {
+	info, err := d.status()
+	switch {
+	case err != nil && unbound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("%s: %w", d, err)
+	case info.Sizelimit == severed:
+		return true, nil // before, and is held still
+	}
+	if err := d.endUpper(ctx); err != nil {
+		return false, err
+	}
+	of := fileOf(info)
+	if err := d.clear(of); err != nil {
+		return false, err
+	}
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	pause := look
+	next := time.NewTimer(pause)
+	defer next.Stop()
+	for {
+		is, err := d.bound(of)
+		if err != nil || !is {
+			return false, err
+		}
+		select {
+		case <-next.C:
+			pause = min(2*pause, maxLook)
+			next.Reset(pause)
+		case <-ctx.Done():
+			return false, fmt.Errorf("%s is in use: %w", d, ctx.Err())
+		case <-deadline.C:
+			return true, d.sever(of)
+		}
+	}
+}
+
+// backing is the file of a device. As soon as a device has ended, its number may be another's device: whoever has a number
+// in hand looks at the file before anything is done to it.
+type backing struct{ device, inode uint64 }
+
+func fileOf(info *unix.LoopInfo64) backing { return backing{info.Device, info.Inode} }
+
+// mine returns the state of an open device if it has that file, and ENXIO when it has ended or is another's by now.
+func mine(fd int, of backing) (*unix.LoopInfo64, error) {
+	info, err := unix.IoctlLoopGetStatus64(fd)
+	if err == nil && fileOf(info) != of {
+		err = unix.ENXIO
+	}
+	return info, err
+}
+
+// clear ends the device of a file, at once or, when it is open, with the last who has it open.
+func (d Device) clear(of backing) error {
+	err := d.with(func(fd int) error {
+		if _, err := mine(fd, of); err != nil {
+			return err
+		}
+		return unix.IoctlSetInt(fd, unix.LOOP_CLR_FD, 0)
+	})
+	if err != nil && !unbound(err) {
+		return fmt.Errorf("%s: detach: %w", d, err)
+	}
+	return nil
+}
+
+// bound tells whether the device still has that file.
+func (d Device) bound(of backing) (bool, error) {
+	err := d.with(func(fd int) error {
+		_, err := mine(fd, of)
+		return err
+	})
+	switch {
+	case err == nil:
+		return true, nil
+	case unbound(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("%s: %w", d, err)
+}
+
+// unbound tells whether err says that a device has no file, or is none.
+func unbound(err error) bool { return errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV) }
+
+func (d Device) status() (info *unix.LoopInfo64, err error) {
+	err = d.with(func(fd int) error {
+		info, err = unix.IoctlLoopGetStatus64(fd)
+		return err
+	})
+	return info, err
+}
+
+// severed is the size of a device that was, one sector: no block of a file system fits into that, and every write is refused.
+const severed = 512
+
+// sever takes the file from a device that somebody holds.
+func (d Device) sever(of backing) error {
+	err := d.with(func(fd int) error {
+		info, err := mine(fd, of)
+		if err != nil {
+			return err
+		}
+		_ = unix.IoctlSetInt(fd, unix.BLKFLSBUF, 0) // what cannot be written is lost, as with a disk that is pulled out
+		info.Sizelimit = severed
+		info.Flags |= unix.LO_FLAGS_AUTOCLEAR
+		return unix.IoctlLoopSetStatus64(fd, info)
+	})
+	if err != nil && !unbound(err) {
+		return fmt.Errorf("%s is in use, and cannot be cut off: %w", d, err)
+	}
+	return nil
+}
+
+// endUpper ends the devices whose file is this device.
+func (d Device) endUpper(ctx context.Context) error {
+	all, err := List()
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		if b.Device == d {
+			continue
+		}
+		info, err := b.Device.status()
+		if err != nil || info.Rdevice != uint64(d.rdev()) || info.Rdevice == 0 {
+			continue // it has ended meanwhile, or is another's
+		}
+		if _, err := b.Device.Detach(ctx, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

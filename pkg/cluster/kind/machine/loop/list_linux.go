@@ -1,0 +1,82 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Bound is a device and its file.
+type Bound struct {
+	Device Device
+	// File is the path as the kernel knows it, without links. It may be removed by now.
+	File string
+}
+
+// deleted is what the kernel writes behind a path that is not there any more.
+const deleted = " (deleted)"
+
+// List returns all loop devices of this machine that have a file, whoever made them.
+func List() ([]Bound, error) {
+	found, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		return nil, err
+	}
+	var all []Bound
+	for _, path := range found {
+		name := filepath.Base(filepath.Dir(filepath.Dir(path)))
+		n, err := strconv.Atoi(strings.TrimPrefix(name, "loop"))
+		if err != nil {
+			continue
+		}
+		b, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && len(b) == 0: // it has ended meanwhile
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("loop devices: %w", err)
+		}
+		file := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), deleted)
+		all = append(all, Bound{Device: Device(n), File: file})
+	}
+	return all, nil
+}
+
+// Of returns the devices whose file that is.
+func Of(file string) ([]Device, error) {
+	is, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil, err
+	}
+	all, err := List()
+	var of []Device
+	for _, b := range all {
+		if b.File == is {
+			of = append(of, b.Device)
+		}
+	}
+	return of, err
+}
+
+// below returns those whose files are, or were, below a folder.
+func below(folder string) ([]Bound, error) {
+	is, err := filepath.EvalSymlinks(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		is, err = filepath.Abs(folder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := List()
+	var of []Bound
+	for _, b := range all {
+		if strings.HasPrefix(b.File, strings.TrimSuffix(is, "/")+"/") {
+			of = append(of, b)
+		}
+	}
+	return of, err
+}

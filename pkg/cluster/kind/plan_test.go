@@ -1,0 +1,86 @@
+package kind
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// planned are options for the nodes of a topology that comes with the program.
+func planned(t *testing.T, name string) Options {
+	t.Helper()
+	top, err := scenarios.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Name: "demo", Dir: "/state/demo/cluster", Image: "example.org/node:v1.36.4", Speed: 10, Kubernetes: "v1.36.4"}
+	for _, ref := range top.Nodes() {
+		opts.Nodes = append(opts.Nodes, Node{Name: ref.VM.Hostname, UUID: ref.VM.UUID, ControlPlane: ref.VM.Role == topology.RoleControlPlane,
+			CPUs: int(ref.VM.CPUs), MemoryBytes: uint64(ref.VM.Memory)})
+	}
+	return opts
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); -update accepts it:\n%s", name, diff)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	several := planned(t, "single")
+	several.Name = "several"
+	for i := range several.Nodes {
+		several.Nodes[i].ControlPlane = true
+	}
+	several.Port, several.Speed = 6443, 1
+	several.Host = runtime.Capacity{CPUs: 16, MemoryBytes: 64 << 30}
+	merged := planned(t, "zones-us-eu")
+	merged.Nodes = merged.Nodes[:3]
+	merged.UserFile = "testdata/user.yaml"
+	var err error
+	if merged.UserConfig, err = os.ReadFile(merged.UserFile); err != nil {
+		t.Fatal(err)
+	}
+	for name, opts := range map[string]Options{
+		"zones-us-eu": planned(t, "zones-us-eu"), "single": planned(t, "single"), "several-control-planes": several, "merged": merged,
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, steps, err := Plan(opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".golden", "# "+strings.Join(steps, "\n# ")+"\n"+string(config))
+			// kind reads it as it was meant.
+			var c v1alpha4.Cluster
+			d := yaml.NewDecoder(strings.NewReader(string(config)))
+			d.KnownFields(true)
+			if err := d.Decode(&c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

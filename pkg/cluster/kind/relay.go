@@ -1,0 +1,112 @@
+package kind
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// relay carries TCP connections to a target, for those whom it lets in.
+type relay struct {
+	listener *net.TCPListener
+	target   string
+	lets     func(netip.Addr) bool
+	ctx      context.Context // ends the connections
+	end      context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// dialTime is how long a target on this machine may take to answer.
+const dialTime = 10 * time.Second
+
+// newRelay listens at at. The relay outlives ctx: it is for the life of the cluster.
+func newRelay(ctx context.Context, at netip.AddrPort, target string, lets func(netip.Addr) bool) (*relay, error) {
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		return nil, err
+	}
+	r := &relay{listener: l, target: target, lets: lets}
+	r.ctx, r.end = context.WithCancel(context.WithoutCancel(ctx))
+	r.running.Add(1)
+	go r.accept()
+	return r, nil
+}
+
+func (r *relay) addr() netip.AddrPort { return r.listener.Addr().(*net.TCPAddr).AddrPort() }
+
+func (r *relay) close() error {
+	r.end()
+	err := r.listener.Close()
+	r.running.Wait()
+	return err
+}
+
+func (r *relay) accept() {
+	defer r.running.Done()
+	for {
+		conn, err := r.listener.AcceptTCP()
+		if err != nil {
+			if r.ctx.Err() != nil {
+				return
+			}
+			// Out of descriptors, or a client that was gone at once: the next may do.
+			select {
+			case <-r.ctx.Done():
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+			continue
+		}
+		from := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
+		if !r.lets(from) {
+			_ = conn.SetLinger(0) // refused, not closed: nothing was said
+			_ = conn.Close()
+			continue
+		}
+		r.running.Add(1)
+		go func() {
+			defer r.running.Done()
+			r.carry(conn)
+		}()
+	}
+}
+
+// carry copies both ways until both sides have ended, or the relay does. A target that does not answer resets the client.
+func (r *relay) carry(client *net.TCPConn) {
+	defer client.Close()
+	d := net.Dialer{Timeout: dialTime}
+	conn, err := d.DialContext(r.ctx, "tcp", r.target)
+	if err != nil {
+		_ = client.SetLinger(0)
+		return
+	}
+	target := conn.(*net.TCPConn)
+	defer target.Close()
+	stop := context.AfterFunc(r.ctx, func() {
+		client.Close()
+		target.Close()
+	})
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pass(target, client)
+	}()
+	pass(client, target)
+	<-done
+}
+
+// pass copies one way, and hands on how it ended: an orderly end as one, a reset as a reset, so that faults of a vCenter arrive.
+func pass(to, from *net.TCPConn) {
+	if _, err := io.Copy(to, from); err != nil {
+		_ = to.SetLinger(0)
+		_ = from.SetLinger(0)
+		to.Close()
+		from.Close()
+		return
+	}
+	_ = to.CloseWrite()
+}

@@ -1,0 +1,66 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Stop ends a container as a clean shutdown does, and by force after grace.
+func (r *Runtime) Stop(ctx context.Context, container string, grace time.Duration) error {
+	return r.run(ctx, "stop", "--time", strconv.Itoa(int(grace.Round(time.Second)/time.Second)), container)
+}
+
+// Start starts a container that has ended.
+func (r *Runtime) Start(ctx context.Context, container string) error {
+	return r.run(ctx, "start", container)
+}
+
+// Kill ends a container at once, as the loss of power does.
+func (r *Runtime) Kill(ctx context.Context, container string) error {
+	return r.run(ctx, "kill", container)
+}
+
+// Pause stops all processes of a container where they stand, Unpause lets them go on.
+func (r *Runtime) Pause(ctx context.Context, container string) error {
+	return r.run(ctx, "pause", container)
+}
+
+// Unpause ends what [Runtime.Pause] has begun.
+func (r *Runtime) Unpause(ctx context.Context, container string) error {
+	return r.run(ctx, "unpause", container)
+}
+
+// Remove ends and removes containers and the volumes that were made for them. Those that are gone are no error.
+func (r *Runtime) Remove(ctx context.Context, containers ...string) error {
+	if len(containers) == 0 {
+		return nil
+	}
+	err := r.run(ctx, append([]string{"rm", "--force", "--volumes"}, containers...)...)
+	if Is(err, ContainerMissing) {
+		return nil // the command goes on with the others
+	}
+	return err
+}
+
+// Exec runs a program in a container and returns when it has ended; a nil Stdin, Stdout or Stderr is none. A program that
+// ends with another status than 0 is an error for which [Status] tells it.
+func (r *Runtime) Exec(ctx context.Context, container string, stdin io.Reader, stdout, stderr io.Writer, argv ...string) error {
+	args := []string{"exec", "--privileged"}
+	if stdin != nil {
+		args = append(args, "--interactive")
+	}
+	args = append(append(args, container), argv...)
+	err := r.Do(ctx, Call{Args: args, Stdin: stdin, Stdout: stdout, Stderr: stderr})
+	if err != nil && Is(err, Failed) && len(argv) > 0 {
+		return fmt.Errorf("%s: %w", argv[0], err)
+	}
+	return err
+}
+
+func (r *Runtime) run(ctx context.Context, args ...string) error {
+	_, err := r.Output(ctx, args...)
+	return err
+}

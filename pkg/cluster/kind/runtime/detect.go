@@ -1,0 +1,98 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Asked is the environment variable by which kind's users name the runtime.
+const Asked = "KIND_EXPERIMENTAL_PROVIDER"
+
+// Detect returns the runtime to use: the one that the environment variable KIND_EXPERIMENTAL_PROVIDER names; otherwise the
+// first of docker, nerdctl, finch and podman, which is kind's order, that is installed and answers. Where none answers, the
+// error is about the first that is installed; where none is installed it has the code [Missing].
+func Detect(ctx context.Context) (*Runtime, error) {
+	return detect(ctx, os.Getenv(Asked), New)
+}
+
+func detect(ctx context.Context, asked string, open func(name string) *Runtime) (*Runtime, error) {
+	names := []string{"docker", "nerdctl", "finch", "podman"}
+	switch asked {
+	case "":
+	case "docker", "podman", "nerdctl", "finch", "nerdctl.lima":
+		names = []string{asked}
+	default:
+		return nil, wrong(Missing, "docker, podman or nerdctl; or leave it unset", nil, "%s=%s: kind works with no such runtime", Asked, asked)
+	}
+	var first error
+	for _, name := range names {
+		r := open(name)
+		err := r.Check(ctx)
+		if err == nil {
+			return r, nil
+		}
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		if first == nil && !Is(err, Missing) {
+			first = err
+		}
+	}
+	if first != nil {
+		return nil, first
+	}
+	return nil, wrong(Missing, "install Docker (apt-get install docker.io, or docker.com), Podman or nerdctl\nor take --cluster embedded, which needs none",
+		nil, "no container runtime is installed: kind needs %s", strings.Join(names, ", "))
+}
+
+// Check tells why this runtime cannot be used for kind: it is missing, stopped, does not let this user in, or is too old.
+func (r *Runtime) Check(ctx context.Context) error {
+	out, err := r.Output(ctx, "--version")
+	if err != nil {
+		return err
+	}
+	said := strings.ToLower(strings.TrimSpace(string(out)))
+	if !strings.HasPrefix(said, r.Kind()+" version") && !strings.HasPrefix(said, r.name+" version") {
+		// Some systems have podman answer to the name of docker.
+		return wrong(Missing, "", nil, "%s is not %s: it says it is %q", r.name, r.Kind(), firstLine(said))
+	}
+	if r.Kind() == "docker" {
+		return r.checkDocker(ctx)
+	}
+	if _, err := r.Output(ctx, "info"); err != nil {
+		return err
+	}
+	if major, _, _ := strings.Cut(strings.TrimPrefix(said, "podman version "), "."); r.Kind() == "podman" {
+		if n, err := strconv.Atoi(major); err == nil && n < 4 {
+			return wrong(Old, "install Podman 4 or later", nil, "%s is too old for these nodes", firstLine(said))
+		}
+	}
+	return nil
+}
+
+// checkDocker asks the daemon. kind's nodes need cgroup namespaces of their own, which came with API 1.41, Docker 20.10.
+func (r *Runtime) checkDocker(ctx context.Context) error {
+	out, err := r.Output(ctx, "version", "--format", "{{.Server.APIVersion}} {{.Server.Version}}")
+	if err != nil {
+		return err
+	}
+	api, release, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	major, minor, ok := strings.Cut(api, ".")
+	x, errX := strconv.Atoi(major)
+	y, errY := strconv.Atoi(minor)
+	if !ok || errors.Join(errX, errY) != nil {
+		return wrong(Failed, "", nil, "docker version: cannot be made out: %q", firstLine(string(out)))
+	}
+	if x < 1 || x == 1 && y < 41 {
+		return wrong(Old, "install Docker 20.10 or later", nil, "Docker %s is too old for kind: its API is %s, and 1.41 is needed", release, api)
+	}
+	return nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

@@ -1,0 +1,48 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Image is what a runtime knows of an image.
+type Image struct {
+	ID     string
+	Labels map[string]string
+	Tags   []string
+}
+
+// Image tells of an image that is here, an [Error] with the code [ImageMissing] when it is not.
+func (r *Runtime) Image(ctx context.Context, name string) (Image, error) {
+	out, err := r.Output(ctx, "image", "inspect", name)
+	if err != nil {
+		return Image{}, err
+	}
+	var raw []struct {
+		ID       string `json:"Id"`
+		RepoTags []string
+		Config   struct{ Labels map[string]string }
+	}
+	if err := json.Unmarshal(out, &raw); err != nil || len(raw) == 0 {
+		return Image{}, fmt.Errorf("%s image inspect %s: cannot be made out: %.80q", r.name, name, out)
+	}
+	return Image{ID: raw[0].ID, Labels: raw[0].Config.Labels, Tags: raw[0].RepoTags}, nil
+}
+
+// Pull fetches an image from its registry; said gets what the runtime says meanwhile.
+func (r *Runtime) Pull(ctx context.Context, name string, said io.Writer) error {
+	err := r.Do(ctx, Call{Args: []string{"pull", name}, Stdout: said})
+	if Is(err, Failed) {
+		return wrong(ImageMissing, "", err, "image %s is not on this machine and cannot be pulled", name)
+	}
+	return err
+}
+
+// Read returns a file of an image, which is started for that, without a network, as nothing but cat.
+func (r *Runtime) Read(ctx context.Context, image, label, file string) (string, error) {
+	out, err := r.Output(ctx, "run", "--rm", "--network", "none", "--label", label, "--entrypoint", "cat", image, file)
+	return strings.TrimSpace(string(out)), err
+}

@@ -1,0 +1,110 @@
+package feed
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Source knows the machines and tells readers of them. Make it with [NewSource]; its methods may be called from any
+// goroutine, and none of them waits for a reader.
+type Source struct {
+	mu       sync.Mutex
+	machines map[string]Machine
+	readers  map[*reader]struct{}
+}
+
+// NewSource returns a source that knows no machines.
+func NewSource() *Source {
+	return &Source{machines: map[string]Machine{}, readers: map[*reader]struct{}{}}
+}
+
+// Set tells what a machine is like now; what it was like already is no news. One that is [Gone] is forgotten.
+func (s *Source) Set(m Machine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, known := s.machines[m.ID]
+	switch {
+	case m.State != Gone && known && was.equal(m), m.State == Gone && !known:
+		return
+	case m.State == Gone:
+		delete(s.machines, m.ID)
+	default:
+		s.machines[m.ID] = m
+	}
+	for r := range s.readers {
+		r.pend(m.ID)
+	}
+}
+
+// Machines lists them by ID.
+func (s *Source) Machines() []Machine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Machine, 0, len(s.machines))
+	for _, id := range slices.Sorted(maps.Keys(s.machines)) {
+		list = append(list, s.machines[id])
+	}
+	return list
+}
+
+// reader is someone who is told. What is still to be told to it are IDs: what is behind them it is told when it asks.
+type reader struct {
+	pending map[string]struct{}
+	order   []string
+	wake    chan struct{}
+}
+
+// pend notes that a machine has changed. The caller holds the source's lock.
+func (r *reader) pend(id string) {
+	if _, ok := r.pending[id]; ok {
+		return
+	}
+	r.pending[id] = struct{}{}
+	r.order = append(r.order, id)
+	select {
+	case r.wake <- struct{}{}:
+	default: // it knows
+	}
+}
+
+// read returns a reader to whom all machines are still to be told.
+func (s *Source) read() *reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &reader{pending: make(map[string]struct{}, len(s.machines)), wake: make(chan struct{}, 1)}
+	for _, id := range slices.Sorted(maps.Keys(s.machines)) {
+		r.pend(id)
+	}
+	s.readers[r] = struct{}{}
+	return r
+}
+
+func (s *Source) forget(r *reader) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.readers, r)
+}
+
+// page is how many machines a reader takes at once.
+const page = 256
+
+// take returns what some machines that are still to be told are like now; none when there are none.
+func (s *Source) take(r *reader) []Machine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(page, len(r.order))
+	taken := make([]Machine, 0, n)
+	for _, id := range r.order[:n] {
+		delete(r.pending, id)
+		m, ok := s.machines[id]
+		if !ok {
+			m = Machine{ID: id, State: Gone}
+		}
+		taken = append(taken, m)
+	}
+	if r.order = r.order[n:]; len(r.order) == 0 {
+		r.order = nil
+	}
+	return taken
+}

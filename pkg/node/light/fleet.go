@@ -1,0 +1,268 @@
+package light
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+)
+
+// fleet keeps the Nodes of all machines of the feed.
+type fleet struct {
+	client kubernetes.Interface
+	maker  maker
+	speed  pace.Speed
+	log    *slog.Logger
+	leases *leases
+	book   book
+	// pods is told of a node whose pods are to be looked at again; nil: nobody is.
+	pods  func(node string)
+	queue workqueue.TypedRateLimitingInterface[string] // of machines' IDs
+
+	mu     sync.Mutex
+	guests map[string]*guest // by ID
+	names  map[string]string // which machine has a node's name
+}
+
+// guest is one machine, and how far its Node is.
+type guest struct {
+	// Guarded by the fleet's lock:
+	want feed.Machine
+	kept string // the name of the Node that is the machine's; "": none
+	// alive: its Node is registered, and the machine heard of.
+	alive   bool
+	deleted types.UID // of a Node of its that was deleted
+
+	// The worker's that has the machine, of which there is one at a time:
+	since   start     // the start of the kubelet that has registered the Node
+	uid     types.UID // of the Node; "" when it was deleted behind the kubelet's back
+	posted  time.Time // when its status was
+	failure string    // what went wrong the last time
+}
+
+// start tells one start of a kubelet from another.
+type start struct {
+	name, uuid string
+	boot       int64
+	starts     int
+}
+
+func startOf(m feed.Machine) start { return start{m.Name, m.UUID, m.Boot.UnixNano(), m.Starts} }
+
+// changed is told of a machine by the feed.
+func (f *fleet) changed(m feed.Machine) {
+	f.mu.Lock()
+	g := f.guests[m.ID]
+	if g == nil {
+		g = &guest{}
+		f.guests[m.ID] = g
+	}
+	g.want = m
+	f.mu.Unlock()
+	f.queue.Add(m.ID)
+}
+
+// found is told of Nodes by the watch: one that was deleted, or is not ready although it should be, is looked at.
+func (f *fleet) found(n *corev1.Node, deleted bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id, ours := f.names[n.Name]
+	g := f.guests[id]
+	switch {
+	case !ours || !g.want.Heard():
+	case deleted:
+		g.deleted = n.UID
+		f.queue.Add(id)
+	case !ready(n):
+		// A kubelet looks at its Node from time to time only.
+		f.queue.AddAfter(id, rand.N(f.speed.Of(pace.NodeStatusUpdate))+1)
+	}
+}
+
+// keeps tells whether a node is one of ours, and alive whether it is heard of.
+func (f *fleet) keeps(node string) (ours, alive bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id, ours := f.names[node]
+	return ours, ours && f.guests[id].alive
+}
+
+// work brings machines' Nodes in line, until the queue is shut down.
+func (f *fleet) work(ctx context.Context) {
+	for {
+		id, end := f.queue.Get()
+		if end {
+			return
+		}
+		again, err := f.within(ctx, id)
+		switch {
+		case err != nil:
+			f.queue.AddRateLimited(id)
+		case again > 0:
+			f.queue.Forget(id)
+			f.queue.AddAfter(id, again)
+		default:
+			f.queue.Forget(id)
+		}
+		f.queue.Done(id)
+	}
+}
+
+// within is follow, as long as a kubelet waits for an answer.
+func (f *fleet) within(ctx context.Context, id string) (again time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, max(f.speed.Of(pace.NodeStatusUpdate), time.Second))
+	defer cancel()
+	return f.follow(ctx, id)
+}
+
+// follow does what the machine's state asks for. It returns when it is to be looked at again if nothing happens; 0: not.
+func (f *fleet) follow(ctx context.Context, id string) (again time.Duration, err error) {
+	t := f.take(id)
+	if t.guest == nil || !t.Heard() {
+		return 0, nil
+	}
+	defer func() { f.note(ctx, t, err) }()
+	if t.taken {
+		return 0, errTaken
+	}
+	if t.since != startOf(t.Machine) {
+		n, existed, err := f.register(ctx, t.Machine)
+		if err != nil {
+			return 0, err
+		}
+		t.since, t.uid, t.posted = startOf(t.Machine), n.UID, time.Now()
+		f.live(t, existed)
+		return f.report(), nil
+	}
+	return f.keep(ctx, t)
+}
+
+// keep keeps the Node of a kubelet that has registered.
+func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err error) {
+	n, known := f.book.Get(t.Name)
+	if known && n.UID != t.uid && n.UID != t.dead { // somebody made it anew, and the kubelet goes on with that
+		t.uid, t.posted = n.UID, time.Time{}
+	}
+	late := time.Since(t.posted)
+	switch {
+	case t.uid == "" || t.uid == t.dead:
+		err = errLost
+	case t.posted.IsZero() || known && !ready(n) && late > settle:
+		if _, err = f.post(ctx, t.Machine); err == nil {
+			t.wasAlive = false // pods, too, were given up
+		}
+	case late >= f.report():
+		err = f.beat(ctx, t.Name)
+	default:
+		f.live(t, !t.wasAlive)
+		return f.report() - late, nil
+	}
+	switch {
+	case errors.Is(err, errLost) || apierrors.IsNotFound(err):
+		// A kubelet registers its Node when it starts and never again.
+		f.lost(t)
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	t.posted = time.Now()
+	f.live(t, !t.wasAlive)
+	return f.report(), nil
+}
+
+// settle is how long the watch may take to tell of what was written.
+const settle = time.Second / 2
+
+var (
+	errTaken = errors.New("another machine has that name")
+	errLost  = errors.New("its Node was deleted")
+)
+
+// note tells of an error, once.
+func (f *fleet) note(ctx context.Context, t task, err error) {
+	switch {
+	case err == nil:
+		t.failure = ""
+	case err.Error() != t.failure && ctx.Err() == nil:
+		t.failure = err.Error()
+		f.log.Warn("node", "node", t.Name, "machine", t.ID, "err", err)
+	}
+}
+
+// report is how often a status in which nothing has changed is written.
+func (f *fleet) report() time.Duration { return f.speed.Of(pace.NodeStatusReport) }
+
+// task is a machine that a worker has, as it was told of.
+type task struct {
+	*guest
+	feed.Machine
+	wasAlive bool
+	dead     types.UID // a Node of its that was deleted
+	taken    bool      // its name is another machine's
+}
+
+// take returns what a machine is to be. One that is not heard of is given up there and then; one that is gone is forgotten.
+func (f *fleet) take(id string) task {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := f.guests[id]
+	if g == nil {
+		return task{}
+	}
+	m := g.want
+	renamed := m.Heard() && m.Name != g.kept
+	if g.kept != "" && (!m.Heard() || renamed) {
+		g.alive = false
+		f.leases.release(g.kept)
+	}
+	if g.kept != "" && (m.State == feed.Gone || renamed) {
+		delete(f.names, g.kept)
+		g.kept = ""
+	}
+	if m.State == feed.Gone {
+		delete(f.guests, id)
+		return task{}
+	}
+	t := task{guest: g, Machine: m, wasAlive: g.alive, dead: g.deleted}
+	if m.Heard() && g.kept == "" {
+		if _, t.taken = f.names[m.Name]; !t.taken {
+			f.names[m.Name], g.kept = id, m.Name
+		}
+	}
+	return t
+}
+
+// live notes that a node is heard of, unless the machine has changed meanwhile. returned says that it may have pods from
+// before.
+func (f *fleet) live(t task, returned bool) {
+	f.mu.Lock()
+	t.alive = t.want.Heard() && startOf(t.want) == startOf(t.Machine) && t.kept == t.Name
+	alive := t.alive
+	if alive {
+		f.leases.hold(t.Name, t.uid)
+	}
+	f.mu.Unlock()
+	if alive && returned && f.pods != nil {
+		f.pods(t.Name)
+	}
+}
+
+// lost notes that the Node is not there any more.
+func (f *fleet) lost(t task) {
+	t.uid, t.posted = "", time.Time{}
+	f.mu.Lock()
+	t.alive = false
+	f.mu.Unlock()
+	f.leases.release(t.Name)
+}

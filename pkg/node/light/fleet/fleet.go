@@ -1,0 +1,107 @@
+package fleet
+
+import (
+	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+)
+
+// Fleet is all light nodes of a sandbox. Make it with [New], end it with [Fleet.Close]; its methods may be called from any
+// goroutine.
+type Fleet struct {
+	source *feed.Source
+
+	begin sync.Once // run is begun with the first guest
+
+	mu      sync.Mutex
+	dirty   []*Guest // what waits to be looked at, each once
+	program process
+	wake    chan struct{}
+	closed  chan struct{}
+	done    chan struct{}
+}
+
+// process is the program's, as its supervisor told of it last.
+type process struct {
+	pid      int
+	crashing bool
+}
+
+// New returns a fleet without guests. Nothing runs before it has one.
+func New() *Fleet {
+	return &Fleet{source: feed.NewSource(), wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Feed is what the program is told.
+func (f *Fleet) Feed() *feed.Source { return f.source }
+
+// Program tells the fleet what becomes of the program's process. It may be a child's notify function, or part of one.
+func (f *Fleet) Program(c child.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch c.State {
+	case child.Started:
+		f.program = process{pid: c.PID}
+	case child.Exited, child.Restarting:
+		f.program = process{crashing: true}
+	case child.Stopped:
+		f.program = process{}
+	}
+}
+
+// Guest returns the guest of a VM that is not there yet; id tells it from every other.
+func (f *Fleet) Guest(id string, opts Options) *Guest {
+	f.begin.Do(func() { go f.run() })
+	return &Guest{fleet: f, id: id, opts: opts, process: node.Stopped}
+}
+
+// Close ends the fleet; guests follow their VMs no more. It returns when nothing of it runs.
+func (f *Fleet) Close() {
+	f.mu.Lock()
+	select {
+	case <-f.closed:
+	default:
+		close(f.closed)
+	}
+	f.mu.Unlock()
+	f.begin.Do(func() { close(f.done) })
+	<-f.done
+}
+
+// look has a guest looked at. A guest that is told of its VM by someone who holds a lock is followed, and tells of it,
+// without that lock.
+func (f *Fleet) look(g *Guest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !g.dirty {
+		g.dirty = true
+		f.dirty = append(f.dirty, g)
+	}
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *Fleet) run() {
+	defer close(f.done)
+	for {
+		select {
+		case <-f.wake:
+		case <-f.closed:
+			return
+		}
+		f.mu.Lock()
+		batch := f.dirty
+		f.dirty = nil
+		for _, g := range batch {
+			g.dirty = false
+		}
+		f.mu.Unlock()
+		for _, g := range batch {
+			g.follow()
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+)
+
+// Options say how a guest boots.
+type Options struct {
+	// Boot tells what the guest is in this boot of the VM: all of a [feed.Machine] but its ID and what its guest does. It is
+	// called from the fleet's goroutine, after each power-on or reset; after an error, again a while later.
+	Boot func(node.Machine) (feed.Machine, error)
+	// Notify is told of every change, in the words of a kubelet's process, and of a Boot that failed (Exited, with its error).
+	// It is called from the fleet's goroutine, or from Stop, and may call the guest.
+	Notify func(child.Change)
+}
+
+var (
+	_ node.Guest   = (*Guest)(nil)
+	_ node.Network = (*Guest)(nil)
+)
+
+// Guest is one VM's. Its methods may be called from any goroutine; none of them waits for the program.
+type Guest struct {
+	fleet *Fleet
+	id    string
+	opts  Options
+	dirty bool // guarded by the fleet's lock
+
+	mu      sync.Mutex
+	machine node.Machine
+	hung    bool
+	cut     bool
+	died    *time.Time // the boot that ended without the VM being powered off; nil when the last one did not
+	process node.Process
+	crashed bool // its kubelet is down, to be started again
+	count   int  // crashes since the last boot
+	starts  int  // of its kubelet since the last boot, but the first
+	stopped bool
+
+	telling sync.Mutex // held while follow works; guards what follows
+	up      bool
+	boot    time.Time    // that it is up since
+	line    feed.Machine // what was told of it in this boot
+	down    bool         // its crash was told
+	failure string       // why it could not boot, the last time
+}
+
+const (
+	restartAfter = time.Second     // a kubelet that crashed is started again
+	retryAfter   = 5 * time.Second // what could not boot is tried again
+)
+
+func (g *Guest) change(f func()) {
+	g.mu.Lock()
+	f()
+	g.mu.Unlock()
+	g.fleet.look(g)
+}
+
+// Observe implements [node.Guest].
+func (g *Guest) Observe(m node.Machine) { g.change(func() { g.machine = m }) }
+
+// State implements [node.Guest]: the PID is that of the program that stands for all of them.
+func (g *Guest) State() (p node.Process, pid, restarts int) {
+	g.fleet.mu.Lock()
+	program := g.fleet.program
+	g.fleet.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.process == node.Stopped:
+		return node.Stopped, 0, 0
+	case g.crashed || program.crashing:
+		return node.Crashing, 0, g.count
+	}
+	return g.process, program.pid, g.count
+}
+
+// Stop implements [node.Guest].
+func (g *Guest) Stop(context.Context) error {
+	g.mu.Lock()
+	g.stopped = true
+	g.mu.Unlock()
+	g.follow()
+	return nil
+}
+
+// Hang implements [node.Guest].
+func (g *Guest) Hang() bool {
+	ok := false
+	g.change(func() {
+		ok = g.process == node.Running && !g.crashed
+		g.hung = g.hung || ok
+		if ok {
+			g.process = node.Hung
+		}
+	})
+	return ok
+}
+
+// Unhang implements [node.Guest].
+func (g *Guest) Unhang() { g.change(func() { g.hung = false }) }
+
+// Die implements [node.Guest].
+func (g *Guest) Die() {
+	g.change(func() {
+		booted := g.machine.BootTime
+		g.died = &booted
+	})
+}
+
+// Crash implements [node.Guest].
+func (g *Guest) Crash(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.process == node.Stopped:
+		return node.ErrNoGuest
+	case g.crashed:
+		return nil
+	}
+	g.crashed = true
+	g.count++
+	g.starts++
+	boot := g.machine.BootTime
+	time.AfterFunc(restartAfter, func() {
+		g.change(func() { g.crashed = g.crashed && !g.machine.BootTime.Equal(boot) })
+	})
+	g.fleet.look(g)
+	return nil
+}
+
+// Restart implements [node.Guest].
+func (g *Guest) Restart(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.process != node.Running || g.crashed {
+		return fmt.Errorf("kubelet: %w", node.ErrNoGuest)
+	}
+	g.starts++
+	g.fleet.look(g)
+	return nil
+}
+
+// WithholdLinks implements [node.Guest]. A light node takes no volumes, so there are no disks to show.
+func (g *Guest) WithholdLinks(bool) {}
+
+// Cut implements [node.Network]. Whether it is silent makes no difference to who hears nothing.
+func (g *Guest) Cut(bool) error {
+	g.change(func() { g.cut = true })
+	return nil
+}
+
+// Mend implements [node.Network].
+func (g *Guest) Mend() error {
+	g.change(func() { g.cut = false })
+	return nil
+}
+
+// IsCut implements [node.Network].
+func (g *Guest) IsCut() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cut
+}

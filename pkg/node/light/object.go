@@ -1,0 +1,136 @@
+package light
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+)
+
+const (
+	controlPlaneTaint = "node-role.kubernetes.io/control-plane"
+	attachedByManager = "volumes.kubernetes.io/controller-managed-attach-detach"
+	kubeletPort       = 10250
+	diskBytes         = 40 << 30
+	pods              = 110
+)
+
+// maker makes Node objects.
+type maker struct {
+	version string // the kubelet's: the cluster's own
+	runtime string
+	nodeIP  bool
+	labels  map[string]string
+	taints  []corev1.Taint
+}
+
+// object is the Node as which a kubelet on that machine registers.
+func (k maker) object(m feed.Machine, now time.Time) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.Name,
+			Labels: map[string]string{
+				corev1.LabelHostname:      m.Name,
+				corev1.LabelOSStable:      "linux",
+				corev1.LabelArchStable:    runtime.GOARCH,
+				"beta.kubernetes.io/os":   "linux",
+				"beta.kubernetes.io/arch": runtime.GOARCH,
+			},
+			Annotations: map[string]string{attachedByManager: "true"},
+		},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{
+			Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule,
+		}}},
+	}
+	maps.Copy(n.Labels, k.labels)
+	n.Spec.Taints = append(n.Spec.Taints, k.taints...)
+	if m.ControlPlane {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: controlPlaneTaint, Effect: corev1.TaintEffectNoSchedule})
+	}
+	if k.nodeIP && len(m.Addresses) > 0 {
+		n.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr] = m.Addresses[0]
+	}
+	k.status(n, m, now)
+	return n
+}
+
+// status brings a Node's status in line with the machine, as a kubelet does: all but what is the cloud provider's.
+func (k maker) status(n *corev1.Node, m feed.Machine, now time.Time) {
+	s := &n.Status
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewQuantity(int64(m.CPUs), resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(int64(m.MemoryBytes), resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(diskBytes, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(pods, resource.DecimalSI),
+	}
+	s.Capacity, s.Allocatable = merged(s.Capacity, capacity), merged(s.Allocatable, capacity)
+	s.Conditions = conditions(s.Conditions, now)
+	s.DaemonEndpoints.KubeletEndpoint.Port = kubeletPort
+	s.NodeInfo = corev1.NodeSystemInfo{
+		MachineID:               strings.ReplaceAll(m.UUID, "-", ""),
+		SystemUUID:              m.UUID,
+		BootID:                  bootID(m),
+		KernelVersion:           m.Kernel,
+		OSImage:                 m.OSImage,
+		ContainerRuntimeVersion: k.runtime,
+		KubeletVersion:          k.version,
+		OperatingSystem:         "linux",
+		Architecture:            runtime.GOARCH,
+	}
+	if k.nodeIP && len(m.Addresses) > 0 && len(s.Addresses) == 0 {
+		s.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: m.Addresses[0]}, {Type: corev1.NodeHostName, Address: m.Name}}
+	}
+}
+
+// bootID is another one for each boot, and the same as long as it lasts, whoever asks.
+func bootID(m feed.Machine) string {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(m.ID+"/"+m.UUID+"/"+m.Boot.UTC().Format(time.RFC3339Nano))).String()
+}
+
+// merged are the resources of the machine, and what somebody else made of the node besides (extended resources).
+func merged(has, own corev1.ResourceList) corev1.ResourceList {
+	all := corev1.ResourceList{}
+	for _, list := range []corev1.ResourceList{has, own} {
+		for name, q := range list {
+			all[name] = q.DeepCopy()
+		}
+	}
+	return all
+}
+
+// healthy are the conditions of a kubelet with nothing to complain of.
+func healthy() []corev1.NodeCondition {
+	return []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
+		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
+		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+	}
+}
+
+// conditions are those of a node that is well, the kubelet's among what there is: one that was so before keeps its time.
+func conditions(has []corev1.NodeCondition, now time.Time) []corev1.NodeCondition {
+	all, at := slices.Clone(has), metav1.NewTime(now.Truncate(time.Second))
+	for _, c := range healthy() {
+		c.LastHeartbeatTime, c.LastTransitionTime = at, at
+		i := slices.IndexFunc(all, func(o corev1.NodeCondition) bool { return o.Type == c.Type })
+		if i < 0 {
+			all = append(all, c)
+			continue
+		}
+		if all[i].Status == c.Status {
+			c.LastTransitionTime = all[i].LastTransitionTime
+		}
+		all[i] = c
+	}
+	return all
+}

@@ -1,0 +1,37 @@
+package sandbox
+
+import "net/netip"
+
+// Cluster says which Kubernetes cluster a sandbox has. The zero value is one of its own, in processes.
+type Cluster struct {
+	// Kind has kind make it.
+	Kind *Kind
+	// Pod is the pod that this process is: then the cluster is the one that it is a pod of.
+	Pod *Pod
+}
+
+// Pod is the pod of a cluster that the sandbox is: every node is a light one, whose kubelet is in another pod, and the cloud
+// controller manager runs beside it. All fields are required.
+type Pod struct {
+	// Name, Namespace and IP are its own, Node where it is.
+	Name, Namespace, Node string
+	IP                    netip.Addr
+	// ControlPort is where the control API answers on its loopback address, for port-forwards; each vCenter does at the port
+	// that it has on IP. FeedPort, on IP, is where light nodes learn of their machines.
+	ControlPort, FeedPort int
+	// FeedDir has what that is protected with: tls.crt, tls.key and token.
+	FeedDir string
+}
+
+// Kind is a cluster that kind makes, in which a container stands for each VM that is a node, and the cloud controller
+// manager and the CSI driver are pods. The zero value is useful.
+type Kind struct {
+	// Image is the image of its nodes, by a name that the container runtime knows or can pull. Default: one for this
+	// Kubernetes that it has.
+	Image string
+	// Config is a configuration of kind's that is merged into the one made; ConfigFile is what errors call it.
+	Config     []byte
+	ConfigFile string
+	// Retain keeps the containers of a cluster that could not be made.
+	Retain bool
+}

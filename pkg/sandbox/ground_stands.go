@@ -1,0 +1,45 @@
+package sandbox
+
+import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+
+// standsOn says what the sandbox stands on: what it was started with, and which nodes its topology has now.
+func (s *Sandbox) standsOn() api.Ground {
+	o, g := &s.opts, s.inventory()
+	switch {
+	case o.VCentersOnly:
+		g.Cluster = api.ClusterNone
+		return g
+	case o.Cluster.Kind != nil:
+		g.Cluster, g.Nodes = api.ClusterKind, api.NodesContainer
+		return g
+	case o.Cluster.Pod != nil:
+		g.Cluster, g.Nodes = api.ClusterPod, api.NodesLight
+		return g
+	}
+	g.Cluster = api.ClusterEmbedded
+	light, hollow := 0, 0
+	for _, r := range s.topology().Nodes() {
+		if r.VM.IsLight() {
+			light++
+		} else {
+			hollow++
+		}
+	}
+	switch {
+	case light > 0 && hollow > 0:
+		g.Nodes = api.NodesMixed
+	case light > 0:
+		g.Nodes = api.NodesLight
+	case hollow > 0:
+		g.Nodes = api.NodesHollow
+	}
+	return g
+}
+
+// inventory is what the ground has of vSphere.
+func (s *Sandbox) inventory() api.Ground {
+	if real := s.opts.Real; real != nil {
+		return api.Ground{Inventory: api.InventoryReal, Writable: real.Scope.AllowWrites}
+	}
+	return api.Ground{Inventory: api.InventorySimulated, Writable: true}
+}

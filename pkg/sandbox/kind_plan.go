@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/nodeimage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+)
+
+// KindPlan is what a boot on [Kind] would do: the configuration that kind would be given, and the steps in words. Name,
+// Topology, Speed, Port, Cluster, CCM and CSI of the options count; dir is what would be the sandbox's directory. Nothing is
+// made. A container runtime is asked what node images it has, if one answers, but it need not.
+func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, steps []string, err error) {
+	o := opts.Cluster.Kind
+	rt, err := kind.Detect(ctx)
+	if err != nil { // what it would run with is found out by the boot
+		rt = nil
+	}
+	image := o.Image
+	if image == "" {
+		image = plannedImage(ctx, rt)
+	}
+	k := kind.Options{
+		Name: opts.Name, Dir: dir, Nodes: kindNodes(opts.Topology), Image: image,
+		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
+	}
+	if config, steps, err = kind.Plan(k); err != nil {
+		return nil, nil, err
+	}
+	more, err := podSteps(opts, k)
+	return config, append(steps, more...), err
+}
+
+// plannedImage is the node image that a boot would find, as far as can be said without fetching one.
+func plannedImage(ctx context.Context, rt *runtime.Runtime) string {
+	official := nodeimage.Official + ":" + build.Kubernetes()
+	if rt == nil {
+		return official
+	}
+	all, err := nodeimage.Finder{Store: images.Store{Runtime: rt}, Kubernetes: build.Kubernetes()}.List(ctx)
+	if err != nil || len(all) == 0 {
+		return official
+	}
+	return all[0].Name
+}
+
+// podSteps are what comes when kind is done.
+func podSteps(opts Options, k kind.Options) (steps []string, err error) {
+	c, err := kind.New(k)
+	if err != nil {
+		return nil, err
+	}
+	program := opts.CCM.withDefaults()
+	pods := program.Watch == "" && (program.Program.Path == "" || len(program.Manifest) > 0)
+	var loaded []string
+	if pods {
+		loaded = append(loaded, "the cloud controller manager ("+program.name()+")")
+	}
+	if opts.CSI.Enabled {
+		loaded = append(loaded, "the CSI driver")
+	}
+	if len(loaded) > 0 {
+		steps = append(steps, "load images of "+strings.Join(loaded, " and ")+" into the nodes")
+	}
+	for i, vc := range opts.Topology.Spec.VCenters {
+		ip, err := c.ServiceIP(i)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, fmt.Sprintf("have pods reach vCenter %s as %s, %s", vc.Name, deploy.ServiceDNS(vc.Name), ip))
+	}
+	if pods {
+		steps = append(steps, "deploy the cloud controller manager, and wait until it has initialized the nodes")
+	} else {
+		steps = append(steps, "run the cloud controller manager "+program.name()+" as a process of this machine, and wait until it has initialized the nodes")
+	}
+	if opts.CSI.Enabled {
+		steps = append(steps, "deploy the CSI driver, and wait until every node takes volumes")
+	}
+	return steps, nil
+}

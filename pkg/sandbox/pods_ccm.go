@@ -1,0 +1,76 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// deployCCM has the cloud controller manager run in the cluster, and returns when it is ready.
+func (s *Sandbox) deployCCM(ctx context.Context) error {
+	c := s.opts.CCM.withDefaults()
+	if err := s.placeCCM(ctx, c); err != nil {
+		return err
+	}
+	if err := s.watchCredentials(); err != nil {
+		return err
+	}
+	return s.pods.Wait(ctx, s.detail)
+}
+
+// placeCCM applies what a cloud controller manager is made of.
+func (s *Sandbox) placeCCM(ctx context.Context, c CCM) error {
+	config, err := s.pods.config()
+	if err != nil {
+		return err
+	}
+	s.ccms.tell(func() { s.ccms.runs, s.ccms.elect = c, c.Replicas > 1 })
+	if len(c.Manifest) > 0 {
+		return s.pods.CCM(ctx, deploy.CCM{Config: config, Manifest: c.Manifest})
+	}
+	return s.pods.CCM(ctx, deploy.CCM{Config: config, Image: s.pods.images.Name(image.CCM), Args: c.Args, Replicas: c.Replicas})
+}
+
+// restartCCMPods ends the cloud controller managers in order and has others take their places.
+func (s *Sandbox) restartCCMPods(ctx context.Context) (api.Done, error) {
+	seq := s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Kind: "ccm.restart", Object: event.Object{Kind: "Component", Name: ccmComponent},
+		Message: "the cloud controller manager is started again, as was asked for",
+	})
+	for _, r := range s.ccms.all() {
+		s.components.expect(r.name, seq)
+		if err := s.pods.Restart(ctx, r.name); err != nil {
+			return api.Done{}, notHealthy("%v", err)
+		}
+	}
+	if err := s.pods.Wait(ctx, func(string) {}); err != nil {
+		return api.Done{}, notHealthy("%v", err)
+	}
+	return api.Done{Message: "started again, healthy", Seq: seq}, nil
+}
+
+// swapCCMPods has another cloud controller manager run in the cluster.
+func (s *Sandbox) swapCCMPods(ctx context.Context, next CCM) (api.Done, error) {
+	s.replacing.Lock()
+	defer s.replacing.Unlock()
+	if next.Program.Path != "" {
+		return api.Done{}, &api.Error{
+			Code: "unsupported", Message: fmt.Sprintf("%s: a program cannot take the place of a pod: the nodes have no image of it", next.name()),
+			Try: "vsphere-sandbox up --cluster kind --ccm " + next.Program.Source,
+		}
+	}
+	seq := s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Kind: "ccm.swap", Object: event.Object{Kind: "Component", Name: ccmComponent}, Message: next.name() + " is deployed",
+	})
+	if err := s.placeCCM(ctx, next); err != nil {
+		return api.Done{}, err
+	}
+	if err := s.pods.Wait(ctx, func(string) {}); err != nil {
+		return api.Done{}, notHealthy("%v", err)
+	}
+	return api.Done{Message: next.name() + " runs, healthy", Seq: seq}, nil
+}

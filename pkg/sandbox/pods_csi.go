@@ -1,0 +1,30 @@
+package sandbox
+
+import (
+	"context"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+)
+
+// deployCSI has the CSI driver run in the cluster. It returns before it does: see [Sandbox.waitCSIPods].
+func (s *Sandbox) deployCSI(ctx context.Context) error {
+	config, err := s.pods.config()
+	if err != nil {
+		return err
+	}
+	volumes := s.base.volumes()
+	return s.pods.CSI(ctx, deploy.CSI{
+		Config: config, Image: s.pods.images.Name(image.CSI), Sidecars: s.pods.images.Name(image.Sidecars),
+		Backend: volumes.backend, VolumesDir: volumes.dir, SerialFile: volumes.serial,
+		Policies: s.csiConfig().Policies, Zones: s.placed(),
+	})
+}
+
+// waitCSIPods waits until the driver's controller is ready, and every node whose guest runs takes volumes.
+func (s *Sandbox) waitCSIPods(ctx context.Context) error {
+	if err := s.pods.Wait(ctx, s.detail); err != nil {
+		return err
+	}
+	return s.awaitEach(ctx, "take volumes", "took volumes", s.withoutCSI)
+}

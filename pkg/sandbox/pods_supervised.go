@@ -1,0 +1,53 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// podOf is a component that is a container of a pod; false when there is none of that name.
+func (s *Sandbox) podOf(component string) (deploy.Change, bool) {
+	s.mu.Lock()
+	p := s.pods
+	s.mu.Unlock()
+	if p == nil {
+		return deploy.Change{}, false
+	}
+	return p.find(component)
+}
+
+// supervisedPod is what can be done to a container of a pod.
+func (s *Sandbox) supervisedPod(is deploy.Change) *supervised {
+	name := is.Component
+	ctx := context.Background() // what is done is bounded by the node that it is done in
+	return &supervised{
+		name: name, component: name, wire: name, object: event.Object{Kind: "Component", Name: name},
+		runs: func() error {
+			if c, ok := s.podOf(name); !ok || c.State != deploy.Running {
+				return fmt.Errorf("%s: no process is running: %s", name, podText(c))
+			}
+			return nil
+		},
+		alive: func() bool { _, ok := s.podOf(name); return ok },
+		crash: func() error { return s.pods.Kill(ctx, name) },
+		pause: func() (bool, error) {
+			if err := s.pods.Pause(ctx, name); err != nil {
+				return false, err
+			}
+			return s.components.freeze(name, true), nil
+		},
+		resume: func() (bool, error) {
+			if err := s.pods.Resume(ctx, name); err != nil {
+				return false, err
+			}
+			return s.components.freeze(name, false), nil
+		},
+		restart: func(ctx context.Context) error {
+			s.components.freeze(name, false)
+			return s.pods.Restart(ctx, name)
+		},
+	}
+}

@@ -1,0 +1,141 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
+)
+
+// What stands here is said before anything is sent, in words for people. What keeps a vCenter safe is the guard behind its
+// front, which everything passes.
+
+// backWords say of what is done to a real VM how it ends.
+func backWords(a api.VMAction, power string) string {
+	back := map[string]string{"on": "on", "off": "off", "suspended": "suspended"}[power]
+	switch a {
+	case api.PowerOn, api.PowerOff, api.Suspend:
+		return fmt.Sprintf("when the sandbox ends, it is %s again; what its guest was at is lost", back)
+	}
+	return "this cannot be taken back"
+}
+
+// mayAct says why something is not done to a VM of a real vCenter; nil when it is, and for a simulated one.
+func (s *Sandbox) mayAct(vm world.VM, r api.VMRequest) error {
+	vc := s.watchedVCenter(vm.VCenter)
+	if vc == nil || vc.sim != nil || r.Action == api.Hang { // of a hang the vCenter hears nothing
+		return nil
+	}
+	switch r.Action {
+	case api.PowerOn, api.PowerOff, api.Suspend, api.Reset:
+	default:
+		return onlySimulated(vm.VCenter, fmt.Sprintf("vm %s %s", r.Action, vm.Name))
+	}
+	if err := s.writable(vc, vm); err != nil {
+		return err
+	}
+	if !r.Confirmed {
+		return unconfirmed("%s the real VM %s%s: %s", r.Action, vm.VCenter, vm.Path, backWords(r.Action, vm.Power))
+	}
+	return nil
+}
+
+// mayActOnVolume is mayAct for a volume.
+func (s *Sandbox) mayActOnVolume(vc *watched, v api.Volume, r api.VolumeRequest) error {
+	if vc.sim != nil {
+		return nil
+	}
+	if r.Action != api.DetachVolume {
+		return onlySimulated(vc.Name(), fmt.Sprintf("volume %s %s", r.Action, v.Name))
+	}
+	held, _ := vc.volume(v.Handle)
+	vm, ok := vc.inventory.VM(held.VM)
+	if !ok {
+		return conflict("volume %q: is attached to no VM", v.Name)
+	}
+	if err := s.writable(vc, vm); err != nil {
+		return err
+	}
+	if !r.Confirmed {
+		return unconfirmed("detach volume %s from the real VM %s%s: when the sandbox ends, it is attached again", v.Name, vm.VCenter, vm.Path)
+	}
+	return nil
+}
+
+// mayInject is mayAct for a fault: one that is done through the API of a real vCenter, not at its gate or to processes.
+func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error {
+	if s.real == nil {
+		return nil
+	}
+	kind, err := fault.Find(catalogue.Kinds(), r.Kind)
+	if err != nil {
+		return err
+	}
+	if len(kind.Needs) > 0 || kind.Object == fault.VCenter || kind.Object == fault.Node || kind.Object == fault.Component {
+		return nil
+	}
+	l, err := e.Plan(ctx, r)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, t := range l.Targets {
+		vc := s.watchedVCenter(t.Target.VCenter)
+		if vc == nil || vc.sim != nil {
+			continue
+		}
+		if t.Target.Kind != fault.VM {
+			return onlySimulated(vc.Name(), kind.Name)
+		}
+		vm, ok := vc.inventory.VM(t.Target.Ref)
+		if !ok {
+			continue
+		}
+		if err := s.writable(vc, vm); err != nil {
+			return err
+		}
+		names = append(names, vm.VCenter+vm.Path)
+	}
+	if len(names) > 0 && !confirmed {
+		slices.Sort(names)
+		err := unconfirmed("%s on real VMs (%s): it is taken back when it is healed, or when the sandbox ends", kind.Name, strings.Join(names, ", "))
+		err.Seed = l.Seed // what is confirmed is done to these, and no others
+		return err
+	}
+	return nil
+}
+
+// writable says why a VM of a real vCenter may not be written to. Its own tags are not watched: where they decide, it is the
+// guard that does.
+func (s *Sandbox) writable(vc *watched, vm world.VM) error {
+	allowed := s.opts.Real.Scope
+	if !allowed.AllowWrites {
+		return &api.Error{
+			Code: "refused", Message: fmt.Sprintf("read-only: vm %q is in the real vCenter %q", vm.Name, vc.Name()),
+			Try: "up with --allow-writes, and --write-folder or --write-tag",
+		}
+	}
+	err := allowed.Allows(inventory.VM{VCenter: vm.VCenter, Path: vm.Path, Folder: folderOf(vm)})
+	if err == nil || len(allowed.Tags) > 0 || !errors.Is(err, scope.ErrRefused) {
+		return nil
+	}
+	return &api.Error{Code: "refused", Message: err.Error(), Try: "up with another --write-folder or --write-tag"}
+}
+
+// folderOf is the folder of a VM below its datacenter's.
+func folderOf(vm world.VM) string {
+	_, below, _ := strings.Cut(vm.Path, "/"+vm.Datacenter+"/vm/")
+	return strings.Trim(strings.TrimSuffix(below, vm.Name), "/")
+}
+
+func unconfirmed(format string, args ...any) *api.Error {
+	return &api.Error{Code: "unconfirmed", Message: fmt.Sprintf(format, args...), Try: "the same with --yes"}
+}

@@ -1,0 +1,181 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
+	journals "github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
+)
+
+// revertTime bounds the taking back of what was written, in all: a guest that boots is not waited for, a task is.
+const revertTime = 5 * time.Minute
+
+// The journal lies beside the instance's directory, which is emptied where a sandbox has died: what was written to somebody's
+// vCenter must be known then above all.
+func journalFile(dir string) string { return dir + ".writes.jsonl" }
+
+// settingsFile says how to reach the vCenters of the journal; it holds no secret.
+func settingsFile(dir string) string { return dir + ".writes.json" }
+
+// Writes are what a sandbox has written to real vCenters and not taken back: it has died, or could not.
+type Writes struct {
+	// Source is the file of the vCenters' configuration; empty for the environment.
+	Source string `json:"source,omitempty"`
+	// Scope is what might be written to.
+	Scope scope.Scope `json:"scope"`
+	// Pending are the writes, the newest first.
+	Pending []journals.Entry `json:"-"`
+
+	dir string
+}
+
+// LeftWrites reads what the sandbox of an instance directory, which need not be there any more, has left at real vCenters; nil
+// when that is nothing, and then the journal goes, too. It is an error when that sandbox runs.
+func LeftWrites(dir string) (*Writes, error) {
+	if _, err := os.Stat(journalFile(dir)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	j, err := journals.Open(journalFile(dir))
+	if err != nil {
+		return nil, err
+	}
+	w := &Writes{dir: dir, Pending: j.Pending()}
+	if err := j.Close(); err != nil {
+		return nil, err
+	}
+	if len(w.Pending) == 0 {
+		return nil, removeWrites(dir)
+	}
+	data, err := os.ReadFile(settingsFile(dir))
+	if err == nil {
+		err = json.Unmarshal(data, w)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what was written to real vCenters: %w", err)
+	}
+	return w, nil
+}
+
+// Words says of a write what the VM is to be again, for people.
+func (w *Writes) Words(e journals.Entry) string {
+	return fmt.Sprintf("vcenter %q: %s: %s", e.VCenter, e.VM, guard.Words(e.Undo))
+}
+
+// Revert takes it back: each VM is looked at first, has to be the one that was written to, and in the scope. It may be
+// interrupted, and called again for the rest. config is that of Source.
+func (w *Writes) Revert(ctx context.Context, config *vcenter.Config) error {
+	j, err := journals.Open(journalFile(w.dir))
+	if err != nil {
+		return err
+	}
+	connections := map[string]*vcenter.Connection{}
+	defer func() {
+		for _, c := range connections {
+			c.Close()
+		}
+	}()
+	var errs []error
+	for _, v := range (&Real{Config: config}).named() {
+		c, err := v.Connect(ctx, vcenter.Options{UserAgent: userAgent})
+		if err != nil {
+			errs = append(errs, err) // others may be there
+			continue
+		}
+		connections[v.Name] = c
+	}
+	err = guard.Revert(ctx, j, w.Scope, connections)
+	left := j.Pending()
+	err = errors.Join(err, j.Close())
+	if w.Pending = left; len(left) == 0 {
+		return errors.Join(err, removeWrites(w.dir))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+func removeWrites(dir string) error {
+	var errs []error
+	for _, name := range []string{journalFile(dir), settingsFile(dir)} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// openWrites opens the journal where something may be written, or was.
+func (s *Sandbox) openWrites() error {
+	dir, real := s.opts.Dir.Path(), s.opts.Real
+	left, err := LeftWrites(dir)
+	switch {
+	case err != nil:
+		return err
+	case left != nil && !real.Scope.AllowWrites:
+		return fmt.Errorf("an earlier sandbox of this name has left %d writes to real VMs, the last %s: take them back first (vsphere-sandbox down %s)",
+			len(left.Pending), left.Pending[0].VM, s.opts.Name)
+	case !real.Scope.AllowWrites:
+		return nil
+	case left == nil:
+		data, err := json.Marshal(Writes{Source: real.Source, Scope: real.Scope})
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(settingsFile(dir), data, 0o600); err != nil {
+			return err
+		}
+	}
+	s.real.journal, err = journals.Open(journalFile(dir))
+	return err
+}
+
+// revertLeft takes back what an earlier sandbox of this name has left. The scope has to allow it still.
+func (s *Sandbox) revertLeft(ctx context.Context) error {
+	if s.real.journal == nil || len(s.real.journal.Pending()) == 0 {
+		return nil
+	}
+	n := len(s.real.journal.Pending())
+	if err := guard.Revert(ctx, s.real.journal, s.opts.Real.Scope, s.real.connections); err != nil {
+		return fmt.Errorf("take back what an earlier sandbox has written to real VMs: %w", err)
+	}
+	s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.reverted",
+		Message: fmt.Sprintf("an earlier sandbox of this name had left %d writes to real VMs: they are taken back", n),
+	})
+	return nil
+}
+
+// closeWrites takes back what was written, unless it is to be kept, and closes the journal.
+func (s *Sandbox) closeWrites() error {
+	j := s.real.journal
+	if j == nil {
+		return nil
+	}
+	var err error
+	if n := len(j.Pending()); n > 0 && !s.opts.Real.Keep {
+		s.detail(fmt.Sprintf("%d writes to real VMs are taken back", n))
+		ctx, cancel := context.WithTimeout(context.Background(), revertTime)
+		err = guard.Revert(ctx, j, s.opts.Real.Scope, s.real.connections)
+		cancel()
+	}
+	left := len(j.Pending())
+	err = errors.Join(err, j.Close())
+	if left == 0 {
+		return errors.Join(err, removeWrites(s.opts.Dir.Path()))
+	}
+	if err != nil {
+		return fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down %s tries again): %w", left, s.opts.Name, err)
+	}
+	// They were to be kept, and nobody is to take them back later: that was said when the sandbox began.
+	s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.kept", Message: fmt.Sprintf("%d writes to real VMs are kept", left),
+	})
+	return removeWrites(s.opts.Dir.Path())
+}

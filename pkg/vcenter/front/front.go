@@ -1,0 +1,124 @@
+package front
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/console"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+)
+
+// Guard decides which requests go on to the vCenter. Pass calls forward, or returns why it does not: a
+// [*guard.Refusal]. body is all of the request's that is not a file.
+type Guard interface {
+	Pass(r *http.Request, body []byte, forward func() error) error
+}
+
+// Options of [New]. VCenter, Listener, CA and Guard are required.
+type Options struct {
+	// VCenter is the one behind the front.
+	VCenter vcenter.VCenter
+	// Listener is where clients connect; the front owns it. It should be one of a loopback address: whoever reaches it can
+	// try passwords.
+	Listener *net.TCPListener
+	// CA signs the front's certificate, which is for the listener's address, localhost and Names.
+	CA    *cert.CA
+	Names []string
+	// Guard is asked about every request.
+	Guard Guard
+	// ObjectName returns the name of an object in the inventory, "" for none, so that faults can be about some objects
+	// only. It must not block. Optional.
+	ObjectName func(types.ManagedObjectReference) string
+	// OnMode is told of changes of the gate; see gate.Options.
+	OnMode func(from, to gate.Mode)
+	// Logger receives what is wrong with the way to the vCenter. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Front is the front of one vCenter. Its methods may be called from any goroutine.
+type Front struct {
+	opts     Options
+	addr     *net.TCPAddr
+	leaf     cert.Leaf
+	pair     *cert.Pair
+	proxy    *proxy
+	sessions *sessions
+	gate     *gate.Gate
+	console  *console.Console
+}
+
+// New opens the front. It makes no call to the vCenter. Close ends it.
+func New(o Options) (*Front, error) {
+	if o.Listener == nil || o.CA == nil || o.Guard == nil || o.VCenter.Server == "" {
+		return nil, errors.New("front: needs a vCenter, a listener, an authority and a guard")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	addr, ok := o.Listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, errors.New("front: listens on no TCP address")
+	}
+	f := &Front{opts: o, addr: addr, sessions: newSessions()}
+	f.leaf = cert.Leaf{CommonName: o.VCenter.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{addr.IP}}
+	for _, name := range o.Names {
+		if ip := net.ParseIP(name); ip != nil {
+			f.leaf.IPs = append(f.leaf.IPs, ip)
+		} else {
+			f.leaf.DNSNames = append(f.leaf.DNSNames, name)
+		}
+	}
+	var err error
+	if f.pair, err = o.CA.Sign(f.leaf); err != nil {
+		return nil, err
+	}
+	f.proxy = newProxy(o, f.Addr(), f.sessions)
+	config := &tls.Config{Certificates: []tls.Certificate{f.pair.TLS()}, MinVersion: tls.VersionTLS12}
+	f.console = console.Open(f.proxy, config, o.Logger)
+	f.gate = gate.New(o.Listener, f.proxy, gate.Options{
+		TLS: config, Logger: o.Logger, OnMode: o.OnMode,
+		Identify: f.sessions.identify, Name: o.ObjectName, DropSession: f.sessions.drop,
+	})
+	return f, nil
+}
+
+// Close ends the front: clients are cut off, calls that are under way given up. The vCenter does not notice.
+func (f *Front) Close(ctx context.Context) error {
+	f.gate.Cut()
+	f.console.Close()
+	f.proxy.close()
+	return f.gate.Close(ctx)
+}
+
+// Gate is where its API can be broken, and where calls are counted.
+func (f *Front) Gate() *gate.Gate { return f.gate }
+
+// Host is the IP address that the front listens on.
+func (f *Front) Host() string { return f.addr.IP.String() }
+
+// Port is its port.
+func (f *Front) Port() int { return f.addr.Port }
+
+// Addr is "host:port".
+func (f *Front) Addr() string { return net.JoinHostPort(f.Host(), strconv.Itoa(f.addr.Port)) }
+
+// URL is the address of the SOAP endpoint, without user.
+func (f *Front) URL() *url.URL { return &url.URL{Scheme: "https", Host: f.Addr(), Path: vim25.Path} }
+
+// Certificate is the one that the front began with, PEM.
+func (f *Front) Certificate() []byte { return f.pair.Cert }
+
+// DialConsole returns a connection, on which TLS is to be spoken, that the gate knows nothing of: neither does it count the
+// calls, nor do its outages reach them. The guard sees them.
+func (f *Front) DialConsole(ctx context.Context) (net.Conn, error) { return f.console.Dial(ctx) }

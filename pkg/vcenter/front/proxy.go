@@ -1,0 +1,150 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
+)
+
+// maxBody bounds a request in memory, in bytes, as the gate does.
+const maxBody = 64 << 20
+
+// idle is how many connections to the vCenter are kept for the next call: several clients, each with a handful.
+const idle = 64
+
+// proxy hands requests on to the vCenter that the guard lets through.
+type proxy struct {
+	opts      Options
+	front     string // host:port
+	sessions  *sessions
+	transport *http.Transport
+	reverse   *httputil.ReverseProxy
+}
+
+func newProxy(o Options, front string, s *sessions) *proxy {
+	p := &proxy{opts: o, front: front, sessions: s}
+	p.transport = &http.Transport{
+		DialTLSContext:      func(ctx context.Context, _, _ string) (net.Conn, error) { return o.VCenter.DialTLS(ctx) },
+		MaxIdleConnsPerHost: idle, IdleConnTimeout: time.Minute,
+		DisableCompression: true, // what a client has asked for is what it gets
+	}
+	target := &url.URL{Scheme: "https", Host: o.VCenter.Address()}
+	p.reverse = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			s.forget(r.Out)
+		},
+		Transport: p.transport, FlushInterval: -1, // every byte at once
+		ModifyResponse: p.answer,
+		ErrorHandler:   p.failed,
+		ErrorLog:       log.New(lines{o.Logger}, "", 0),
+	}
+	return p
+}
+
+// ServeHTTP serves a request, from a client through the gate or from the console.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := readBody(w, r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	r = r.WithContext(p.sessions.login(r, body))
+	err = p.opts.Guard.Pass(r, body, func() error {
+		seen := &status{ResponseWriter: w}
+		p.reverse.ServeHTTP(seen, r)
+		if seen.code >= http.StatusBadRequest {
+			return fmt.Errorf("was answered with status %d", seen.code)
+		}
+		return nil
+	})
+	if refusal := (*guard.Refusal)(nil); errors.As(err, &refusal) {
+		p.opts.Logger.Info("refused", "vcenter", p.opts.VCenter.Name, "method", refusal.Method, "client", r.UserAgent(), "err", refusal.Err)
+		refuse(w, r, refusal)
+	}
+}
+
+// readBody reads all of a request that is no file, and leaves a copy. Files are not read: they are written, and that is
+// refused.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPut && !strings.HasPrefix(r.URL.Path, "/rest") && !strings.HasPrefix(r.URL.Path, "/api") {
+		return nil, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return nil, err
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return body, nil
+}
+
+// answer changes what would lead clients past the front, and learns of sessions.
+func (p *proxy) answer(a *http.Response) error {
+	for i, cookie := range a.Header["Set-Cookie"] {
+		a.Header["Set-Cookie"][i] = withoutDomain(cookie)
+	}
+	if to, err := url.Parse(a.Header.Get("Location")); err == nil && (to.Host == p.opts.VCenter.Address() || to.Hostname() == p.opts.VCenter.Server && to.Port() == "") && to.Host != "" {
+		to.Host = p.front
+		a.Header.Set("Location", to.String())
+	}
+	return p.sessions.learn(a)
+}
+
+// withoutDomain is a cookie that is for whoever has set it.
+func withoutDomain(cookie string) string {
+	parts := strings.Split(cookie, ";")
+	kept := parts[:1]
+	for _, part := range parts[1:] {
+		if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(part)), "domain=") {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, ";")
+}
+
+// failed answers for a vCenter that does not: as its own front does when what is behind it is away.
+func (p *proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		panic(http.ErrAbortHandler) // the client has left
+	}
+	p.opts.Logger.Warn("the way to the vCenter", "vcenter", p.opts.VCenter.Name, "err", err)
+	http.Error(w, "503 Service Unavailable: "+err.Error(), http.StatusServiceUnavailable)
+}
+
+func (p *proxy) close() { p.transport.CloseIdleConnections() }
+
+// status remembers how a request was answered.
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *status) WriteHeader(code int) {
+	if code >= http.StatusOK {
+		s.code = code
+	}
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// lines turns what net/http has to say into log records.
+type lines struct{ logger *slog.Logger }
+
+func (l lines) Write(text []byte) (int, error) {
+	l.logger.Debug("front", "line", strings.TrimSpace(string(text)))
+	return len(text), nil
+}

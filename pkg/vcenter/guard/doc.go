@@ -1,0 +1,14 @@
+// Package guard stands between clients and a vCenter that is not ours: requests that only read pass, a request that
+// writes passes where it is one of the few that can be taken back, about a VM that may be written to, and only once the way
+// back is in a journal.
+//
+//	g := &guard.Guard{Scope: s, Journal: j, Connection: c}
+//	err := g.Pass(request, body, func() error { … })   // *guard.Refusal: nothing was sent
+//	…
+//	err = guard.Revert(ctx, j, s, map[string]*vcenter.Connection{"west": c})
+//
+// What reads is known by name; everything else writes, whatever it is. The VM is looked at anew before each write: where
+// it is, what tags it has, whether it is on.
+//
+// Floor 2, inside pkg/vcenter. It prints nothing and knows neither nodes nor simulators.
+package guard

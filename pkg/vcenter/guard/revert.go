@@ -1,0 +1,219 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/vmware/govmomi/cns"
+	cnstypes "github.com/vmware/govmomi/cns/types"
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
+)
+
+// Revert takes back what is pending in a journal, the newest first. connections are by the names that the entries have. Each
+// VM is looked at before: it has to be the one that was written to, by its instance UUID, and in the scope still. One that
+// is gone has nothing to be taken back. Of several writes to the same thing it is the oldest that is taken back: a VM that
+// was powered off and on again is left alone. It may be interrupted at any time and called again.
+func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections map[string]*vcenter.Connection) error {
+	oldest := map[aspect]int{}
+	for _, e := range j.Pending() { // the newest first
+		oldest[aspectOf(e)] = e.Seq
+	}
+	return j.Revert(ctx, func(ctx context.Context, e journal.Entry) error {
+		if e.Undo.Kind == nothing || oldest[aspectOf(e)] != e.Seq {
+			return nil
+		}
+		c := connections[e.VCenter]
+		if c == nil {
+			return errors.New("is none of the vCenters that are configured")
+		}
+		vm, err := inventory.ReadVM(ctx, c, e.Ref, len(s.Tags) > 0)
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if e.InstanceUUID != "" && !strings.EqualFold(e.InstanceUUID, vm.InstanceUUID) {
+			return fmt.Errorf("%s is another VM by now (instance UUID %s): nothing is done to it", vm.Path, vm.InstanceUUID)
+		}
+		// A tag that was taken off may be the one that had put the VM into the scope.
+		if e.Undo.Kind == attachTag && len(s.Folders) == 0 {
+			vm.Tags = append(vm.Tags, tagsByID(ctx, c, e.Undo.With[tagID])...)
+		}
+		if err := s.Allows(vm); err != nil {
+			return err
+		}
+		return apply(ctx, c, vm, e.Undo)
+	})
+}
+
+func gone(err error) bool { return err != nil && fault.Is(err, &types.ManagedObjectNotFound{}) }
+
+// tagsByID is the tag of an id; none where it cannot be read.
+func tagsByID(ctx context.Context, c *vcenter.Connection, id string) []inventory.Tag {
+	var all []inventory.Tag
+	_ = c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { // then the VM stays out of the scope
+		m := tags.NewManager(rc)
+		tag, err := m.GetTag(ctx, id)
+		if err != nil {
+			return err
+		}
+		category, err := m.GetCategory(ctx, tag.CategoryID)
+		if err == nil {
+			all = []inventory.Tag{{Category: category.Name, Name: tag.Name}}
+		}
+		return err
+	})
+	return all
+}
+
+// apply makes of a VM what an action says it is to be. It bears being done again.
+func apply(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action) error {
+	switch a.Kind {
+	case power:
+		return setPower(ctx, c, vm, a.With[to])
+	case rename:
+		return run(ctx, c, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
+			return object.NewVirtualMachine(vim, vm.Ref).Rename(ctx, a.With[to])
+		})
+	case attachTag, detachTag:
+		return c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
+			m := tags.NewManager(rc)
+			if a.Kind == attachTag {
+				return m.AttachTag(ctx, a.With[tagID], vm.Ref)
+			}
+			return m.DetachTag(ctx, a.With[tagID], vm.Ref)
+		})
+	case attachVolume, detachVolume:
+		return moveVolume(ctx, c, vm, a)
+	}
+	return fmt.Errorf("%q is nothing that this version knows to take back", a.Kind)
+}
+
+// setPower waits for what is under way with a VM, and then has it be on, off or suspended.
+func setPower(ctx context.Context, c *vcenter.Connection, vm inventory.VM, want string) error {
+	now, err := settled(ctx, c, vm.Ref)
+	if err != nil || now == want {
+		return err
+	}
+	start := func(f func(*object.VirtualMachine, context.Context) (*object.Task, error)) error {
+		err := run(ctx, c, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
+			return f(object.NewVirtualMachine(vim, vm.Ref), ctx)
+		})
+		if state := new(types.InvalidPowerState); fault.Is(err, state) {
+			if now, looked := settled(ctx, c, vm.Ref); looked == nil && now == want {
+				return nil // somebody else was faster
+			}
+		}
+		return err
+	}
+	switch want {
+	case poweredOn:
+		return start((*object.VirtualMachine).PowerOn)
+	case poweredOff:
+		return start((*object.VirtualMachine).PowerOff)
+	case suspended:
+		if now == poweredOff {
+			if err := start((*object.VirtualMachine).PowerOn); err != nil {
+				return err
+			}
+		}
+		return start((*object.VirtualMachine).Suspend)
+	}
+	return fmt.Errorf("%q is no power state", want)
+}
+
+// settled returns the power state of a VM that no task changes at the moment.
+func settled(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference) (state string, err error) {
+	err = c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
+		pc := property.DefaultCollector(vim)
+		var m mo.VirtualMachine
+		if err := pc.RetrieveOne(ctx, ref, []string{"recentTask"}, &m); err != nil {
+			return err
+		}
+		for _, task := range m.RecentTask {
+			err := object.NewTask(vim, task).Wait(ctx) // a task that has failed has changed nothing
+			if ctx.Err() != nil {
+				return errors.Join(err, context.Cause(ctx))
+			}
+		}
+		if err := pc.RetrieveOne(ctx, ref, []string{"runtime.powerState"}, &m); err != nil {
+			return err
+		}
+		state = string(m.Runtime.PowerState)
+		return nil
+	})
+	return state, err
+}
+
+// run starts a task and waits for it.
+func run(ctx context.Context, c *vcenter.Connection, start func(context.Context, *vim25.Client) (*object.Task, error)) error {
+	return c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
+		task, err := start(ctx, vim)
+		if err != nil {
+			return err
+		}
+		return errors.Join(task.Wait(ctx), ctx.Err()) // a wait that is given up ends without an error
+	})
+}
+
+// moveVolume attaches or detaches a volume, unless it is where it is to be. One that CNS does not know any more is left.
+func moveVolume(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action) error {
+	id := a.With[volumeID]
+	has, err := hasVolume(ctx, c, vm.Ref, id)
+	if err != nil || has == (a.Kind == attachVolume) {
+		return err
+	}
+	known := false
+	err = c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
+		client, err := cns.NewClient(ctx, vim)
+		if err != nil {
+			return err
+		}
+		found, err := client.QueryVolume(ctx, &cnstypes.CnsQueryFilter{VolumeIds: []cnstypes.CnsVolumeId{{Id: id}}})
+		known = err == nil && len(found.Volumes) > 0
+		return err
+	})
+	if err != nil || !known {
+		return err
+	}
+	err = run(ctx, c, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
+		client, err := cns.NewClient(ctx, vim)
+		if err != nil {
+			return nil, err
+		}
+		spec := []cnstypes.CnsVolumeAttachDetachSpec{{VolumeId: cnstypes.CnsVolumeId{Id: id}, Vm: vm.Ref}}
+		var task *object.Task
+		if a.Kind == attachVolume {
+			task, err = client.AttachVolume(ctx, spec)
+		} else {
+			task, err = client.DetachVolume(ctx, spec)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return object.NewTask(vim, task.Reference()), nil
+	})
+	if err != nil {
+		return err
+	}
+	// A task of CNS may end well with a result that is a fault.
+	if has, err = hasVolume(ctx, c, vm.Ref, id); err == nil && has != (a.Kind == attachVolume) {
+		err = fmt.Errorf("%s of volume %s had no effect", a.Kind, id)
+	}
+	return err
+}

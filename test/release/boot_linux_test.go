@@ -1,0 +1,100 @@
+package release
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// boots boots the default scenario of the archive, has it tell that every node is ready, and takes it down again.
+func (j *jail) boots(env ...string) {
+	j.t.Helper()
+	j.t.Log(j.run(nil, "--version").Out)
+	up := j.run(env, "up", "--detach")
+	if up.Exit != 0 {
+		j.t.Fatalf("up: exit status %d\n%s%s", up.Exit, up.Out, up.Err)
+	}
+	j.t.Log(up.Out + up.Err)
+	var nodes struct {
+		Items []struct {
+			Name  string
+			Ready bool
+		}
+	}
+	if err := json.Unmarshal([]byte(j.fine(env, "kubectl", "get", "nodes", "-o", "json")), &nodes); err != nil || len(nodes.Items) == 0 {
+		j.t.Errorf("%d nodes, %v", len(nodes.Items), err)
+	}
+	if table := j.fine(env, "kubectl", "get", "nodes"); strings.Contains(table, "NotReady") || !strings.Contains(table, "Ready") {
+		j.t.Errorf("nodes are not ready:\n%s", table)
+	}
+	j.fine(env, "govc", "about")
+	j.fine(env, "down")
+	if left := j.fine(env, "list", "-o", "name"); left != "" {
+		j.t.Errorf("left: %s", left)
+	}
+}
+
+// An ordinary user with a home: the archive is all that it takes.
+func TestBoots(t *testing.T) {
+	j := newJail(t)
+	home := "HOME=" + homeDir
+	j.boots(home)
+	var tell struct {
+		Sidecars   string
+		Components []struct{ Name, Version, Program string }
+	}
+	if err := json.Unmarshal([]byte(j.fine([]string{home}, "version", "-o", "json")), &tell); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tell.Components {
+		if !strings.HasPrefix(c.Version, "v") {
+			t.Errorf("%s in %s is of version %q", c.Name, c.Program, c.Version)
+		}
+	}
+	if tell.Sidecars != "carried" || len(tell.Components) < 20 {
+		t.Errorf("sidecars are %q, %d components", tell.Sidecars, len(tell.Components))
+	}
+	files := slices.DeleteFunc(j.do(order{List: homeDir}).Files, func(name string) bool { return strings.HasPrefix(name, "vsphere-sandbox") })
+	for _, name := range files {
+		if !strings.HasPrefix(name, ".cache") && name != ".local" && name != ".local/state" && name != ".local/state/vsphere-sandbox" {
+			t.Errorf("left behind: %s", name)
+		}
+	}
+}
+
+// Without a home it says what is missing, and writes nothing.
+func TestNoHome(t *testing.T) {
+	j := newJail(t)
+	before := j.do(order{List: "/home"}).Files
+	for _, args := range [][]string{{"up"}, {"up", "--csi", "off"}, {"list"}} {
+		r := j.run(nil, args...)
+		if r.Exit != 4 || !strings.Contains(r.Err, "HOME") || !strings.Contains(r.Err, "try: export VSPHERE_SANDBOX_STATE=DIR") {
+			t.Errorf("%v: exit status %d\n%s%s", args, r.Exit, r.Out, r.Err)
+		}
+	}
+	if diff := cmp.Diff(before, j.do(order{List: "/home"}).Files); diff != "" {
+		t.Errorf("written (-before +after):\n%s", diff)
+	}
+	if left := j.do(order{List: "/tmp"}).Files; len(left) > 0 {
+		t.Errorf("written: %v", left)
+	}
+}
+
+// On a disk that is read-only it says so and what to do, writes nothing, and boots where it is told that it may write.
+func TestReadOnlyDisk(t *testing.T) {
+	j := newJail(t)
+	j.do(order{ReadOnly: true})
+	for _, args := range [][]string{{"up"}, {"up", "--csi", "off"}} {
+		r := j.run([]string{"HOME=" + homeDir}, args...)
+		if r.Exit != 4 || !strings.Contains(r.Err, "read-only file system") || !strings.Contains(r.Err, "try: export VSPHERE_SANDBOX_STATE=DIR") {
+			t.Errorf("%v: exit status %d\n%s%s", args, r.Exit, r.Out, r.Err)
+		}
+	}
+	if left := j.do(order{List: "/tmp"}).Files; len(left) > 0 {
+		t.Errorf("written: %v", left)
+	}
+	j.boots("HOME="+homeDir, "VSPHERE_SANDBOX_STATE=/tmp/state")
+}
