@@ -36,6 +36,8 @@ func TestTutorials(t *testing.T) {
 			r := runner(t, page)
 			if !*update {
 				if err := r.Run(until(t), page); err != nil {
+					// At once, too: what has been run comes before it in the log, and that is long.
+					fmt.Fprintln(os.Stderr, err)
 					t.Fatal(err)
 				}
 			} else {
