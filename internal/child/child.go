@@ -72,6 +72,15 @@ func (c *Child) PID() int {
 	return p.livePID()
 }
 
+// Ending says that the running process is being ended as it was asked for, by
+// Stop, Kill, Restart or Renew: what it does not answer any more is no fault.
+func (c *Child) Ending() bool {
+	c.mu.Lock()
+	p := c.process
+	c.mu.Unlock()
+	return p != nil && p.ending.Load()
+}
+
 // State returns the state the child entered last.
 func (c *Child) State() State {
 	c.mu.Lock()

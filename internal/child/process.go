@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,8 @@ type process struct {
 	lifeline *os.File // the end that must stay open as long as the process lives
 	logPath  string
 	logStart int64 // size of the log when the process was started
+
+	ending atomic.Bool // it is to go, and does so by our hand
 
 	gone chan struct{} // closed when the process has been reaped
 	err  error         // how it ended; valid once gone is closed

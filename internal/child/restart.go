@@ -47,6 +47,7 @@ func (c *Child) makeWay(p *process, ask *restartRequest) (err error, stuck bool)
 	if ask.gentle {
 		return c.end(p)
 	}
+	p.ending.Store(true)
 	err = c.kill(p)
 	return err, err != nil
 }

@@ -140,3 +140,38 @@ func TestChildrenOfACrashedChildEnd(t *testing.T) {
 	<-w.Done()
 	r.requireGone(t)
 }
+
+// A process that is to go is known to be, as long as it is there.
+func TestEnding(t *testing.T) {
+	r := newReports(t)
+	w := start(t, "ignore-term", func(s *child.Spec) { s.Files, s.StopGrace = []*os.File{r.write}, time.Hour })
+	pid := w.next(child.Started).PID
+	r.line(t)
+	if w.Ending() {
+		t.Error("it is not to go")
+	}
+	if err := w.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.next(child.Restarting)
+	if again := w.next(child.Started).PID; again == pid || w.Ending() {
+		t.Errorf("process %d, before %d; it is not to go: %v", again, pid, w.Ending())
+	}
+	r.line(t) // it ignores by now
+	var stops sync.WaitGroup
+	stops.Go(func() {
+		if err := w.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for !w.Ending() {
+		time.Sleep(time.Millisecond)
+	}
+	if w.PID() == 0 {
+		t.Error("the process has gone without a grace")
+	}
+	if err := w.Kill(); err != nil {
+		t.Error(err)
+	}
+	stops.Wait()
+}

@@ -115,6 +115,7 @@ func (c *Child) pause(delay time.Duration) turn {
 
 // end stops p in order: TERM, grace, KILL. Stuck says that p is still there.
 func (c *Child) end(p *process) (err error, stuck bool) { //nolint:revive // the error explains both outcomes
+	p.ending.Store(true)
 	select {
 	case <-c.killing:
 	default:

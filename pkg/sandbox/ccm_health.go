@@ -68,27 +68,33 @@ func (s *Sandbox) neverHealthy(r *replica) string {
 	return text + "; it has logged nothing"
 }
 
-// probe asks a replica for its health and notes the answer.
+// probe asks a replica for its health and notes the answer, if that is still the one of the process that was asked: one
+// that is being ended closes its port, which is no news of its health.
 func (s *Sandbox) probe(ctx context.Context, r *replica) {
 	s.ccms.mu.Lock()
-	runs, was := r.child != nil && r.child.PID() != 0, r.healthy
+	c := r.child
 	s.ccms.mu.Unlock()
-	if !runs {
+	if c == nil || c.PID() == 0 {
 		return
 	}
+	asked := c.PID()
 	_, err := s.askCCM(ctx, r, "/healthz")
 	if ctx.Err() != nil {
 		return
 	}
+	was, meant := false, false
 	s.ccms.tell(func() {
-		if r.child.PID() == 0 {
-			return // it has ended meanwhile
+		if meant = c.PID() == asked && !c.Ending(); !meant {
+			return
 		}
-		r.healthy, r.ill = err == nil, ""
+		was, r.healthy, r.ill = r.healthy, err == nil, ""
 		if err != nil {
 			r.ill = healthText(err)
 		}
 	})
+	if !meant {
+		return
+	}
 	s.components.changed(r.name)
 	object := event.Object{Kind: "Component", Name: r.name}
 	switch {

@@ -212,7 +212,11 @@ func (s *Sandbox) replicaChanged(r *replica, ch child.Change) {
 			r.healthy, r.leads, r.ill = false, false, "exited"
 		case child.Stopped:
 			r.healthy, r.leads, r.ill = false, false, "stopped"
-		case child.Starting, child.Restarting:
+		case child.Restarting:
+			if r.healthy { // else it has exited
+				r.healthy, r.ill = false, "being started again"
+			}
+		case child.Starting:
 		}
 	})
 	s.components.changed(r.name)

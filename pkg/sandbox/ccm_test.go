@@ -114,6 +114,31 @@ func TestHealthAndMetrics(t *testing.T) {
 	requireCode(t, "metrics of a port that nobody listens at", err, "unavailable")
 }
 
+// What a replica that is being ended answers, or does not, is not said of its health.
+func TestHealthOfOneThatEnds(t *testing.T) {
+	var end func()
+	s, r := withReplica(t, func(w http.ResponseWriter, _ *http.Request) {
+		if end != nil {
+			end()
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	s.probe(t.Context(), r)
+	seq := s.log.Last()
+	for _, f := range []func(context.Context) error{r.child.Renew, r.child.Restart, r.child.Stop} {
+		end = func() {
+			if err := f(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		s.probe(t.Context(), r)
+	}
+	events, _ := s.log.Read(seq, 0)
+	if slices.ContainsFunc(events, func(e event.Event) bool { return strings.HasPrefix(e.Kind, "ccm.") }) || !r.healthy {
+		t.Errorf("healthy: %v; %+v", r.healthy, events)
+	}
+}
+
 // Whoever waits for health gets it, or the reason why it will not come.
 func TestAwaitCCM(t *testing.T) {
 	s := newSandbox(t, "single")
