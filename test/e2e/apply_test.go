@@ -90,6 +90,8 @@ func TestTopologyApply(t *testing.T) {
 		n := s.Status().Nodes
 		return n.Wanted == 2 && n.Ready == 2 && strings.Count(nodes(), "\n") == 2
 	})
+	restarted := s.awaitEvent(0, reaction, "ccm.restart", nil)
+	s.awaitEvent(restarted.Seq, reaction, "ccm.healthy", about("ccm"))
 	if restarts := s.Since(0, "ccm.restart"); len(restarts) != 1 {
 		t.Errorf("the cloud controller manager was restarted by %v", restarts)
 	}

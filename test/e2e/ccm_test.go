@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
@@ -105,13 +104,13 @@ func TestCCMReplicas(t *testing.T) {
 		}
 		return ""
 	}
-	s.Await("one leads", 20*time.Second, func() bool { return leader() != "" })
+	s.Await("one leads", reaction, func() bool { return leader() != "" })
 	first, seq := leader(), s.Last()
 	if err := syscall.Kill(s.Component(first).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	s.Await("the other leads", 30*time.Second, func() bool { l := leader(); return l != "" && l != first })
-	e := s.awaitEvent(seq, reaction, "ccm.leader-changed", func(event.Event) bool { return true })
+	s.Await("the other leads", time.Minute, func() bool { l := leader(); return l != "" && l != first })
+	e := s.awaitEvent(seq, reaction, "ccm.leader-changed", about(leader()))
 	s.checkCauses(e, "ccm.leader-changed", "child.exited")
 	if want := leader() + " leads; before it was " + first; e.Message != want {
 		t.Errorf("%q, want %q", e.Message, want)
@@ -138,15 +137,15 @@ func TestWatchCCM(t *testing.T) {
 	}
 	was, seq := s.Component("ccm"), s.Last()
 	build(text + "\n# two")
-	s.checkCauses(s.awaitEvent(seq, 20*time.Second, "ccm.swapped", about("ccm")), "ccm.swapped", "ccm.swap", "ccm.rebuilt")
+	s.checkCauses(s.awaitEvent(seq, time.Minute, "ccm.swapped", about("ccm")), "ccm.swapped", "ccm.swap", "ccm.rebuilt")
 	now := s.Component("ccm")
 	if now.Digest == was.Digest || now.PID == was.PID || now.Source != path {
 		t.Errorf("before %+v, after %+v", was, now)
 	}
 	seq = s.Last()
 	build("exit 3")
-	s.awaitEvent(seq, 20*time.Second, "ccm.swap-failed", about("ccm"))
-	s.Await("the one before runs again", 20*time.Second, func() bool {
+	s.awaitEvent(seq, time.Minute, "ccm.swap-failed", about("ccm"))
+	s.Await("the one before runs again", time.Minute, func() bool {
 		c := s.Component("ccm")
 		return c.Health == "healthy" && c.Digest == now.Digest
 	})

@@ -23,6 +23,9 @@ func TestScenarios(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newHome(t).up("sc", name)
+			for _, ref := range want.Nodes() { // they follow the end of the taint
+				s.Await("addresses of "+ref.VM.Hostname, reaction, func() bool { return len(s.Node(ref.VM.Hostname).Addresses) > 0 })
+			}
 			nodes := program.Kubectl[corev1.NodeList](s.Sandbox, "get", "nodes")
 			byName := map[string]corev1.Node{}
 			for _, n := range nodes.Items {
