@@ -32,7 +32,7 @@ func (w *ground) patience() time.Duration {
 	if w.theirs {
 		return 45 * time.Second
 	}
-	return 15 * time.Second
+	return 30 * time.Second
 }
 
 // config is vsphere.conf for some vCenters, all of their datacenters and the credentials of the Secret.

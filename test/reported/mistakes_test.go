@@ -47,7 +47,7 @@ func mistakeReports() []report {
 
 // told runs a CCM with the mistake. It has to end soon, and to say why in one of its last lines.
 func (m mistake) told(ctx context.Context, w *ground, name string) error {
-	const most = 10 * time.Second
+	const most = 20 * time.Second
 	file := filepath.Join(w.Dir, name)
 	if err := os.WriteFile(file, []byte(m.text), 0o600); err != nil {
 		return err

@@ -17,9 +17,9 @@ const (
 	// pass in it, and more than ten rounds of the node lifecycle controller.
 	window = 8 * time.Second
 	// patience is how long what has to happen during a fault may take.
-	patience = 15 * time.Second
+	patience = 25 * time.Second
 	// deadline is how long what has to happen after it may take.
-	deadline = 25 * time.Second
+	deadline = 40 * time.Second
 )
 
 // row is a fault with a CCM that runs on, or is started again.
