@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,27 @@ func write(t *testing.T, dir string, pairs ...string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// heard is what was told since it was looked at last. Time of the bubble that passes is no synchronization between the
+// goroutines that wait for it: the lock is.
+type heard struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (h *heard) add(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, text)
+}
+
+func (h *heard) take() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text := strings.Join(h.all, ", ")
+	h.all = nil
+	return text
 }
 
 // A directory as a kubelet mounts it is swapped as a whole, twice; it goes away and comes back.
@@ -40,14 +62,14 @@ func TestDirectory(t *testing.T) {
 	}
 	swap("..1", "vc.username", "u", "vc.password", "p1")
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var told heard
 		d := NewDirectory(dir, time.Second, func(err error) {
 			if err != nil {
-				told = append(told, err.Error())
+				told.add(err.Error())
 				return
 			}
 			c, err := d(t, dir)
-			told = append(told, c.Password)
+			told.add(c.Password)
 			if err != nil {
 				t.Error(err)
 			}
@@ -59,10 +81,9 @@ func TestDirectory(t *testing.T) {
 			t.Helper()
 			time.Sleep(1500 * time.Millisecond) // of the bubble's clock
 			synctest.Wait()
-			if got := strings.Join(told, ", "); got != strings.Join(want, ", ") {
+			if got := told.take(); got != strings.Join(want, ", ") {
 				t.Errorf("told %q, want %q", got, want)
 			}
-			told = nil
 		}
 		expect()
 		swap("..2", "vc.username", "u", "vc.password", "p2", "more", "x")
@@ -132,13 +153,13 @@ func TestFile(t *testing.T) {
 	}
 	put("global: {server: a, user: u, password: p}")
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var told heard
 		f := NewFile(name, 0, func(cfg *Config, err error) {
 			if err != nil {
-				told = append(told, err.Error())
+				told.add(err.Error())
 				return
 			}
-			told = append(told, cfg.VCenters[0].Server+" "+cfg.VCenters[0].User)
+			told.add(cfg.VCenters[0].Server + " " + cfg.VCenters[0].User)
 		}, WithEnvironment([]string{"VSPHERE_USER=env"}))
 		put("global: {server: b, user: u, password: p}") // between New and Run
 		ctx, cancel := context.WithCancel(t.Context())
@@ -148,10 +169,9 @@ func TestFile(t *testing.T) {
 			t.Helper()
 			time.Sleep(defaultPeriod + time.Millisecond) // of the bubble's clock
 			synctest.Wait()
-			if got := strings.Join(told, ", "); got != want {
+			if got := told.take(); got != want {
 				t.Errorf("told %q, want %q", got, want)
 			}
-			told = nil
 		}
 		expect("b env")
 		put("global: {server: c, usr: u, password: p}")
