@@ -73,7 +73,7 @@ func must(t testing.TB) func(*object.Task, error) {
 // await follows a VM by a property watch until ok says so, and returns it.
 func await(t testing.TB, c *govmomi.Client, ref types.ManagedObjectReference, paths []string, ok func(mo.VirtualMachine) bool) mo.VirtualMachine {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	var now mo.VirtualMachine
 	err := property.Wait(ctx, property.DefaultCollector(c.Client), ref, paths, func([]types.PropertyChange) bool {

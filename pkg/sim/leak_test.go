@@ -13,7 +13,7 @@ import (
 func leakChecked(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
-		if left := leftovers(5 * time.Second); left != "" {
+		if left := leftovers(30 * time.Second); left != "" {
 			fmt.Fprintln(os.Stderr, "goroutines left behind:\n"+left)
 			code = 1
 		}

@@ -81,7 +81,7 @@ func open(t *testing.T, edit func(*gate.Options)) *front {
 	f.Gate = gate.New(l, f.backend, opts)
 	f.client = f.newClient(t)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 		defer cancel()
 		if err := f.Close(ctx); err != nil {
 			t.Error(err)
@@ -249,7 +249,7 @@ func TestHungFreesDeadClients(t *testing.T) {
 	ended := make(chan gate.Call, 1)
 	f := open(t, func(o *gate.Options) { o.OnCall = func(c gate.Call) { ended <- c } })
 	f.set(t, gate.Mode{State: gate.Hung})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in which the call has come in
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // in which the call has come in
 	defer cancel()
 	if _, err := f.post(ctx, "/sdk"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("err = %v", err)
@@ -259,7 +259,7 @@ func TestHungFreesDeadClients(t *testing.T) {
 		if c.Status != 0 || !c.Failed() {
 			t.Errorf("call %+v, want no status", c)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("the call of a client that is gone is still held")
 	}
 }

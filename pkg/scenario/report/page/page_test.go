@@ -81,7 +81,7 @@ func TestManyEvents(t *testing.T) {
 	}
 	begin := time.Now()
 	page := write(t, s)
-	if took := time.Since(begin); len(page) > 2<<20 || took > 5*time.Second {
+	if took := time.Since(begin); len(page) > 2<<20 || took > 30*time.Second {
 		t.Errorf("%d bytes in %s", len(page), took)
 	}
 	for _, want := range []string{"19300 events that had no effect are not drawn", "The newest 18000 are left out here"} {
