@@ -150,7 +150,7 @@ test-real: build ## vCenters that are not ours: against stock vcsim and "vcenter
 	$(GO) test -count=1 -v -timeout 30m ./test/real $(ARGS)
 
 LIGHT ?= 5000
-bench-light: build ## measure LIGHT=5000 light nodes in two vCenters: until all are initialised, memory, what keeping them costs. About six minutes
+bench-light: build ## measure LIGHT=5000 light nodes in two vCenters: until all are initialized, memory, what keeping them costs. About six minutes
 	@$(GO) run ./hack/benchlight -bin $(BIN) -n $(LIGHT)
 
 CALLS ?= 500000

@@ -41,6 +41,19 @@ func meanings() map[string]string {
 	}
 }
 
+// csiMeanings are what the keys of a csi-vsphere.conf do that a vsphere.conf does not have.
+func csiMeanings() map[string]string {
+	return map[string]string{
+		"cluster-id":                            "by what CNS tells this cluster's volumes from others'; at most 64 characters, and never changed",
+		"cluster-distribution":                  "what vCenter shows beside volumes as the kind of Kubernetes",
+		"query-limit":                           "how many volumes CNS is asked for at once; 1000 at most, and if not said",
+		"migration-datastore-url":               "datastore for volumes of the in-tree provider that name none, or one that several have the name of",
+		"topology-categories":                   "tag categories that volumes go by, 5 at most; in place of `region` and `zone`",
+		"label":                                 "label of nodes for this category, in place of `topology.csi.vmware.com/CATEGORY`",
+		"global-max-snapshots-per-block-volume": "1 to 32; 3 if not said",
+	}
+}
+
 // The reference has every key that files are read by, and a meaning for each that has an effect.
 func TestConfigurationReference(t *testing.T) {
 	meaning, used := meanings(), map[string]bool{}
@@ -72,17 +85,30 @@ func TestConfigurationReference(t *testing.T) {
 	generated(t, "configuration.md", "keys", b.String())
 
 	b.Reset()
-	fmt.Fprintln(&b, "| section | key | | effect here |")
+	fmt.Fprintln(&b, "| section | key | | |")
 	fmt.Fprintln(&b, "|---|---|---|---|")
+	own := csiMeanings()
 	for _, k := range driver.Reference() {
-		both, effect := "", "yes"
+		both, what := "", own[k.Name]
+		delete(own, k.Name)
+		switch {
+		case k.Unused != "":
+			what = "no effect here: " + k.Unused
+		case k.Shared && strings.HasPrefix(k.Section, "[VirtualCenter"):
+			what = "as in `[Global]`, of this vCenter"
+		case k.Shared:
+			what = meaning[camel(k.Name)]
+		}
 		if k.Shared {
 			both = "both"
 		}
-		if k.Unused != "" {
-			effect = "none: " + k.Unused
+		if what == "" {
+			t.Errorf("%s %s: what is it?", k.Section, k.Name)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Section, code(k.Name), both, effect)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Section, code(k.Name), both, what)
+	}
+	for name := range own {
+		t.Errorf("csi-vsphere.conf: there is no key %s", name)
 	}
 	generated(t, "configuration.md", "csi", b.String())
 }
@@ -103,7 +129,7 @@ func TestConfigurationExamples(t *testing.T) {
 				t.Errorf("configuration.md does not name it")
 			}
 			var warnings []string
-			if filepath.Base(file) == "csi-vsphere.conf" {
+			if strings.HasPrefix(filepath.Base(file), "csi-") {
 				cfg, err := driver.LoadFile(file, driver.Reading{Form: driver.CSI})
 				if err != nil {
 					t.Fatal(err)
@@ -121,6 +147,15 @@ func TestConfigurationExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// camel is a key of INI as YAML has it.
+func camel(name string) string {
+	words := strings.Split(name, "-")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
 }
 
 // code is a word as it is typed; nothing for none.

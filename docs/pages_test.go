@@ -16,7 +16,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "adr/*.md", "releases/*.md", "../SECURITY.md", "../README.md", "../CONTRIBUTING.md", "../scenarios/*.md", "../tutorials/*.md", "../tutorials/*/*.md"} {
+	for _, pattern := range []string{"*.md", "adr/*.md", "concepts/*.md", "releases/*.md", "../SECURITY.md", "../README.md", "../CONTRIBUTING.md", "../scenarios/*.md", "../tutorials/*.md", "../tutorials/*/*.md"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %d pages, %v", pattern, len(names), err)

@@ -1,5 +1,5 @@
 // Command benchlight measures a built binary with many light nodes: how long it takes until all VMs of two vCenters are nodes
-// that the built-in cloud controller manager has initialised, what memory each process holds then, and what it costs to keep
+// that the built-in cloud controller manager has initialized, what memory each process holds then, and what it costs to keep
 // them. Linux only: it reads /proc.
 //
 //	go run ./hack/benchlight -bin bin/vsphere-sandbox -n 5000
@@ -73,7 +73,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	c := api.NewClient(dir.SocketPath())
 	fmt.Printf("%d light nodes in two vCenters, speed %v\n", b.nodes, b.speed)
-	fmt.Printf("%-40s %8.1f s\n", "all initialised and ready", took.Seconds())
+	fmt.Printf("%-40s %8.1f s\n", "all initialized and ready", took.Seconds())
 	return b.measure(ctx, c)
 }
 

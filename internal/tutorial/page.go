@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -127,6 +128,9 @@ func (p *Page) Check() []error {
 	if p.Title == "" {
 		found = append(found, fmt.Errorf("%s:1: no title: a page begins with \"# …\"", p.File))
 	}
+	if p.Minutes() == 0 {
+		found = append(found, fmt.Errorf("%s: says nowhere before its first heading how many minutes it takes, of ten at most", p.File))
+	}
 	if !run {
 		found = append(found, fmt.Errorf("%s: nothing in it is run", p.File))
 	}
@@ -141,8 +145,19 @@ func (p *Page) Check() []error {
 	return found
 }
 
-// Minutes is how long a reader takes, commands and all: an estimate, of at least 1.
+// minutes is how a page says how long it takes.
+var minutes = regexp.MustCompile(`(?i)\b(one|two|three|four|five|six|seven|eight|nine|ten)\s+minutes?\b`)
+
+// Minutes is how long a reader takes, commands and all, as the page says before its first heading: "Ten minutes." It is 0
+// if it does not say.
 func (p *Page) Minutes() int {
-	const words = 140 // that somebody reads, types and looks at in one
-	return max(1, (p.Words()+words-1)/words)
+	if len(p.Steps) == 0 || p.Steps[0].Heading != "" {
+		return 0
+	}
+	m := minutes.FindStringSubmatch(p.Steps[0].Prose)
+	if m == nil {
+		return 0
+	}
+	words := []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
+	return 1 + slices.Index(words, strings.ToLower(m[1]))
 }

@@ -152,17 +152,18 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	const run, end = "## A\n~~~console\n$ a\n~~~\n", "## What you saw, and why\n## On a real vCenter\n"
+	const long, run, end = "You learn it. Ten minutes,\nand no more.\n", "## A\n~~~console\n$ a\n~~~\n", "## What you saw, and why\n## On a real vCenter\n"
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
-		"all there":   {"# T\n" + run + end, nil},
-		"no title":    {run + end, []string{"no title"}},
-		"nothing run": {"# T\n<!-- not run: no -->\n~~~console\n$ a\n~~~\n" + end, []string{"nothing in it is run"}},
-		"no end":      {"# T\n" + run, []string{"ends with the sections"}},
-		"wrong order": {"# T\n" + run + "## On a real vCenter\n## What you saw, and why\n", []string{"ends with the sections"}},
-		"too short":   {"", []string{"no title", "nothing in it is run", "ends with the sections"}},
+		"all there":   {"# T\n\n" + long + run + end, nil},
+		"no title":    {long + run + end, []string{"no title"}},
+		"no time":     {"# T\n\nEleven minutes.\n" + run + end, []string{"how many minutes"}},
+		"nothing run": {"# T\n\n" + long + "<!-- not run: no -->\n~~~console\n$ a\n~~~\n" + end, []string{"nothing in it is run"}},
+		"no end":      {"# T\n\n" + long + run, []string{"ends with the sections"}},
+		"wrong order": {"# T\n\n" + long + run + "## On a real vCenter\n## What you saw, and why\n", []string{"ends with the sections"}},
+		"too short":   {"", []string{"no title", "how many minutes", "nothing in it is run", "ends with the sections"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := page(t, c.text).Check()

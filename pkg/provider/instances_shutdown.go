@@ -12,7 +12,7 @@ import (
 )
 
 // shutdown reports whether the node's VM is off. Where the providerID's VM is off and the system UUID is, or may be, that
-// of another VM which is not, the node runs on that one, and nothing is said: its volumes would be detached under it.
+// of another VM which is not, the node runs on that one, and nothing is said: a taint would keep pods off a node that runs.
 func (i instances) shutdown(node *v1.Node) (bool, error) {
 	vm, err := i.find(node)
 	if errors.Is(err, inventory.ErrAmbiguous) {

@@ -13,7 +13,7 @@ import (
 // upstreamRelease is the one whose module and manifest are tried.
 const upstreamRelease = "v1.36.0"
 
-// Upstream's cloud controller manager, built from its module and deployed with its own release's manifest, initialises the
+// Upstream's cloud controller manager, built from its module and deployed with its own release's manifest, initializes the
 // nodes.
 func TestUpstream(t *testing.T) {
 	h := newHome(t)

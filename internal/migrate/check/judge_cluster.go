@@ -38,11 +38,11 @@ func (c *run) judgeManager() {
 	case c.objects.ccm != "":
 		c.pass("ccm", cluster, "a cloud controller manager leads: %s", c.objects.ccm)
 	case typed > 0:
-		c.pass("ccm", cluster, "a cloud controller manager has initialised %d of %d nodes; it holds no lease", typed, len(c.objects.nodes))
+		c.pass("ccm", cluster, "a cloud controller manager has initialized %d of %d nodes; it holds no lease", typed, len(c.objects.nodes))
 	default:
 		c.add(Finding{
 			Check: "ccm", Verdict: Warn, Where: cluster, Found: "no cloud controller manager holds the lease kube-system/" + leaseOfCCM + ", and no node has its instance type",
-			Why: "nobody initialises nodes that are started for an external cloud provider", Try: "install it before a kubelet gets --cloud-provider=external: vsphere-sandbox migrate plan FILE",
+			Why: "nobody initializes nodes that are started for an external cloud provider", Try: "install it before a kubelet gets --cloud-provider=external: vsphere-sandbox migrate plan FILE",
 		})
 	}
 }

@@ -30,7 +30,7 @@ func (w *writer) manager() *Step {
 	dir := w.file("ccm")
 	s := &Step{
 		ID: "ccm", Title: "Cloud controller manager",
-		Why: "It has to be there before the first kubelet waits for it. Until a node is tainted it initialises none, and with SKIP_NODE_DELETION it deletes none.",
+		Why: "It has to be there before the first kubelet waits for it. Until a node is tainted it initializes none, and with SKIP_NODE_DELETION it deletes none.",
 		Text: []string{
 			"The manifest is upstream's, without the ConfigMap and the Secret in it, which would replace those of the step before.",
 			"This project's own cloud controller manager reads the same two: see manifests/ccm.",

@@ -60,7 +60,7 @@ func (w *writer) tags() *Step {
 		return nil
 	}
 	s := &Step{
-		ID: "tags", Title: "Tags of regions and zones", Why: "The cloud controller manager labels a node once, when it initialises it: tags have to be right before.",
+		ID: "tags", Title: "Tags of regions and zones", Why: "The cloud controller manager labels a node once, when it initializes it: tags have to be right before.",
 		Done:     []Command{here("no tag check warns or fails", w.own("migrate check %s", shellescape.Quote(w.old())))},
 		UndoText: "attach what was detached. The in-tree provider reads the same tags.",
 	}

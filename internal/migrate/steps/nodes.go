@@ -77,7 +77,7 @@ func (w *writer) node(n check.Node) *Step {
 			Command{On: n.Name, Run: "sudo systemctl restart kubelet"})
 	}
 	s.Commands = append(s.Commands,
-		here("have it initialised: a node that joined before keeps no such taint", w.kubectl("taint node %s node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule --overwrite", n.Name)),
+		here("have it initialized: a node that joined before keeps no such taint", w.kubectl("taint node %s node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule --overwrite", n.Name)),
 		run("%s", w.kubectl("wait node/%s --for=condition=Ready --timeout=5m", n.Name)),
 		here("until the cloud controller manager has taken the taint off", "until ! "+w.kubectl("get node %s -o jsonpath='{.spec.taints[*].key}'", n.Name)+" | grep -q node.cloudprovider.kubernetes.io/uninitialized; do sleep 5; done"),
 		run("%s", w.kubectl("uncordon %s", n.Name)))
@@ -90,7 +90,7 @@ func (w *writer) node(n check.Node) *Step {
 		run("%s", w.kubectl("uncordon %s", n.Name)))
 	if w.in.Sandbox != "" {
 		s.Text = append(s.Text, "A node of a sandbox has been started for an external cloud provider already: there are no flags to change.")
-		s.UndoText = "a node that is initialised stays so; without a cloud controller manager that runs:"
+		s.UndoText = "a node that is initialized stays so; without a cloud controller manager that runs:"
 	}
 	return s
 }

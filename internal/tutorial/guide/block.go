@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
@@ -132,6 +133,7 @@ func (g *walk) run(ctx context.Context, s stop) error {
 			return ctx.Err()
 		case err == nil && m == nil:
 			g.place.settle(s.Block.Commands[g.place.Command].Line)
+			g.remember(ctx, s.Block)
 			g.screen.line(green, "  ✓ "+g.praise(s))
 			return nil
 		case g.Yes && m != nil:
@@ -278,10 +280,39 @@ func (g *walk) ready(ctx context.Context, b *tutorial.Block) error {
 		if of.Terminal != b.Terminal || !sets(c.Text) || g.doubted(c.Line) || g.session.Why(ctx, g.stops[n].step, of) != "" {
 			return
 		}
-		_, _, err := g.session.Try(ctx, of, i, nil)
+		again := &tutorial.Block{Terminal: of.Terminal, Commands: []tutorial.Command{{Line: c.Line, Text: g.again(c)}}}
+		_, _, err := g.session.Try(ctx, again, 0, nil)
 		errs = append(errs, err)
 	})
 	return errors.Join(errs...)
+}
+
+// remember keeps what the command at the place has set a variable to by asking: the next time the answer may be another,
+// and what follows is about the first.
+func (g *walk) remember(ctx context.Context, b *tutorial.Block) {
+	c := &b.Commands[g.place.Command]
+	variable := asked(c.Text)
+	if variable == "" {
+		return
+	}
+	tell := &tutorial.Block{Terminal: b.Terminal, Commands: []tutorial.Command{{Line: c.Line, Text: `printf '%s\n' "$` + variable + `"`}}}
+	ran, _, err := g.session.Try(ctx, tell, 0, nil)
+	value := strings.TrimRight(ran.Output, "\n")
+	if err != nil || strings.Contains(value, "…") { // a path of ours, which is shown otherwise than it is
+		return
+	}
+	if g.place.Values == nil {
+		g.place.Values = map[int]string{}
+	}
+	g.place.Values[c.Line] = value
+}
+
+// again is what has a new shell be as it was after a command.
+func (g *walk) again(c *tutorial.Command) string {
+	if value, ok := g.place.Values[c.Line]; ok {
+		return asked(c.Text) + "='" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+	}
+	return c.Text
 }
 
 func (g *walk) doubted(line int) bool {

@@ -11,8 +11,19 @@ import (
 // setting is a command that changes the shell, so that later ones need it in theirs.
 var setting = regexp.MustCompile(`^(export|alias|cd|unset|unalias|eval|set|source|\.)\s|^[A-Za-z_][A-Za-z0-9_]*=\S*$`)
 
+// asking is a command that sets a variable to what another command prints, which may be something else the next time.
+var asking = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=\$\(.*\)$`)
+
 // sets says whether a command changes the shell that it is typed in.
-func sets(command string) bool { return setting.MatchString(command) }
+func sets(command string) bool { return setting.MatchString(command) || asked(command) != "" }
+
+// asked is the variable that a command sets to what another one prints; empty for none.
+func asked(command string) string {
+	if m := asking.FindStringSubmatch(command); m != nil {
+		return m[1]
+	}
+	return ""
+}
 
 // boots says whether a command is a sandbox that lives as long as the command.
 func boots(command string) bool {

@@ -70,13 +70,25 @@ func (g *walk) restart(ctx context.Context) error {
 		switch {
 		case b.Commands[i].Interrupt:
 			delete(open, b.Terminal)
+		case slices.Contains(g.place.Theirs, b.Commands[i].Line): // it lives on, or the reader knows
 		case b.Background && i == len(b.Commands)-1 && !g.doubted(b.Commands[i].Line) && g.session.Why(ctx, g.stops[n].step, b) == "":
 			open[b.Terminal] = &background{n, i, b}
 		}
 	})
+	back := false
 	for _, o := range open {
 		if boots(o.block.Commands[o.command].Text) && o.stop <= g.place.Stop {
-			g.place.Stop, g.place.Command = o.stop, o.command
+			g.place.Stop, g.place.Command, back = o.stop, o.command, true
+		}
+	}
+	if names := g.living(); back && len(names) > 0 {
+		// They stand on it, and are booted again further on.
+		g.screen.words(amber, "!", "Ends, too: sandbox "+strings.Join(names, ", "))
+		awake := g.screen.awake("ending it, for %s")
+		_, _, err := g.session.Aside(ctx, g.stops[g.place.Stop].Block.Line, "vsphere-sandbox down --all", nil)
+		awake()
+		if err != nil {
+			return err
 		}
 	}
 	for _, n := range slices.SortedFunc(maps.Keys(open), func(a, b int) int { return cmp.Compare(open[a].stop, open[b].stop) }) {

@@ -100,7 +100,7 @@ func (g *walk) begin() error {
 	g.place.Page = g.Page.Name
 	moved := !fresh && g.place.fit(g.stops)
 	if moved {
-		g.place.Doubts = nil // they name lines of another page
+		g.place.Doubts, g.place.Theirs, g.place.Values = nil, nil, nil // they name lines of another page
 	}
 	if g.From != "" {
 		to, err := find(g.stops, g.From)
@@ -131,7 +131,11 @@ func (g *walk) from(to int) {
 func (g *walk) welcome(fresh, moved bool) {
 	s := g.screen
 	s.line(bold, g.Page.Title)
-	s.say("%s · %d steps · about %d minutes", g.Page.Name, Steps(g.Page), g.Page.Minutes())
+	long := ""
+	if n := g.Page.Minutes(); n > 0 {
+		long = fmt.Sprintf(" · about %d minute%s", n, or(n == 1, "", "s"))
+	}
+	s.say("%s · %d steps%s", g.Page.Name, Steps(g.Page), long)
 	if !g.Yes {
 		s.say("")
 		s.words(0, "", "Enter runs each command here. To type them yourself, open another terminal, and there:")

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // toy is a page about a lamp, which is a file; its commands are those of the fake shell.
 const toy = `# A lamp
 
-You switch a lamp.
+You switch a lamp. One minute.
 
 ## Get it
 
@@ -107,13 +107,18 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	return newLabOf(t, toy)
+}
+
+func newLabOf(t *testing.T, text string) *lab {
+	t.Helper()
 	root, err := os.MkdirTemp("", "guide-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
 	l := &lab{root: root, aliased: map[int]bool{}}
-	page, err := tutorial.Parse("tutorials/07-lamp/README.md", strings.ReplaceAll(toy, "~~~", "```"))
+	page, err := tutorial.Parse("tutorials/07-lamp/README.md", strings.ReplaceAll(text, "~~~", "```"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +149,7 @@ type fake struct {
 	lab    *lab
 	number int
 	stop   chan struct{}
+	value  string // of the variable LAMP
 }
 
 func (f *fake) Run(ctx context.Context, command string, out io.Writer) (int, error) {
@@ -164,6 +170,15 @@ func (f *fake) Run(ctx context.Context, command string, out io.Writer) (int, err
 		for _, e := range entries {
 			fmt.Fprintln(out, e.Name())
 		}
+	case "LAMP=$(list)":
+		var all strings.Builder
+		exit, err := f.Run(ctx, "list", &all)
+		f.value = strings.TrimSpace(all.String())
+		return exit, err
+	case "LAMP='on'":
+		f.value = "on"
+	case "printf":
+		fmt.Fprintln(out, f.value)
 	case "put":
 		if err := os.Mkdir(filepath.Join(f.lab.state(), rest), 0o700); err != nil {
 			fmt.Fprintln(out, "error: it already exists")

@@ -21,6 +21,10 @@ type Place struct {
 	Text string `json:"text,omitempty"`
 	// Typing says that the reader types the commands.
 	Typing bool `json:"typing,omitempty"`
+	// Theirs are the lines of commands that go on in the background in a terminal of the reader's.
+	Theirs []int `json:"theirs,omitempty"`
+	// Values are what variables were set to by commands whose answers may differ the next time, by the commands' lines.
+	Values map[int]string `json:"values,omitempty"`
 	// Doubts are commands that were left out, or did not do what the page says.
 	Doubts []Doubt `json:"doubts,omitempty"`
 }

@@ -50,6 +50,42 @@ func TestResumeBackground(t *testing.T) {
 	}
 }
 
+// What goes on in a terminal of the reader's is theirs: it is not run again, nor is the reader sent back to it.
+func TestResumeTheirs(t *testing.T) {
+	l := newLab(t)
+	// All up to "glow" is run; that is typed, and left running.
+	if screen, _, err := l.walk(t, "a", "", "", "", "t", "", "q"); err != nil || strings.Contains(screen, "ended with this terminal") {
+		t.Fatalf("%v\n%s", err, screen)
+	}
+	screen, _, err := l.walk(t, "q")
+	if err != nil || strings.Contains(screen, "Runs again") || strings.Contains(screen, "You go back") {
+		t.Errorf("%v\n%s", err, screen)
+	}
+}
+
+// A variable that was set to what a command printed has that value in a new shell, whatever the command would print now.
+func TestResumeVariables(t *testing.T) {
+	l := newLabOf(t, `# A lamp
+
+## Switch it
+
+~~~console
+$ put on
+$ LAMP=$(list)
+$ drop on
+$ printf LAMP
+on
+~~~
+`)
+	if screen, end, err := l.walk(t, "", "", "", "q"); end != Left || err != nil {
+		t.Fatalf("%v, %v\n%s", end, err, screen)
+	}
+	screen, end, err := l.walk(t, "")
+	if end != Finished || err != nil || !strings.Contains(screen, "as the page says") {
+		t.Errorf("%v, %v\n%s", end, err, screen)
+	}
+}
+
 func TestFrom(t *testing.T) {
 	for name, c := range map[string]struct {
 		from    string

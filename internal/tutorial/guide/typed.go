@@ -31,6 +31,9 @@ func (g *walk) typed(ctx context.Context, s stop) error {
 		g.skip(s)
 	case "n":
 		g.place.settle(c.Line)
+		if b.Background && last {
+			g.place.Theirs = append(g.place.Theirs, c.Line)
+		}
 	}
 	return err
 }
@@ -41,7 +44,7 @@ func (g *walk) introduce(ctx context.Context, s stop) {
 	g.screen.say("      %s", g.Env)
 	before(g.stops, g.place, func(n int, b *tutorial.Block, i int) {
 		if c := &b.Commands[i]; b.Terminal == s.Block.Terminal && sets(c.Text) && g.session.Why(ctx, g.stops[n].step, b) == "" {
-			g.screen.say("      %s", c.Text)
+			g.screen.say("      %s", g.again(c))
 		}
 	})
 }

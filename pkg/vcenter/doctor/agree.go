@@ -55,7 +55,7 @@ func (l *list) agree(all []matched) {
 			}
 		}
 		return ""
-	}, "the cloud provider does not initialise a node whose address it does not find at the VM", "see that kubelet --node-ip and the guest's tools agree")
+	}, "the cloud provider does not initialize a node whose address it does not find at the VM", "see that kubelet --node-ip and the guest's tools agree")
 	l.differ("node-zones", Warning, all, func(m matched) string {
 		if m.Region == "" && m.Zone == "" || m.vm.Zone == "" || m.Region == m.vm.Region && m.Zone == m.vm.Zone {
 			return ""

@@ -66,7 +66,7 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 			"they may be in the vCenters that could not be asked", "mend what is said of those vCenters, and ask once more")
 	default:
 		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes have a system UUID that is no VM's: %s", len(lost), len(c.Nodes), names(lost)),
-			"the cloud provider does not initialise them, or takes them for deleted and removes them",
+			"the cloud provider does not initialize them, or takes them for deleted and removes them",
 			"see that their VMs are among those chosen and may be seen by the account, and that the guests show them their own UUID (cat /sys/class/dmi/id/product_uuid)")
 	}
 	l.agree(found)

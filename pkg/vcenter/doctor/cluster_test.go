@@ -39,7 +39,7 @@ func TestMatch(t *testing.T) {
 	}{
 		{name: "well", change: func(*Node, *inventory.VM) {}},
 		{name: "swapped", change: func(n *Node, _ *inventory.VM) { n.SystemUUID, n.ProviderID = there, "vsphere://"+there }},
-		{name: "swapped, not initialised", change: func(n *Node, _ *inventory.VM) {
+		{name: "swapped, not initialized", change: func(n *Node, _ *inventory.VM) {
 			n.SystemUUID, n.ProviderID, n.Uninitialized = there, "", true
 		}, want: []string{"node-uuid warning worker-1 has the UUID", "node-initialized warning worker-1 waits"}},
 		{name: "by provider ID alone", change: func(n *Node, _ *inventory.VM) { n.SystemUUID = nowhere }},

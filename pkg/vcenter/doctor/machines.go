@@ -42,7 +42,7 @@ func (l *list) machines(ctx context.Context, c *vcenter.Connection, vms []invent
 	l.each("hostname", Warning, vms, func(vm inventory.VM) bool { return speaks(vm) && vm.Hostname == "" },
 		"report no hostname", "a node is found by its system UUID alone", "give the guest a hostname, and restart its tools")
 	l.each("addresses", Error, vms, func(vm inventory.VM) bool { return speaks(vm) && len(vm.Addresses) == 0 },
-		"report no IP address", "the cloud provider gives the node none, and does not initialise it", "look after the guest's network, and restart its tools")
+		"report no IP address", "the cloud provider gives the node none, and does not initialize it", "look after the guest's network, and restart its tools")
 	l.each("connection", Error, vms, func(vm inventory.VM) bool { return vm.Connection != "connected" },
 		"are not connected", "what they are and do is not known", "look after their hosts")
 }

@@ -1,4 +1,4 @@
-// Package artifacts leaves a run behind in a directory, laid out as TestGrid, Gubernator and Spyglass read it:
+// Package artifacts leaves a run behind in a directory, laid out as TestGrid and Spyglass read it:
 //
 //	started.json            when, and what of
 //	finished.json           when, how it ended, with versions, speed and seed
