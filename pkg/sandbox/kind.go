@@ -50,9 +50,6 @@ type kindCluster struct {
 	addresses map[string]netip.Addr
 }
 
-// kindDeleteTime is how long it may take to remove the cluster, even on a busy machine.
-const kindDeleteTime = time.Minute
-
 func (*kindCluster) component() string { return "kind cluster" }
 func (*kindCluster) patient() bool     { return true }
 func (*kindCluster) podded() bool      { return true }
@@ -299,17 +296,6 @@ func (k *kindCluster) expose(ctx context.Context, d *deploy.Deployment) error {
 	k.s.watchPods()
 	k.s.background.run(podWatch, k.watch.Run)
 	return nil
-}
-
-// stop removes the cluster, which ends everything in it.
-func (k *kindCluster) stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), kindDeleteTime)
-	defer cancel()
-	err := errors.Join(k.s.background.end(ctx, kindBoot), k.s.stopPods(ctx))
-	if k.cluster != nil {
-		err = errors.Join(err, k.cluster.Delete(ctx), k.cluster.Close())
-	}
-	return err
 }
 
 func (k *kindCluster) waitVolumes(ctx context.Context) error { return k.s.waitCSIPods(ctx) }

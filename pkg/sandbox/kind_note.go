@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// kindNote is a file in a sandbox's directory: there are, or were, containers of it. It is written before the first.
+// kindNote is a file in a sandbox's directory: there are containers of it, or may be. It is written before the first, and goes
+// when all that they have left is gone: a directory that has it stays.
 const kindNote = "kind.json"
 
 // kindNoted is what is in it.
@@ -26,7 +27,16 @@ func (k *kindCluster) note() error {
 	return os.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'), 0o600)
 }
 
-// KindRuntime is the container runtime with which the sandbox of that directory has had a cluster made; "" when it has not.
+func (k *kindCluster) unnote() error {
+	err := os.Remove(k.s.opts.Dir.Path(kindNote))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it did not come to that
+	}
+	return err
+}
+
+// KindRuntime is the container runtime with which the sandbox of that directory has had a cluster made that may
+// not be gone; "" when there is none.
 func KindRuntime(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, kindNote))
 	if errors.Is(err, fs.ErrNotExist) {

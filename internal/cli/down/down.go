@@ -37,7 +37,8 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:   "down",
 		Short: "End a sandbox and remove everything of it",
 		Long: `End a sandbox: its nodes, cluster and vCenters stop, and its directory is
-removed. What a sandbox that was killed has left behind is cleaned up too.
+removed. What a sandbox that was killed has left behind is cleaned up too, and
+what one could not remove; what still cannot be is an error.
 A sandbox that does not exist is down already.`,
 		Example: `  vsphere-sandbox down
   vsphere-sandbox down --name lab
@@ -124,15 +125,16 @@ func unreadable(err error) error {
 	}
 }
 
-// end ends one sandbox: by asking it, by force when it does not answer, by cleaning up when it is dead.
+// end ends one sandbox: by asking it, by force when it does not answer, by cleaning up when it is dead, or has not been able to.
 func end(ctx context.Context, o *options, root string, s command.Sandbox) error {
 	if s.Running {
 		gone, err := ask(ctx, o, root, s)
-		if err != nil || gone {
-			if gone {
-				fmt.Fprintf(o.Streams.Err, "sandbox %q: down\n", s.Name)
-			}
+		if err != nil {
 			return err
+		}
+		if gone && !remains(root, s.Name) {
+			fmt.Fprintf(o.Streams.Err, "sandbox %q: down\n", s.Name)
+			return nil
 		}
 	}
 	if err := leftovers.Sweep(ctx, root, s.Name, func(text string) { fmt.Fprintf(o.Streams.Err, "sandbox %q: %s\n", s.Name, text) }); err != nil {
@@ -148,6 +150,17 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 	}
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: cleaned up (%d processes were left)\n", s.Name, len(left.Killed))
 	return nil
+}
+
+// remains tells whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something that is
+// left elsewhere.
+func remains(root, name string) bool {
+	d, err := instance.Open(root, name)
+	if err != nil { // it cannot tell of anything
+		return false
+	}
+	_, running := d.Running()
+	return !running
 }
 
 // writes takes back what a dead sandbox has written to real vCenters.

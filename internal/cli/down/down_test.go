@@ -95,6 +95,35 @@ func TestDown(t *testing.T) {
 	}
 }
 
+// A sandbox that has ended and could not remove its containers is not down: they are tried again, and told of until they are gone.
+func TestLeft(t *testing.T) {
+	docker := filepath.Join(t.TempDir(), "docker")
+	answer := func(script string) {
+		if err := os.WriteFile(docker, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+	t.Setenv(runtimeEnv, docker)
+	r := newRig(t)
+	r.play("leaving", "lab")
+	r.NameFlag = "lab"
+	for _, again := range []string{"the one that ends it", "a second"} {
+		rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil))
+		if rec.Exit != report.Failure || rec.Code != "left-behind" || !strings.Contains(rec.Why, "its containers are left") || !strings.Contains(rec.Try, "down --name lab") {
+			t.Errorf("%s: ended with %+v", again, rec)
+		}
+		if strings.Contains(r.Err.String(), ": down\n") {
+			t.Errorf("%s: said %q", again, r.Err)
+		}
+	}
+	answer("exit 0")
+	if rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil)); rec.Exit != 0 {
+		t.Errorf("ended with %+v", rec)
+	}
+	r.requireEmpty()
+}
+
 func TestInterrupted(t *testing.T) {
 	r := newRig(t)
 	said := r.play("stubborn", "default")

@@ -23,7 +23,7 @@ import (
 const patience = 5 * time.Second
 
 // Sweep takes back what the sandbox of that name has left, and tells say what it takes back. It does nothing for one that
-// runs, and for none. An error says that something is left: the directory is to stay, or nobody would know of it.
+// runs, and for none. A [sandbox.LeftError] says that something is left: the directory is to stay.
 func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	dir, err := instance.Open(root, name)
 	if errors.As(err, new(instance.ErrNotFound)) {
@@ -36,7 +36,10 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 		return nil
 	}
 	_, err = attach.Sweep(ctx, root, name, say)
-	return errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say))
+	if err = errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
+		return &sandbox.LeftError{Err: err}
+	}
+	return nil
 }
 
 // containers removes those of a cluster of kind's.

@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+)
+
+// daemon is a container runtime that has nothing, or does not answer.
+type daemon struct {
+	mu    sync.Mutex
+	dead  bool
+	calls []string
+}
+
+func (d *daemon) Run(_ context.Context, c runtime.Call) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, strings.Join(c.Args, " "))
+	if d.dead {
+		fmt.Fprintln(c.Stderr, "Cannot connect to the Docker daemon")
+		return &runtime.ExitError{Status: 1}
+	}
+	return nil
+}
+
+// onKind returns a sandbox whose cluster is one of kind's, half made, in that runtime.
+func onKind(t *testing.T, d *daemon) *kindCluster {
+	t.Helper()
+	s := newSandbox(t, "single")
+	s.opts.Cluster.Kind = &Kind{}
+	k := &kindCluster{s: s, rt: runtime.With("docker", d)}
+	s.base = k
+	var err error
+	k.cluster, err = kind.New(kind.Options{
+		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: "example.org/node:v1", Speed: s.opts.Speed, Runtime: k.rt,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.note(); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// noted tells whether the directory says that there are containers.
+func (k *kindCluster) noted(t *testing.T) bool {
+	t.Helper()
+	with, err := KindRuntime(k.s.opts.Dir.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return with != ""
+}
+
+// What could not be removed is told as left, and noted until it is.
+func TestKindStop(t *testing.T) {
+	d := &daemon{dead: true}
+	k := onKind(t, d)
+	if err := k.stop(t.Context()); !errors.As(err, new(*LeftError)) || !runtime.Is(err, runtime.Stopped) {
+		t.Errorf("of a runtime that does not answer: %v", err)
+	}
+	if !k.noted(t) {
+		t.Error("what is left is forgotten")
+	}
+	d.dead = false
+	if err := k.stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if k.noted(t) {
+		t.Error("it is noted still")
+	}
+}
