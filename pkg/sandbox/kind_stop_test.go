@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -19,7 +21,10 @@ type daemon struct {
 	calls []string
 }
 
-func (d *daemon) Run(_ context.Context, c runtime.Call) error {
+func (d *daemon) Run(ctx context.Context, c runtime.Call) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, strings.Join(c.Args, " "))
@@ -28,6 +33,13 @@ func (d *daemon) Run(_ context.Context, c runtime.Call) error {
 		return &runtime.ExitError{Status: 1}
 	}
 	return nil
+}
+
+// called tells whether there was a call that begins so.
+func (d *daemon) called(begin string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.calls, func(c string) bool { return strings.HasPrefix(c, begin) })
 }
 
 // onKind returns a sandbox whose cluster is one of kind's, half made, in that runtime.
@@ -77,4 +89,21 @@ func TestKindStop(t *testing.T) {
 	if k.noted(t) {
 		t.Error("it is noted still")
 	}
+}
+
+// A boot that does not give up leaves the removal all of its time.
+func TestKindStopOfABootThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemon{}
+		k := onKind(t, d)
+		hangs := make(chan struct{})
+		k.s.background.run(kindBoot, func(context.Context) { <-hangs })
+		if err := k.stop(t.Context()); !errors.As(err, new(*LeftError)) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("stop: %v", err)
+		}
+		if !d.called("ps --all") {
+			t.Error("the containers were not asked for")
+		}
+		close(hangs)
+	})
 }

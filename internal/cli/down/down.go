@@ -28,6 +28,7 @@ type options struct {
 
 	all     bool
 	timeout time.Duration
+	limited bool // the timeout was asked for
 }
 
 // NewCmdDown returns the command; runF, when not nil, runs in its place.
@@ -46,6 +47,7 @@ A sandbox that does not exist is down already.`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.limited = cmd.Flags().Changed("timeout")
 			if runF != nil {
 				return runF(cmd.Context(), o)
 			}
@@ -53,7 +55,7 @@ A sandbox that does not exist is down already.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "every sandbox of this state directory")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+sandbox.KindStopTime.String()+" unless you say")
 	return cmd
 }
 
@@ -171,7 +173,8 @@ func (o *options) writes(ctx context.Context, root, name string) error {
 // ask asks a sandbox to end and waits until it has. It returns false for one that had to be killed and left things.
 func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone bool, err error) {
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", s.Name)
-	limit, cancel := context.WithTimeout(ctx, o.patience(root, s.Name))
+	patience := o.patience(root, s.Name)
+	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if _, err := api.NewClient(s.Socket).Stop(limit); err != nil && ctx.Err() == nil && s.PID > 0 {
 		// It may be starting, and have no socket yet, or be stuck: TERM asks the same.
@@ -191,7 +194,7 @@ func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone 
 	if still, err := alive(root, s); err != nil || !still {
 		return err == nil, err // it has ended this moment, and its number may be another's
 	}
-	fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, o.timeout)
+	fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, patience)
 	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return false, fmt.Errorf("sandbox %q: process %d: %w", s.Name, s.PID, err)
 	}
@@ -208,8 +211,13 @@ const realTime = 6 * time.Minute
 
 // patience is how long a sandbox may take to end.
 func (o *options) patience(root, name string) time.Duration {
-	if _, err := sandbox.LeftWrites(filepath.Join(root, name)); err != nil { // it has a journal, and runs
+	dir := filepath.Join(root, name)
+	if _, err := sandbox.LeftWrites(dir); err != nil { // it has a journal, and runs
 		return max(o.timeout, realTime)
+	}
+	// Commands of the container runtime's that are under way outlive who is killed: what they make comes after the cleaning.
+	if with, err := sandbox.KindRuntime(dir); err == nil && with != "" && !o.limited {
+		return sandbox.KindStopTime
 	}
 	return o.timeout
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
 func TestOptions(t *testing.T) {
@@ -122,6 +123,36 @@ func TestLeft(t *testing.T) {
 		t.Errorf("ended with %+v", rec)
 	}
 	r.requireEmpty()
+}
+
+// Containers take their time to go; who says how long a sandbox may take is taken at the word.
+func TestPatience(t *testing.T) {
+	root := t.TempDir()
+	for name, note := range map[string]string{"processes": "", "containers": "{\"runtime\":\"docker\"}"} {
+		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if note == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(root, name, "kind.json"), []byte(note), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		limited bool
+		want    time.Duration
+	}{
+		{"processes", false, time.Second},
+		{"containers", false, sandbox.KindStopTime},
+		{"containers", true, time.Second},
+	} {
+		o := &options{timeout: time.Second, limited: tc.limited}
+		if got := o.patience(root, tc.name); got != tc.want {
+			t.Errorf("%s, asked for %t: %s, want %s", tc.name, tc.limited, got, tc.want)
+		}
+	}
 }
 
 func TestInterrupted(t *testing.T) {
