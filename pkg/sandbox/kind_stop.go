@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // KindStopTime is how long a sandbox whose nodes are containers may take to end: the boot may be at the cluster still, which is
@@ -23,7 +24,8 @@ func (e *LeftError) Error() string { return e.Err.Error() }
 // Unwrap returns what could not be done.
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// stop removes the cluster, which ends everything in it. Its error is a [LeftError] when not all of it is gone.
+// stop removes the cluster, which ends everything in it; or keeps its nodes, when it did not come up and that was asked for. Its
+// error is a [LeftError] when not all of it is gone that should be.
 func (k *kindCluster) stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // it bounds steps that take less
 	// Each has a time of its own: what takes the whole of its does not keep the containers from being removed.
@@ -34,10 +36,31 @@ func (k *kindCluster) stop(ctx context.Context) error {
 	if k.cluster == nil {
 		return err
 	}
+	if k.kept() {
+		return errors.Join(err, within(ctx, kind.DeleteTime, k.keepLogs), k.cluster.Close())
+	}
 	if err = errors.Join(err, within(ctx, kind.DeleteTime, k.cluster.Delete), k.cluster.Close()); err != nil {
 		return &LeftError{err}
 	}
 	return k.unnote()
+}
+
+// kept tells, of a sandbox that ends, whether its nodes are left as they are, for somebody to look at. The note of them stays.
+func (k *kindCluster) kept() bool {
+	k.s.mu.Lock()
+	defer k.s.mu.Unlock()
+	return k.s.opts.Cluster.Kind.Retain && k.s.phase == api.Stopping && k.s.readyAt.IsZero()
+}
+
+// keepLogs writes what the nodes have logged into the directory, unless Create has, which failed then.
+func (k *kindCluster) keepLogs(ctx context.Context) error {
+	k.s.mu.Lock()
+	made := k.s.cluster != nil
+	k.s.mu.Unlock()
+	if !made {
+		return nil
+	}
+	return k.cluster.Logs(ctx, k.s.opts.Dir.Path("logs", "kind"))
 }
 
 // within does something that may take that long.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // daemon is a container runtime that has nothing, or does not answer.
@@ -106,4 +107,30 @@ func TestKindStopOfABootThatHangs(t *testing.T) {
 		}
 		close(hangs)
 	})
+}
+
+// Nodes are kept when that was asked for and the sandbox did not come up; otherwise they go.
+func TestKindIsKept(t *testing.T) {
+	for _, tc := range []struct {
+		name                string
+		retain, ready, kept bool
+	}{
+		{"asked for", true, false, true},
+		{"it was up", true, true, false},
+		{"not asked for", false, false, false},
+	} {
+		d := &daemon{}
+		k := onKind(t, d)
+		k.s.opts.Cluster.Kind.Retain = tc.retain
+		if tc.ready {
+			k.s.setPhase(api.Ready)
+		}
+		k.s.setPhase(api.Stopping)
+		if err := k.stop(t.Context()); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if got := k.noted(t); got != tc.kept || d.called("ps --all") == tc.kept {
+			t.Errorf("%s: noted %t, calls %q", tc.name, got, d.calls)
+		}
+	}
 }
