@@ -98,8 +98,13 @@ func (k *kindCluster) start(ctx context.Context) error {
 // kindBoot is the background group of what is done while other steps go on.
 const kindBoot = "kind boot"
 
+// nodeImageTime is how long it may take to find a node image. A registry has ten minutes of it for some 400 MB.
+const nodeImageTime = 15 * time.Minute
+
 // nodeImage is the image that was asked for, once it is clear that it will do, or one that is found.
 func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, nodeImageTime, fmt.Errorf("node image: not there after %s", nodeImageTime))
+	defer cancel()
 	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail}
 	if asked != "" {
 		found, err := find.Check(ctx, asked)
