@@ -202,17 +202,17 @@ func (k *kindCluster) archives() []archive {
 	return list
 }
 
-// foreignCCM is an image of a cloud controller manager that is not ours, under the names that its manifest has for it: nodes
-// then have it, and nobody pulls it. nil when it is ours, or is no pod.
+// foreignCCM is an image of a cloud controller manager that is not ours, under the name that its manifest has for it: nodes
+// then have it, and nobody pulls it. What runs beside it is pulled. nil when it is ours, or is no pod.
 func foreignCCM(ctx context.Context, c CCM) (*image.Set, error) {
 	if c.Program.Path == "" || len(c.Manifest) == 0 {
 		return nil, nil
 	}
-	names, err := deploy.ManifestImages(c.Manifest)
+	name, err := deploy.CCMImage(c.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	return image.FromProgram(ctx, c.Program.Path, ccm.ProgramPath, names...)
+	return image.FromProgram(ctx, c.Program.Path, ccm.ProgramPath, name)
 }
 
 // progress tells what kind is at.
