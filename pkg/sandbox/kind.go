@@ -61,14 +61,14 @@ func (k *kindCluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.rt = rt
+	k.rt = rt.Fixed(ctx) // a context that the user changes later is another daemon's
 	name, err := k.nodeImage(ctx, o.Image)
 	if err != nil {
 		return err
 	}
 	opts := kind.Options{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
-		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: rt,
+		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: k.rt,
 		Progress: k.progress,
 	}
 	if k.cluster, err = kind.New(opts); err != nil {
@@ -82,7 +82,7 @@ func (k *kindCluster) start(ctx context.Context) error {
 		k.byUUID[strings.ToLower(n.UUID)] = n.Name
 	}
 	key, value := k.cluster.Label()
-	k.watch = kindmachine.NewWatch(rt, key, value)
+	k.watch = kindmachine.NewWatch(k.rt, key, value)
 	if err := k.number(); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (k *kindCluster) noted(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return with != ""
+	return with != nil
 }
 
 // What could not be removed is told as left, and noted until it is.

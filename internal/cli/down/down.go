@@ -216,7 +216,7 @@ func (o *options) patience(root, name string) time.Duration {
 		return max(o.timeout, realTime)
 	}
 	// Commands of the container runtime's that are under way outlive who is killed: what they make comes after the cleaning.
-	if with, err := sandbox.KindRuntime(dir); err == nil && with != "" && !o.limited {
+	if with, err := sandbox.KindRuntime(dir); err == nil && with != nil && !o.limited {
 		return sandbox.KindStopTime
 	}
 	return o.timeout

@@ -94,7 +94,7 @@ func (h *Home) Leave(retain bool) error {
 	case retain:
 		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
 		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
-	case err != nil, with != "":
+	case err != nil, with != nil:
 		errs = append(errs, err, h.Dir.Close())
 	default:
 		errs = append(errs, h.Dir.Remove())

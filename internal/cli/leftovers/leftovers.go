@@ -15,7 +15,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -45,10 +44,10 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 // containers removes those of a cluster of kind's.
 func containers(ctx context.Context, dir *instance.Dir, say func(string)) error {
 	with, err := sandbox.KindRuntime(dir.Path())
-	if err != nil || with == "" {
+	if err != nil || with == nil {
 		return err
 	}
-	removed, err := kind.Reap(ctx, runtime.New(with), dir.Name(), dir.Path())
+	removed, err := kind.Reap(ctx, with, dir.Name(), dir.Path())
 	if err != nil {
 		return fmt.Errorf("sandbox %q: its containers are left: %w", dir.Name(), err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
@@ -154,11 +153,11 @@ func leave(o *options, house *home.Home, err error) error {
 // tellNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
 func tellNodes(o *options, dir string) {
 	with, err := sandbox.KindRuntime(dir)
-	if err != nil || with == "" {
+	if err != nil || with == nil {
 		return
 	}
 	fmt.Fprintf(o.Streams.Err, "kept with it are its nodes, as far as they were made: %s\ntheir logs are in %s; this removes all of it: %s%s down\n",
-		kind.Listing(runtime.New(with), o.name), filepath.Join(dir, "logs", "kind"), command.Typed(os.Args[0]), o.nameFlag())
+		kind.Listing(with, o.name), filepath.Join(dir, "logs", "kind"), command.Typed(os.Args[0]), o.nameFlag())
 }
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.
