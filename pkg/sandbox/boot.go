@@ -32,7 +32,7 @@ func (s *Sandbox) steps() []step {
 	all := []step{
 		{name: "event log", start: s.openEventFile, stop: s.closeEventFile},
 		{name: "control API", start: s.serveAPI, stop: s.closeAPI},
-		{name: s.base.component(), start: s.base.start, stop: s.base.stop, kubernetes: true},
+		{name: s.base.component(), start: s.base.start, stop: s.base.stop, patient: s.base.patient(), kubernetes: true},
 		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
 		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
 		{name: "faults", start: s.startFaults, stop: s.stopFaults},

@@ -32,6 +32,7 @@ type Kind struct {
 	// Config is a configuration of kind's that is merged into the one made; ConfigFile is what errors call it.
 	Config     []byte
 	ConfigFile string
-	// Retain keeps the containers of a cluster that could not be made.
+	// Retain keeps the containers when the sandbox does not come up, because of the cluster or of what comes after it. They are
+	// in its directory's note then ([KindRuntime]).
 	Retain bool
 }

@@ -50,9 +50,6 @@ type kindCluster struct {
 	addresses map[string]netip.Addr
 }
 
-// kindDeleteTime is how long it may take to remove the cluster, even on a busy machine.
-const kindDeleteTime = time.Minute
-
 func (*kindCluster) component() string { return "kind cluster" }
 func (*kindCluster) patient() bool     { return true }
 func (*kindCluster) podded() bool      { return true }
@@ -64,14 +61,14 @@ func (k *kindCluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.rt = rt
+	k.rt = rt.Fixed(ctx) // a context that the user changes later is another daemon's
 	name, err := k.nodeImage(ctx, o.Image)
 	if err != nil {
 		return err
 	}
 	opts := kind.Options{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
-		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: rt,
+		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: k.rt,
 		Progress: k.progress,
 	}
 	if k.cluster, err = kind.New(opts); err != nil {
@@ -85,7 +82,7 @@ func (k *kindCluster) start(ctx context.Context) error {
 		k.byUUID[strings.ToLower(n.UUID)] = n.Name
 	}
 	key, value := k.cluster.Label()
-	k.watch = kindmachine.NewWatch(rt, key, value)
+	k.watch = kindmachine.NewWatch(k.rt, key, value)
 	if err := k.number(); err != nil {
 		return err
 	}
@@ -101,8 +98,13 @@ func (k *kindCluster) start(ctx context.Context) error {
 // kindBoot is the background group of what is done while other steps go on.
 const kindBoot = "kind boot"
 
+// nodeImageTime is how long it may take to find a node image. A registry has ten minutes of it for some 400 MB.
+const nodeImageTime = 15 * time.Minute
+
 // nodeImage is the image that was asked for, once it is clear that it will do, or one that is found.
 func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, nodeImageTime, fmt.Errorf("node image: not there after %s", nodeImageTime))
+	defer cancel()
 	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail}
 	if asked != "" {
 		found, err := find.Check(ctx, asked)
@@ -200,17 +202,17 @@ func (k *kindCluster) archives() []archive {
 	return list
 }
 
-// foreignCCM is an image of a cloud controller manager that is not ours, under the names that its manifest has for it: nodes
-// then have it, and nobody pulls it. nil when it is ours, or is no pod.
+// foreignCCM is an image of a cloud controller manager that is not ours, under the name that its manifest has for it: nodes
+// then have it, and nobody pulls it. What runs beside it is pulled. nil when it is ours, or is no pod.
 func foreignCCM(ctx context.Context, c CCM) (*image.Set, error) {
 	if c.Program.Path == "" || len(c.Manifest) == 0 {
 		return nil, nil
 	}
-	names, err := deploy.ManifestImages(c.Manifest)
+	name, err := deploy.CCMImage(c.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	return image.FromProgram(ctx, c.Program.Path, ccm.ProgramPath, names...)
+	return image.FromProgram(ctx, c.Program.Path, ccm.ProgramPath, name)
 }
 
 // progress tells what kind is at.
@@ -299,17 +301,6 @@ func (k *kindCluster) expose(ctx context.Context, d *deploy.Deployment) error {
 	k.s.watchPods()
 	k.s.background.run(podWatch, k.watch.Run)
 	return nil
-}
-
-// stop removes the cluster, which ends everything in it.
-func (k *kindCluster) stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), kindDeleteTime)
-	defer cancel()
-	err := errors.Join(k.s.background.end(ctx, kindBoot), k.s.stopPods(ctx))
-	if k.cluster != nil {
-		err = errors.Join(err, k.cluster.Delete(ctx), k.cluster.Close())
-	}
-	return err
 }
 
 func (k *kindCluster) waitVolumes(ctx context.Context) error { return k.s.waitCSIPods(ctx) }

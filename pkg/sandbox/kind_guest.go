@@ -27,7 +27,7 @@ func (k *kindCluster) guest(m *machine) node.Guest {
 		Name: name, Container: container, Runtime: k.rt, Watch: k.watch, Notify: notify,
 		Notice: func(err error) { k.notice(name, err) }, Logger: k.s.opts.Logger,
 		Identify:  func(vm node.Machine) error { return k.cluster.Identify(name, strings.ToLower(vm.UUID)) },
-		Addressed: func(a netip.Addr) { k.addressed(m, a) },
+		Addressed: func(a netip.Addr) { k.addressed(m, a) }, Keep: k.kept,
 	}
 	if d := k.disks[m.vm.VCenter]; d != nil {
 		options.Disks, options.ByID = d, k.cluster.ByID(name)

@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
 func TestOptions(t *testing.T) {
@@ -92,6 +93,65 @@ func TestDown(t *testing.T) {
 			}
 			r.requireEmpty()
 		})
+	}
+}
+
+// A sandbox that has ended and could not remove its containers is not down: they are tried again, and told of until they are gone.
+func TestLeft(t *testing.T) {
+	docker := filepath.Join(t.TempDir(), "docker")
+	answer := func(script string) {
+		if err := os.WriteFile(docker, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+	t.Setenv(runtimeEnv, docker)
+	r := newRig(t)
+	r.play("leaving", "lab")
+	r.NameFlag = "lab"
+	for _, again := range []string{"the one that ends it", "a second"} {
+		rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil))
+		if rec.Exit != report.Failure || rec.Code != "left-behind" || !strings.Contains(rec.Why, "its containers are left") || !strings.Contains(rec.Try, "down --name lab") {
+			t.Errorf("%s: ended with %+v", again, rec)
+		}
+		if strings.Contains(r.Err.String(), ": down\n") {
+			t.Errorf("%s: said %q", again, r.Err)
+		}
+	}
+	answer("exit 0")
+	if rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil)); rec.Exit != 0 {
+		t.Errorf("ended with %+v", rec)
+	}
+	r.requireEmpty()
+}
+
+// Containers take their time to go; who says how long a sandbox may take is taken at the word.
+func TestPatience(t *testing.T) {
+	root := t.TempDir()
+	for name, note := range map[string]string{"processes": "", "containers": "{\"runtime\":\"docker\"}"} {
+		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if note == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(root, name, "kind.json"), []byte(note), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		limited bool
+		want    time.Duration
+	}{
+		{"processes", false, time.Second},
+		{"containers", false, sandbox.KindStopTime},
+		{"containers", true, time.Second},
+	} {
+		o := &options{timeout: time.Second, limited: tc.limited}
+		if got := o.patience(root, tc.name); got != tc.want {
+			t.Errorf("%s, asked for %t: %s, want %s", tc.name, tc.limited, got, tc.want)
+		}
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -23,7 +22,7 @@ import (
 const patience = 5 * time.Second
 
 // Sweep takes back what the sandbox of that name has left, and tells say what it takes back. It does nothing for one that
-// runs, and for none. An error says that something is left: the directory is to stay, or nobody would know of it.
+// runs, and for none. A [sandbox.LeftError] says that something is left: the directory is to stay.
 func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	dir, err := instance.Open(root, name)
 	if errors.As(err, new(instance.ErrNotFound)) {
@@ -36,16 +35,19 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 		return nil
 	}
 	_, err = attach.Sweep(ctx, root, name, say)
-	return errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say))
+	if err = errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
+		return &sandbox.LeftError{Err: err}
+	}
+	return nil
 }
 
 // containers removes those of a cluster of kind's.
 func containers(ctx context.Context, dir *instance.Dir, say func(string)) error {
 	with, err := sandbox.KindRuntime(dir.Path())
-	if err != nil || with == "" {
+	if err != nil || with == nil {
 		return err
 	}
-	removed, err := kind.Reap(ctx, runtime.New(with), dir.Name(), dir.Path())
+	removed, err := kind.Reap(ctx, with, dir.Name(), dir.Path())
 	if err != nil {
 		return fmt.Errorf("sandbox %q: its containers are left: %w", dir.Name(), err)
 	}

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
@@ -141,8 +145,19 @@ func leave(o *options, house *home.Home, err error) error {
 	retain := err != nil && o.retain
 	if retain {
 		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", house.Dir.Path())
+		tellNodes(o, house.Dir.Path())
 	}
 	return house.Leave(retain)
+}
+
+// tellNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
+func tellNodes(o *options, dir string) {
+	with, err := sandbox.KindRuntime(dir)
+	if err != nil || with == nil {
+		return
+	}
+	fmt.Fprintf(o.Streams.Err, "kept with it are its nodes, as far as they were made: %s\ntheir logs are in %s; this removes all of it: %s%s down\n",
+		kind.Listing(with, o.name), filepath.Join(dir, "logs", "kind"), command.Typed(os.Args[0]), o.nameFlag())
 }
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.

@@ -115,7 +115,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: a free one)")
 	f.BoolVar(&o.audit, "audit", false, "keep the API server's audit log, which \"logs audit\" shows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
-	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that failed, until the next command cleans up")
+	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that did not come up, and on kind its nodes, until \"down\" or the next \"up\" of its name")
 	f.BoolVar(&o.tui, "tui", false, "open the terminal UI on it, which asks whether it is to end when you leave")
 	o.look.Bind(cmd)
 	f.BoolVar(&o.detached, "detached", false, "")

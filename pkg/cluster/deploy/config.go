@@ -41,6 +41,8 @@ type layout struct {
 	holder, holderNamespace string
 	holderIsSecret          bool
 	key                     string
+	// image is that of the container that reads the file, where a manifest says so.
+	image string
 }
 
 // write puts the configuration into the cluster: first the Secret, since the file names it.

@@ -107,8 +107,12 @@ func same(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// cleanupTime is how long what is left of a cluster may take to be removed after its context has ended.
-const cleanupTime = 90 * time.Second
+// DeleteTime is how long it may take to remove a cluster, even on a busy machine. Whoever deletes one is given that long.
+const DeleteTime = 90 * time.Second
+
+// GiveUpTime is how long [Cluster.Create] takes at most to return after its context has ended: kind has DeleteTime to give up, and
+// what there is by then as long to be removed.
+const GiveUpTime = 2 * DeleteTime
 
 // Delete removes the cluster: its containers and volumes, the ways to this machine, kind's network if nobody else has it, and
 // the files in Options.Dir. It does so again, and to a cluster that was never made, without an error.

@@ -92,6 +92,18 @@ func TestDisksOfAVMThatIsFound(t *testing.T) {
 	})
 }
 
+// A container that is to be kept runs on, with its disks.
+func TestKeep(t *testing.T) {
+	inBubble(t, "running", func(r *rig) {
+		r.sees(with("a"))
+		r.said()
+		r.locked(func() { r.keep = true })
+		r.ok(r.Stop(r.t.Context()))
+		r.require("running", node.Running)
+		r.requireDisks("a")
+	})
+}
+
 func TestWithheld(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees(with("a"))

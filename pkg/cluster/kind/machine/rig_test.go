@@ -57,6 +57,7 @@ type rig struct {
 
 	identity     string // the UUID that the container was last started with
 	unidentified error
+	keep         bool
 }
 
 // inBubble runs a test of a machine whose container has that status, and ends it.
@@ -74,6 +75,10 @@ func inBubble(t *testing.T, status string, test func(r *rig)) {
 			Identify: func(m node.Machine) error {
 				r.locked(func() { r.identity = m.UUID })
 				return r.unidentified
+			},
+			Keep: func() (keep bool) {
+				r.locked(func() { keep = r.keep })
+				return keep
 			},
 			Addressed: func(a netip.Addr) {
 				r.locked(func() { r.addrs = append(r.addrs, a) })
