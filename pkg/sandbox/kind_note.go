@@ -16,28 +16,39 @@ const kindNote = "kind.json"
 type kindNoted struct {
 	// Runtime is the command of the container runtime.
 	Runtime string `json:"runtime"`
+	// Image is that of the nodes, where volumes are directories.
+	Image string `json:"image,omitempty"`
 }
 
-func (k *kindCluster) note() error {
-	text, err := json.Marshal(kindNoted{Runtime: k.rt.Name()})
+func (k *kindCluster) note(image string) error {
+	n := kindNoted{Runtime: k.rt.Name()}
+	if k.folders != "" {
+		n.Image = image
+	}
+	text, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'), 0o600)
 }
 
-// KindRuntime is the container runtime with which the sandbox of that directory has had a cluster made; "" when it has not.
-func KindRuntime(dir string) (string, error) {
+// readKindNote is the note in that directory; the zero value where there is none.
+func readKindNote(dir string) (n kindNoted, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, kindNote))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return n, nil
 	}
 	if err != nil {
-		return "", err
+		return n, err
 	}
-	var n kindNoted
 	if err := json.Unmarshal(text, &n); err != nil {
-		return "", fmt.Errorf("%s: %w", filepath.Join(dir, kindNote), err)
+		return n, fmt.Errorf("%s: %w", filepath.Join(dir, kindNote), err)
 	}
-	return n.Runtime, nil
+	return n, nil
+}
+
+// KindRuntime is the container runtime with which the sandbox of that directory has had a cluster made; "" when it has not.
+func KindRuntime(dir string) (string, error) {
+	n, err := readKindNote(dir)
+	return n.Runtime, err
 }
