@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 	kindmachine "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/disks"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/nodeimage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -66,7 +67,7 @@ func (k *kindCluster) start(ctx context.Context) error {
 		return err
 	}
 	k.rt = rt
-	if err := k.chooseDisks(); err != nil {
+	if err := k.chooseDisks(new(disks.Loops).Possible); err != nil {
 		return err
 	}
 	name, err := k.nodeImage(ctx, o.Image)

@@ -22,14 +22,14 @@ func (k *kindCluster) volumes() podVolumes {
 }
 
 // chooseDisks decides what volumes are in containers: loop devices of this machine, or, where those are refused or somebody
-// wants it, directories, which are then in k.folders.
-func (k *kindCluster) chooseDisks() error {
+// wants it, directories, which are then in k.folders. possible tells why there can be no loop devices with files in a folder.
+func (k *kindCluster) chooseDisks(possible func(folder string) error) error {
 	if !k.s.opts.CSI.Enabled {
 		return nil
 	}
 	why := "as was asked for"
 	if as := k.s.opts.Cluster.Kind.Volumes; as != KindVolumesDir {
-		err := new(disks.Loops).Possible(k.s.opts.Dir.Path())
+		err := possible(k.s.opts.Dir.Path())
 		if err == nil {
 			return nil
 		}
