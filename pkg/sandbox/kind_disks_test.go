@@ -135,3 +135,25 @@ func TestRemoveKindVolumes(t *testing.T) {
 		t.Errorf("left: %v", err)
 	}
 }
+
+// A plan says what volumes would be, and mounts what they need.
+func TestVolumesInPlan(t *testing.T) {
+	for volumes, want := range map[string]string{
+		"":                "where those are refused, directories in /state/test/sim/volumes",
+		KindVolumesDevice: "have volumes be block devices",
+		KindVolumesDir:    "have volumes be directories, in /state/test/sim/volumes",
+	} {
+		s := newSandbox(t, "single")
+		s.opts.CSI.Enabled, s.opts.Cluster.Kind = true, &Kind{Image: "node:1", Volumes: volumes}
+		config, steps, err := KindPlan(t.Context(), s.opts, "/state/test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(steps, "\n"); !strings.Contains(all, want) {
+			t.Errorf("%q: no %q in\n%s", volumes, want, all)
+		}
+		if is := strings.Contains(string(config), "containerPath: /state/test/sim/volumes"); is != (volumes == KindVolumesDir) {
+			t.Errorf("%q: mounted %t", volumes, is)
+		}
+	}
+}
