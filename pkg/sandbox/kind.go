@@ -44,7 +44,9 @@ type kindCluster struct {
 	byUUID map[string]string
 	watch  *kindmachine.Watch
 	// disks are those of each vCenter's VMs, by its name; nil: there are no volumes.
-	disks map[string]*disks.Loops
+	disks map[string]kindmachine.Disks
+	// folders has the directories that are volumes; "" where they are block devices.
+	folders string
 
 	// addresses are the vCenters' in the cluster, by name: known before there is one.
 	addresses map[string]netip.Addr
@@ -62,6 +64,9 @@ func (k *kindCluster) start(ctx context.Context) error {
 		return err
 	}
 	k.rt = rt.Fixed(ctx) // a context that the user changes later is another daemon's
+	if err := k.chooseDisks(new(disks.Loops).Possible); err != nil {
+		return err
+	}
 	name, err := k.nodeImage(ctx, o.Image)
 	if err != nil {
 		return err
@@ -69,14 +74,12 @@ func (k *kindCluster) start(ctx context.Context) error {
 	opts := kind.Options{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
 		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: k.rt,
-		Progress: k.progress,
+		Volumes: k.folders, Progress: k.progress,
 	}
 	if k.cluster, err = kind.New(opts); err != nil {
 		return err
 	}
-	if err := k.openDisks(); err != nil {
-		return err
-	}
+	k.openDisks(name)
 	k.byUUID = map[string]string{}
 	for _, n := range opts.Nodes {
 		k.byUUID[strings.ToLower(n.UUID)] = n.Name
@@ -86,7 +89,7 @@ func (k *kindCluster) start(ctx context.Context) error {
 	if err := k.number(); err != nil {
 		return err
 	}
-	if err := k.note(); err != nil {
+	if err := k.note(name); err != nil {
 		return err
 	}
 	k.made, k.packed, k.containers = make(chan error, 1), make(chan error, 1), make(chan struct{})

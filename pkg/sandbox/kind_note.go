@@ -21,12 +21,17 @@ type kindNoted struct {
 	Runtime string `json:"runtime"`
 	// Endpoint is where its daemon answers, "" at its own default. Null: whichever daemon is the one then that is asked.
 	Endpoint *string `json:"endpoint,omitempty"`
+	// Image is that of the nodes, where volumes are directories.
+	Image string `json:"image,omitempty"`
 }
 
-func (k *kindCluster) note() error {
+func (k *kindCluster) note(image string) error {
 	n := kindNoted{Runtime: k.rt.Name()}
 	if at, fixed := k.rt.Endpoint(); fixed {
 		n.Endpoint = &at
+	}
+	if k.folders != "" {
+		n.Image = image
 	}
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -43,25 +48,38 @@ func (k *kindCluster) unnote() error {
 	return err
 }
 
+// readKindNote is the note in that directory; the zero value where there is none.
+func readKindNote(dir string) (n kindNoted, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, kindNote))
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, nil
+	}
+	if err != nil {
+		return n, err
+	}
+	if err := json.Unmarshal(text, &n); err != nil {
+		return n, fmt.Errorf("%s: %w", filepath.Join(dir, kindNote), err)
+	}
+	if n.Runtime == "" {
+		return n, fmt.Errorf("%s: names no runtime", filepath.Join(dir, kindNote))
+	}
+	return n, nil
+}
+
+// runtime is the one that is noted, with its daemon.
+func (n kindNoted) runtime() *runtime.Runtime {
+	if n.Endpoint == nil {
+		return runtime.New(n.Runtime)
+	}
+	return runtime.At(n.Runtime, *n.Endpoint)
+}
+
 // KindRuntime is the container runtime with which the sandbox of that directory has had a cluster made that may
 // not be gone, with the daemon that it was made by; nil when there is none.
 func KindRuntime(dir string) (*runtime.Runtime, error) {
-	text, err := os.ReadFile(filepath.Join(dir, kindNote))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	n, err := readKindNote(dir)
+	if err != nil || n.Runtime == "" {
 		return nil, err
 	}
-	var n kindNoted
-	if err := json.Unmarshal(text, &n); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, kindNote), err)
-	}
-	switch {
-	case n.Runtime == "":
-		return nil, fmt.Errorf("%s: names no runtime", filepath.Join(dir, kindNote))
-	case n.Endpoint == nil:
-		return runtime.New(n.Runtime), nil
-	}
-	return runtime.At(n.Runtime, *n.Endpoint), nil
+	return n.runtime(), nil
 }

@@ -20,7 +20,7 @@ func TestKindNote(t *testing.T) {
 	} {
 		s := newSandbox(t, "single")
 		k := &kindCluster{s: s, rt: tc.with}
-		if err := k.note(); err != nil {
+		if err := k.note("node:1"); err != nil {
 			t.Fatal(err)
 		}
 		got, err := KindRuntime(s.opts.Dir.Path())

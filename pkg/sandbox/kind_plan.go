@@ -28,13 +28,33 @@ func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, ste
 	}
 	k := kind.Options{
 		Name: opts.Name, Dir: dir, Nodes: kindNodes(opts.Topology), Image: image,
-		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
+		Volumes: plannedFolders(opts, dir), UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
 	}
 	if config, steps, err = kind.Plan(k); err != nil {
 		return nil, nil, err
 	}
 	more, err := podSteps(opts, k)
 	return config, append(steps, more...), err
+}
+
+// plannedFolders is where volumes will be that are to be directories; "" where that is not certain: it is tried by a boot.
+func plannedFolders(opts Options, dir string) string {
+	if !opts.CSI.Enabled || opts.Cluster.Kind.Volumes != KindVolumesDir {
+		return ""
+	}
+	return kindFolders(dir)
+}
+
+// plannedVolumes is the step that says what volumes are.
+func plannedVolumes(opts Options, dir string) string {
+	folders := kindFolders(dir)
+	switch opts.Cluster.Kind.Volumes {
+	case KindVolumesDir:
+		return "have volumes be directories, in " + folders
+	case KindVolumesDevice:
+		return "have volumes be block devices, of loop devices of this machine"
+	}
+	return "have volumes be block devices, of loop devices of this machine; where those are refused, directories in " + folders + ", which nodes have mounted then"
 }
 
 // plannedImage is the node image that a boot would find, as far as can be said without fetching one.
@@ -81,7 +101,7 @@ func podSteps(opts Options, k kind.Options) (steps []string, err error) {
 		steps = append(steps, "run the cloud controller manager "+program.name()+" as a process of this machine, and wait until it has initialized the nodes")
 	}
 	if opts.CSI.Enabled {
-		steps = append(steps, "deploy the CSI driver, and wait until every node takes volumes")
+		steps = append(steps, plannedVolumes(opts, k.Dir), "deploy the CSI driver, and wait until every node takes volumes")
 	}
 	return steps, nil
 }

@@ -39,7 +39,11 @@ func (k *kindCluster) stop(ctx context.Context) error {
 	if k.kept() {
 		return errors.Join(err, within(ctx, kind.DeleteTime, k.keepLogs), k.cluster.Close())
 	}
-	if err = errors.Join(err, within(ctx, kind.DeleteTime, k.cluster.Delete), k.cluster.Close()); err != nil {
+	err = errors.Join(err, within(ctx, kind.DeleteTime, k.cluster.Delete), k.cluster.Close())
+	if err == nil { // as long as there are containers they have them mounted
+		err = within(ctx, kind.DeleteTime, k.removeFolders)
+	}
+	if err != nil {
 		return &LeftError{err}
 	}
 	return k.unnote()
@@ -61,6 +65,11 @@ func (k *kindCluster) keepLogs(ctx context.Context) error {
 		return nil
 	}
 	return k.cluster.Logs(ctx, k.s.opts.Dir.Path("logs", "kind"))
+}
+
+// removeFolders removes volumes that are directories.
+func (k *kindCluster) removeFolders(ctx context.Context) error {
+	return RemoveKindVolumes(ctx, k.s.opts.Dir.Path())
 }
 
 // within does something that may take that long.

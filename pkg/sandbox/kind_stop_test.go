@@ -57,7 +57,7 @@ func onKind(t *testing.T, d *daemon) *kindCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.note(); err != nil {
+	if err := k.note("node:1"); err != nil {
 		t.Fatal(err)
 	}
 	return k

@@ -77,7 +77,7 @@ func disks(o *options) finding {
 		err = o.containers.Disks(root)
 	}
 	if err != nil {
-		return finding{Verdict: warn, Message: fmt.Sprintf("volumes on kind will be directories: %v", err)}
+		return finding{Verdict: warn, Message: fmt.Sprintf("volumes on kind will be directories, which keep to no size and are no raw block volumes: %v", err)}
 	}
 	return finding{Verdict: pass, Message: "loop devices work: volumes on kind can be block devices"}
 }

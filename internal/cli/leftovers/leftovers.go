@@ -54,6 +54,9 @@ func containers(ctx context.Context, dir *instance.Dir, say func(string)) error 
 	if len(removed) > 0 {
 		say(fmt.Sprintf("removed %d containers", len(removed)))
 	}
+	if err := sandbox.RemoveKindVolumes(ctx, dir.Path()); err != nil {
+		return fmt.Errorf("sandbox %q: %w", dir.Name(), err)
+	}
 	return nil
 }
 
