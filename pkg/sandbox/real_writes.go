@@ -170,8 +170,12 @@ func (s *Sandbox) closeWrites() error {
 	if left == 0 {
 		return errors.Join(err, removeWrites(s.opts.Dir.Path()))
 	}
+	if !s.opts.Real.Keep {
+		// That there is no error says nothing: what is left here was written after it had been asked what is.
+		return errors.Join(fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down --name %s tries again)", left, s.opts.Name), err)
+	}
 	if err != nil {
-		return fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down %s tries again): %w", left, s.opts.Name, err)
+		return err
 	}
 	// They were to be kept, and nobody is to take them back later: that was said when the sandbox began.
 	s.log.Append(event.Event{
