@@ -378,7 +378,7 @@ func TestRealWritesOfTheDead(t *testing.T) {
 	readOnly := *r
 	readOnly.Scope = scope.Scope{}
 	s := New(Options{Name: "test", Topology: idle(t).opts.Topology, Real: &readOnly, Dir: dir, Logger: slog.New(slog.DiscardHandler), Addresses: []string{"127.0.0.1:0"}})
-	if err := s.startVCenters(t.Context()); err == nil || !strings.Contains(err.Error(), "vsphere-sandbox down test") {
+	if err := s.startVCenters(t.Context()); err == nil || !strings.Contains(err.Error(), "vsphere-sandbox down --name test") {
 		t.Errorf("read-only over what was left: %v", err)
 	}
 	if err := left.Revert(t.Context(), r.Config); err != nil || len(left.Pending) != 0 {

@@ -119,7 +119,7 @@ func (s *Sandbox) openWrites() error {
 	case err != nil:
 		return err
 	case left != nil && !real.Scope.AllowWrites:
-		return fmt.Errorf("an earlier sandbox of this name has left %d writes to real VMs, the last %s: take them back first (vsphere-sandbox down %s)",
+		return fmt.Errorf("an earlier sandbox of this name has left %d writes to real VMs, the last %s: take them back first (vsphere-sandbox down --name %s)",
 			len(left.Pending), left.Pending[0].VM, s.opts.Name)
 	case !real.Scope.AllowWrites:
 		return nil
