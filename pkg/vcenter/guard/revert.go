@@ -81,16 +81,24 @@ func tagsByID(ctx context.Context, c *vcenter.Connection, id string) []inventory
 	return all
 }
 
-// apply makes of a VM what an action says it is to be. It bears being done again.
+// apply makes of a VM what an action says it is to be. It bears being done again, and asks for nothing where the VM is so
+// already: a write that was refused is in the journal, too, and whoever may not make it may not take it back either.
 func apply(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action) error {
 	switch a.Kind {
 	case power:
 		return setPower(ctx, c, vm, a.With[to])
 	case rename:
+		if vm.Name == a.With[to] {
+			return nil
+		}
 		return run(ctx, c, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
 			return object.NewVirtualMachine(vim, vm.Ref).Rename(ctx, a.With[to])
 		})
 	case attachTag, detachTag:
+		has, err := hasTag(ctx, c, vm.Ref, a.With[tagID])
+		if err != nil || has == (a.Kind == attachTag) {
+			return err
+		}
 		return c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
 			m := tags.NewManager(rc)
 			if a.Kind == attachTag {
