@@ -50,8 +50,8 @@ func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections 
 		if e.InstanceUUID != "" && !strings.EqualFold(e.InstanceUUID, vm.InstanceUUID) {
 			return fmt.Errorf("%s is another VM by now (instance UUID %s): nothing is done to it", vm.Path, vm.InstanceUUID)
 		}
-		// A tag that was taken off may be the one that had put the VM into the scope.
-		if e.Undo.Kind == attachTag && len(s.Folders) == 0 {
+		// A tag that was taken off may be the one that had put the VM into the scope, also where folders do so for others.
+		if e.Undo.Kind == attachTag && len(s.Tags) > 0 {
 			vm.Tags = append(vm.Tags, tagsByID(ctx, c, e.Undo.With[tagID])...)
 		}
 		if err := s.Allows(vm); err != nil {
