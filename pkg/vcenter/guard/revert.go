@@ -28,12 +28,13 @@ import (
 // is gone has nothing to be taken back. Of several writes to the same thing it is the oldest that is taken back: a VM that
 // was powered off and on again is left alone. It may be interrupted at any time and called again.
 func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections map[string]*vcenter.Connection) error {
-	oldest := map[aspect]int{}
+	oldest, asked := map[aspect]int{}, guestsAsked(j.Pending())
 	for _, e := range j.Pending() { // the newest first
 		oldest[aspectOf(e)] = e.Seq
 	}
 	return j.Revert(ctx, func(ctx context.Context, e journal.Entry) error {
-		if e.Undo.Kind == nothing || oldest[aspectOf(e)] != e.Seq {
+		first, ending := oldest[aspectOf(e)] == e.Seq, asked[aspectOf(e)] == e.Seq
+		if e.Undo.Kind == nothing || !first && !ending {
 			return nil
 		}
 		c := connections[e.VCenter]
@@ -56,6 +57,14 @@ func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections 
 		}
 		if err := s.Allows(vm); err != nil {
 			return err
+		}
+		if ending {
+			if err := awaitGuest(ctx, c, e); err != nil {
+				return err
+			}
+		}
+		if !first {
+			return nil
 		}
 		return apply(ctx, c, vm, e.Undo)
 	})
