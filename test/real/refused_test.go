@@ -154,7 +154,9 @@ func TestSlow(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h, p := newHome(t), newProxy(t, s)
-		p.set(func(p *proxy) { p.hold = func(method string) bool { return method == "RetrievePropertiesEx" } })
+		p.set(func(p *proxy) {
+			p.hold = func(method string) bool { return method == "RetrievePropertiesEx" || method == "DestroyView" }
+		})
 		for _, args := range [][]string{
 			{"record", "--vcenter-config", p.config(h), "-f", "out.yaml"},
 			{"doctor", "--vcenter-config", p.config(h)},

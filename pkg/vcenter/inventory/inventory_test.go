@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
@@ -151,6 +153,29 @@ func TestSelectionRefuses(t *testing.T) {
 	inv, err := inventory.Read(t.Context(), c, inventory.Selection{Names: []string{"nobody*"}}, categories())
 	if err != nil || len(inv.VMs) != 0 || len(inv.Warnings) != 1 {
 		t.Errorf("%+v, %v", inv, err)
+	}
+}
+
+// TestInterrupted stops waiting for a vCenter that answers neither what it is asked nor what is to be put away.
+func TestInterrupted(t *testing.T) {
+	lab := sim.Start(t, "../testdata/zones.yaml")
+	config, err := vcenter.LoadFile(lab.CloudConfigFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, config.VCenters[0], nil)
+	v, _ := lab.VCenter("vc")
+	if _, err := v.Gate().Add(gate.Rule{Match: gate.Match{Methods: []string{"RetrievePropertiesEx", "DestroyView"}}, Action: gate.Hang{}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	begin := time.Now()
+	if _, err := inventory.Read(ctx, c, inventory.Selection{}, categories()); err == nil {
+		t.Error("it was answered")
+	}
+	if took := time.Since(begin); took > vcenter.Patience/2 {
+		t.Errorf("took %v", took)
 	}
 }
 
