@@ -392,6 +392,22 @@ func TestRealWritesOfTheDead(t *testing.T) {
 	}
 }
 
+// TestRealIsSlow gives a boot step the time that a vCenter takes which needs half a minute for each answer.
+func TestRealIsSlow(t *testing.T) {
+	s := New(Options{Topology: idle(t).opts.Topology, Real: far(t)})
+	for _, st := range s.steps() {
+		if st.within < 20*30*time.Second {
+			t.Errorf("%s: %s", st.name, st.within)
+		}
+	}
+	simulated := idle(t)
+	for _, st := range simulated.steps() {
+		if st.within != bootTimeout {
+			t.Errorf("simulated: %s: %s", st.name, st.within)
+		}
+	}
+}
+
 // TestRealRefusedAtRead says at once what is wrong.
 func TestRealRefusedAtRead(t *testing.T) {
 	for _, tc := range []struct {

@@ -16,8 +16,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
-// revertTime bounds the taking back of what was written, in all: a guest that boots is not waited for, a task is.
-const revertTime = 5 * time.Minute
+// revertTime bounds the taking back of what was written, for each VM: a guest that boots is not waited for, a task is. To look
+// at a VM, where it is, and what it does takes a dozen calls, each of which may take half a minute.
+const revertTime = 10 * time.Minute
 
 // The journal lies beside the instance's directory, which is emptied where a sandbox has died: what was written to somebody's
 // vCenter must be known then above all.
@@ -152,6 +153,16 @@ func (s *Sandbox) revertLeft(ctx context.Context) error {
 	return nil
 }
 
+// machines is how many VMs were written to.
+func machines(writes []journals.Entry) int {
+	type vm struct{ vcenter, ref string }
+	all := map[vm]bool{}
+	for _, e := range writes {
+		all[vm{e.VCenter, e.Ref.Value}] = true
+	}
+	return len(all)
+}
+
 // closeWrites takes back what was written, unless it is to be kept, and closes the journal.
 func (s *Sandbox) closeWrites() error {
 	j := s.real.journal
@@ -161,7 +172,7 @@ func (s *Sandbox) closeWrites() error {
 	var err error
 	if n := len(j.Pending()); n > 0 && !s.opts.Real.Keep {
 		s.detail(fmt.Sprintf("%d writes to real VMs are taken back", n))
-		ctx, cancel := context.WithTimeout(context.Background(), revertTime)
+		ctx, cancel := context.WithTimeout(context.Background(), revertTime*time.Duration(machines(j.Pending())))
 		err = guard.Revert(ctx, j, s.opts.Real.Scope, s.real.connections)
 		cancel()
 	}
