@@ -105,12 +105,14 @@ func (s *Sandbox) attachReal(ctx context.Context, v vcenter.VCenter, l *net.TCPL
 	return nil
 }
 
-// stopReal takes back what was written, and leaves the vCenters alone from then on.
+// stopReal takes back what was written, and leaves the vCenters alone from then on. The fronts go first: a write that came
+// through while others are taken back would be nobody's to take back any more.
 func (s *Sandbox) stopReal(ctx context.Context) error {
-	errs := []error{s.closeWrites()}
+	var errs []error
 	for _, f := range s.real.fronts {
 		errs = append(errs, f.Close(ctx))
 	}
+	errs = append(errs, s.closeWrites())
 	for _, c := range s.real.connections {
 		c.Close()
 	}

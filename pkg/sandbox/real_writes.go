@@ -16,8 +16,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
-// revertTime bounds the taking back of what was written, in all: a guest that boots is not waited for, a task is.
-const revertTime = 5 * time.Minute
+// revertTime bounds the taking back of what was written, for each VM: a guest that boots is not waited for, a task is. To look
+// at a VM, where it is, and what it does takes a dozen calls, each of which may take half a minute.
+const revertTime = 10 * time.Minute
 
 // The journal lies beside the instance's directory, which is emptied where a sandbox has died: what was written to somebody's
 // vCenter must be known then above all.
@@ -119,7 +120,7 @@ func (s *Sandbox) openWrites() error {
 	case err != nil:
 		return err
 	case left != nil && !real.Scope.AllowWrites:
-		return fmt.Errorf("an earlier sandbox of this name has left %d writes to real VMs, the last %s: take them back first (vsphere-sandbox down %s)",
+		return fmt.Errorf("an earlier sandbox of this name has left %d writes to real VMs, the last %s: take them back first (vsphere-sandbox down --name %s)",
 			len(left.Pending), left.Pending[0].VM, s.opts.Name)
 	case !real.Scope.AllowWrites:
 		return nil
@@ -152,6 +153,16 @@ func (s *Sandbox) revertLeft(ctx context.Context) error {
 	return nil
 }
 
+// machines is how many VMs were written to.
+func machines(writes []journals.Entry) int {
+	type vm struct{ vcenter, ref string }
+	all := map[vm]bool{}
+	for _, e := range writes {
+		all[vm{e.VCenter, e.Ref.Value}] = true
+	}
+	return len(all)
+}
+
 // closeWrites takes back what was written, unless it is to be kept, and closes the journal.
 func (s *Sandbox) closeWrites() error {
 	j := s.real.journal
@@ -161,7 +172,7 @@ func (s *Sandbox) closeWrites() error {
 	var err error
 	if n := len(j.Pending()); n > 0 && !s.opts.Real.Keep {
 		s.detail(fmt.Sprintf("%d writes to real VMs are taken back", n))
-		ctx, cancel := context.WithTimeout(context.Background(), revertTime)
+		ctx, cancel := context.WithTimeout(context.Background(), revertTime*time.Duration(machines(j.Pending())))
 		err = guard.Revert(ctx, j, s.opts.Real.Scope, s.real.connections)
 		cancel()
 	}
@@ -170,8 +181,12 @@ func (s *Sandbox) closeWrites() error {
 	if left == 0 {
 		return errors.Join(err, removeWrites(s.opts.Dir.Path()))
 	}
+	if !s.opts.Real.Keep {
+		// That there is no error says nothing: what is left here was written after it had been asked what is.
+		return errors.Join(fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down --name %s tries again)", left, s.opts.Name), err)
+	}
 	if err != nil {
-		return fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down %s tries again): %w", left, s.opts.Name, err)
+		return err
 	}
 	// They were to be kept, and nobody is to take them back later: that was said when the sandbox began.
 	s.log.Append(event.Event{

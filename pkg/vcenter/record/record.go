@@ -59,7 +59,7 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 	if o.Pseudonyms != nil {
 		r.top.Spec.Categories = topology.Categories{Region: vcenter.DefaultRegion, Zone: vcenter.DefaultZone}
 	}
-	vms := 0
+	vms, all := 0, make([]*inventory.Inventory, 0, len(connections))
 	if o.OnStep == nil {
 		o.OnStep = func(string, string) {}
 	}
@@ -68,11 +68,14 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 		if err != nil {
 			return nil, err
 		}
-		vms += len(found.inv.VMs)
+		vms, all = vms+len(found.inv.VMs), append(all, found.inv)
 		r.unread(found)
 		if len(found.inv.VMs) > 0 {
 			r.vcenter(found)
 		}
+	}
+	if err := inventory.Nowhere(all...); err != nil {
+		return nil, err
 	}
 	if vms == 0 {
 		return nil, errors.New("record: no VM is chosen: choose other folders, tags, names or pools")
