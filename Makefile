@@ -53,7 +53,7 @@ release-publish: build ## publish the tag that is checked out, as a draft; NOTES
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy manifests e2e migrate tutorials ground smoke ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
+test: vet race heavy manifests e2e migrate tutorials ground smoke ## what CI tests: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
 
 vet: ## go vet
 	$(GO) vet ./...

@@ -2,12 +2,14 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
 
 // The verdicts.
@@ -63,7 +65,7 @@ func checks(o *options) []check {
 			return amount(func() (uint64, error) {
 				root, err := o.sandboxes.Root()
 				if err != nil {
-					return 0, err
+					return 0, errNoRoot
 				}
 				return o.machine.Disk(root)
 			}, "disk space for the state directory", "a sandbox takes about 200Mi", 200*mib, gib)
@@ -75,6 +77,12 @@ func checks(o *options) []check {
 		}},
 	}
 }
+
+// errNoRoot is what checks say that look into the state directory where there is none: why, state-directory says.
+var errNoRoot = errors.New("no state directory")
+
+// elsewhere is what to do about a state directory that cannot be used.
+const elsewhere = "export " + instance.RootEnv + "=DIRECTORY"
 
 func platform(os, arch string) finding {
 	name := os + "/" + arch
@@ -117,10 +125,10 @@ func amount(measure func() (uint64, error), what, need string, little, enough ui
 func stateDirectory(o *options) finding {
 	root, err := o.sandboxes.Root()
 	if err != nil {
-		return finding{Verdict: fail, Message: err.Error()}
+		return finding{Verdict: fail, Message: err.Error(), Try: elsewhere}
 	}
 	if err := o.machine.Write(root); err != nil {
-		return finding{Verdict: fail, Message: err.Error(), Try: "export VSPHERE_SANDBOX_STATE=DIRECTORY"}
+		return finding{Verdict: fail, Message: err.Error(), Try: elsewhere}
 	}
 	return finding{Verdict: pass, Message: root + " can be written to"}
 }
@@ -138,6 +146,9 @@ func openFiles(m machine) finding {
 
 // leftovers looks for dead sandboxes, and with --fix removes them.
 func leftovers(ctx context.Context, o *options) finding {
+	if _, err := o.sandboxes.Root(); err != nil {
+		return finding{Verdict: warn, Message: "whether a sandbox has crashed is not known: " + errNoRoot.Error()}
+	}
 	all, err := o.sandboxes.List(ctx)
 	if err != nil {
 		return finding{Verdict: fail, Message: err.Error()}

@@ -73,10 +73,10 @@ func inotify(m containers) finding {
 
 func disks(o *options) finding {
 	root, err := o.sandboxes.Root()
-	if err == nil {
-		err = o.containers.Disks(root)
-	}
 	if err != nil {
+		return finding{Verdict: warn, Message: fmt.Sprintf("whether loop devices work is not known: %v", errNoRoot)}
+	}
+	if err := o.containers.Disks(root); err != nil {
 		return finding{Verdict: warn, Message: fmt.Sprintf("volumes on kind will be directories, which keep to no size and are no raw block volumes: %v", err)}
 	}
 	return finding{Verdict: pass, Message: "loop devices work: volumes on kind can be block devices"}

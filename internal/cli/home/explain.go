@@ -34,7 +34,7 @@ func ExplainState(err error, name, verb string) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &report.Error{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Err: err, Exit: report.Prerequisite,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
 		}
 	}
 	return fmt.Errorf("sandbox %q: %w", name, err)

@@ -57,11 +57,11 @@ func TestExplain(t *testing.T) {
 		}},
 		{name: "permission", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EACCES}, want: report.Record{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: permission denied", Exit: 4,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
 		}},
 		{name: "read-only", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EROFS}, want: report.Record{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: read-only file system", Exit: 4,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
 		}},
 		{name: "disk, before the run", state: true, err: &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, want: report.Record{
 			Code: "disk-full", Message: "the disk of the state directory is full", Why: "write /x: no space left on device", Exit: 4,

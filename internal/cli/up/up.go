@@ -3,8 +3,6 @@ package up
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"os/signal"
 	"syscall"
 
@@ -202,33 +200,4 @@ func start(ctx context.Context, o *options) error {
 		return detach(ctx, o)
 	}
 	return boot(ctx, o)
-}
-
-// next is what a person may want to do with a sandbox that has come up.
-func next(o *options) string {
-	name := ""
-	if o.name != command.DefaultName {
-		name = " --name " + o.name
-	}
-	if o.alone != nil {
-		return fmt.Sprintf(`
-  eval "$(%[1]s%[2]s env)"
-  %[1]s%[2]s govc ls
-  %[1]s%[2]s events -f
-`, command.Typed(os.Args[0]), name)
-	}
-	worker := "VM"
-	if o.topology != nil { // else it is another process that has read it
-		for _, n := range o.topology.Nodes() {
-			if n.VM.Role == topology.RoleWorker {
-				worker = n.VM.Name
-				break
-			}
-		}
-	}
-	return fmt.Sprintf(`
-  %[1]s%[2]s kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
-  %[1]s%[2]s vm power-off %[3]s
-  %[1]s%[2]s events -f
-`, command.Typed(os.Args[0]), name, worker)
 }
