@@ -12,12 +12,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 )
 
-// instanceLabel says which sandbox's a Node is.
-const instanceLabel = "app.kubernetes.io/instance"
-
 // foreign tells whether a Node is another's: in a cluster that the sandbox is a pod of, all are that it has not registered.
 func (s *Sandbox) foreign(n *corev1.Node) bool {
-	return s.opts.Cluster.Pod != nil && (n.Labels[deploy.ManagedByLabel] != deploy.ManagedBy || n.Labels[instanceLabel] != s.opts.Name)
+	return s.opts.Cluster.Pod != nil && (n.Labels[deploy.ManagedByLabel] != deploy.ManagedBy || n.Labels[deploy.InstanceLabel] != s.opts.Name)
 }
 
 // self reads this very pod: what image it runs, and what it tolerates where it is. What is deployed runs beside it, of the same
@@ -48,7 +45,7 @@ const nodesAtOnce = 16
 func (p *podCluster) removeNodes(ctx context.Context) error {
 	api := p.cluster.Client().CoreV1().Nodes()
 	list, err := api.List(ctx, metav1.ListOptions{
-		LabelSelector: deploy.ManagedByLabel + "=" + deploy.ManagedBy + "," + instanceLabel + "=" + p.s.opts.Name,
+		LabelSelector: deploy.ManagedByLabel + "=" + deploy.ManagedBy + "," + deploy.InstanceLabel + "=" + p.s.opts.Name,
 	})
 	if err != nil {
 		return fmt.Errorf("nodes: %w", err)
