@@ -91,6 +91,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 		return err
 	}
 	mark(o, part)
+	d.stamp(o)
 	there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = into.Create(ctx, o, metav1.CreateOptions{FieldManager: contentManager})
@@ -104,6 +105,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 	}
 	there = there.DeepCopy()
 	mark(there, part)
+	d.stamp(there)
 	there.Object["data"] = o.Object["data"]
 	delete(there.Object, "stringData")
 	_, err = into.Update(ctx, there, metav1.UpdateOptions{FieldManager: contentManager})

@@ -167,6 +167,7 @@ func (d *Deployment) own(ctx context.Context, o *unstructured.Unstructured, part
 	}
 	labelled := bare(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
 	mark(labelled, part)
+	d.stamp(labelled)
 	_, err = serverSide(ctx, into, labelled, ownerManager)
 	return err
 }

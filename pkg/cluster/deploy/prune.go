@@ -71,7 +71,7 @@ func (d *Deployment) marked(ctx context.Context, kind schema.GroupVersionKind, p
 	if err != nil {
 		return nil, nil //nolint:nilerr // the cluster has no such kind, and so none of it
 	}
-	selector := selectOurs
+	selector := d.selector()
 	if part != "" {
 		selector += "," + partLabel + "=" + part
 	}

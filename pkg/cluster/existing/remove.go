@@ -30,7 +30,7 @@ func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) (le
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := remover{client: client, selectors: []string{selectChart(name), selectManaged}}
+	r := remover{client: client, selectors: []string{selectChart(name), selectManaged(name)}}
 	left, err = r.all(ctx, say)
 	var waits *stillThere
 	switch {

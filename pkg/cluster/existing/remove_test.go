@@ -47,7 +47,7 @@ func fakeRemover(t *testing.T, objects ...runtime.Object) (remover, *metafake.Fa
 		t.Fatal(err)
 	}
 	client := metafake.NewSimpleMetadataClient(scheme, objects...)
-	return remover{client: client, selectors: []string{selectChart("mine"), selectManaged}}, client
+	return remover{client: client, selectors: []string{selectChart("mine"), selectManaged("mine")}}, client
 }
 
 // deleted are the names of what was deleted, in order.
@@ -62,7 +62,7 @@ func deleted(c *metafake.FakeMetadataClient) (all []string) {
 
 // What was made goes, in an order in which nothing is made again; what is others' stays.
 func TestRemove(t *testing.T) {
-	chart, own, others := chartLabels("mine"), map[string]string{managedByLabel: program}, map[string]string{managedByLabel: "Helm"}
+	chart, own, others := chartLabels("mine"), map[string]string{managedByLabel: program, instanceLabel: "mine"}, map[string]string{managedByLabel: "Helm"}
 	const ns, rbac = "vsphere-sandbox-mine", "rbac.authorization.k8s.io/v1"
 	r, client := fakeRemover(t,
 		thing("v1", "Namespace", "", ns, chart),
@@ -72,6 +72,9 @@ func TestRemove(t *testing.T) {
 		thing("apps/v1", "DaemonSet", "kube-system", "ccm", own),
 		thing("v1", "Node", "", "worker-1", own),
 		thing("v1", "Node", "", "machine-1", nil),
+		// Of a sandbox that came into the cluster after somebody else had cleaned it up.
+		thing("v1", "Node", "", "worker-2", map[string]string{managedByLabel: program, instanceLabel: "other"}),
+		thing("apps/v1", "DaemonSet", "kube-system", "ccm-2", map[string]string{managedByLabel: program, instanceLabel: "other"}),
 		thing(rbac, "ClusterRole", "", "vsphere-sandbox:mine:sandbox", chart),
 		thing(rbac, "ClusterRole", "", "vsphere-sandbox:other:sandbox", chartLabels("other")),
 		thing(rbac, "ClusterRole", "", "cluster-admin", nil),
@@ -131,7 +134,7 @@ func TestRemoveLeavesVolumesOfOthers(t *testing.T) {
 // What does not go is named once the time is over.
 func TestRemoveIsNotOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, client := fakeRemover(t, thing("v1", "Node", "", "worker-1", map[string]string{managedByLabel: program}))
+		r, client := fakeRemover(t, thing("v1", "Node", "", "worker-1", map[string]string{managedByLabel: program, instanceLabel: "mine"}))
 		client.PrependReactor("delete", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
