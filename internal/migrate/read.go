@@ -12,11 +12,14 @@ import (
 const mostProblems = 1000
 
 // read takes the file apart and has the provider's reader say what it means. That reader is shown the file without the
-// lines that it does not know and this package does, and, when forced, without those that nobody knows.
+// lines that it does not know and this package does, without those that its dialect went past, and, when forced, without
+// those that nobody knows.
 func (c *conversion) read() error {
 	var scanning []config.Problem
 	c.sections, scanning = config.ReadINI(c.name, c.text)
 	c.unknown = map[int]string{}
+	c.dialect = c.known.dialect(c.sections)
+	c.asInTree()
 	own := c.check()
 	for _, all := range [][]config.Problem{scanning, own} {
 		if len(all) > mostProblems { // this is no configuration: there is nothing to be had from looking closer
@@ -32,6 +35,9 @@ func (c *conversion) read() error {
 		problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return strings.HasPrefix(p.Message, "credentials are missing") })
 	}
 	for i := range problems {
+		if c.listed[problems[i].Line] {
+			problems[i].Path = strings.TrimSuffix(problems[i].Path, "s") // it was shown as a list
+		}
 		if strings.HasPrefix(problems[i].Message, "credentials are missing") && problems[i].Hint == "" {
 			problems[i].Hint = "or, if they are in " + config.DefaultSecretsDirectory + " by default, write it as secrets-directory under [Global]"
 		}
@@ -42,7 +48,7 @@ func (c *conversion) read() error {
 	if len(problems) > 0 {
 		return &config.Error{Problems: config.SortProblems(problems)}
 	}
-	c.old, c.dialect = cfg, c.known.dialect(c.sections)
+	c.old = cfg
 	return nil
 }
 
@@ -122,8 +128,8 @@ func (c *conversion) twice() (problems []config.Problem) {
 	return problems
 }
 
-// shown is the text as the provider's reader gets it: lines are emptied, and none is left out, so that it counts them as
-// they are.
+// shown is the text as the provider's reader gets it: lines are emptied or say what they meant, and none is left out, so
+// that it counts them as they are.
 func (c *conversion) shown() []byte {
 	lines := bytes.Split(c.text, []byte("\n"))
 	hide := func(line int) { clear(lines[line-1 : c.lastOf(line)]) }
@@ -134,8 +140,13 @@ func (c *conversion) shown() []byte {
 		}
 		for _, e := range s.Entries {
 			k, found := known.key(e.Key)
-			if _, drop := c.unknown[e.Line]; drop || ok && found && k.hidden {
+			_, drop := c.unknown[e.Line]
+			_, idle := c.idle[e.Line]
+			switch {
+			case drop || idle || ok && found && k.hidden:
 				hide(e.Line)
+			case c.listed[e.Line]:
+				lines[e.Line-1] = asList(lines[e.Line-1])
 			}
 		}
 	}

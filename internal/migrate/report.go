@@ -78,6 +78,8 @@ func (c *conversion) report() (Report, error) {
 			line := Line{File: c.name, Line: e.Line, Last: c.lastOf(e.Line), What: title(s) + " " + e.Key}
 			if why, forced := c.unknown[e.Line]; forced {
 				line.What, line.Verdict, line.Why = title(s)+" "+called(e), Dropped, why
+			} else if why, passed := c.idle[e.Line]; passed {
+				line.Verdict, line.Why = Dropped, why
 			} else if k, ok := known.key(e.Key); ok {
 				line.take(k.judge(c, located{s, e, of}))
 			}
