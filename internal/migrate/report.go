@@ -91,12 +91,28 @@ func (c *conversion) report() (Report, error) {
 	if err != nil {
 		return r, err
 	}
+	comments += c.lineEnds()
 	if comments > 0 {
 		c.attend(fmt.Sprintf("keep what is said in the comments of %s, lines of them: %d. They are not carried over", c.name, comments))
 	}
 	r.Lines = append(r.Lines, c.lines...)
 	r.Todo = c.todo
 	return r, nil
+}
+
+// lineEnds is how many comments stand at the end of a line.
+func (c *conversion) lineEnds() (comments int) {
+	for _, s := range c.sections {
+		if s.Commented {
+			comments++
+		}
+		for _, e := range s.Entries {
+			if e.Commented {
+				comments++
+			}
+		}
+	}
+	return comments
 }
 
 func (l *Line) take(j judgment) { l.Verdict, l.To, l.Why = j.verdict, j.to, j.why }

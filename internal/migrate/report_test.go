@@ -29,3 +29,15 @@ func TestAccount(t *testing.T) {
 		}
 	}
 }
+
+// A comment is counted wherever it stands, and what only looks like one in quotes is none.
+func TestComments(t *testing.T) {
+	corpus(t, func(t *testing.T, path string, _ []byte, m *Migration) {
+		if !strings.HasSuffix(path, "in-tree-line-comments.conf") {
+			return
+		}
+		if todo := strings.Join(m.Report.Todo, "\n"); !strings.Contains(todo, "lines of them: 6.") {
+			t.Error(todo)
+		}
+	})
+}

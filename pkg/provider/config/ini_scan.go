@@ -10,6 +10,7 @@ type iniSection struct {
 	name, sub    string
 	hasSub       bool
 	line, column int
+	commented    bool // a comment follows on the line
 	entries      []iniEntry
 }
 
@@ -17,6 +18,7 @@ type iniSection struct {
 type iniEntry struct {
 	key, value   string
 	bare         bool
+	commented    bool // a comment follows on the last of its lines
 	line, column int
 }
 
@@ -126,6 +128,7 @@ func (s *iniScanner) header() (iniSection, bool) {
 	if c := s.peek(); c != end && c != '\n' && c != '#' && c != ';' {
 		return fail("", "nothing may follow the ] of a section")
 	}
+	section.commented = s.atComment()
 	s.skipLine()
 	return section, true
 }
@@ -140,11 +143,12 @@ func (s *iniScanner) entry() (iniEntry, bool) {
 		s.spaces()
 		var ok bool
 		e.value, ok = s.value(e.key)
+		e.commented = s.atComment()
 		s.skipLine()
 		return e, ok
 	case end, '\n', '#', ';':
+		e.bare, e.commented = true, s.atComment()
 		s.skipLine()
-		e.bare = true
 		return e, true
 	default:
 		hint := ""
@@ -259,6 +263,8 @@ func (s *iniScanner) word() string {
 	}
 	return string(s.text[from:s.pos])
 }
+
+func (s *iniScanner) atComment() bool { return s.peek() == '#' || s.peek() == ';' }
 
 func (s *iniScanner) skipLine() {
 	for c := s.peek(); c != end && c != '\n'; c = s.peek() {

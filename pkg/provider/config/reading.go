@@ -11,7 +11,9 @@ type INISection struct {
 	HasSub bool
 	// Line and Column are where its header begins, from 1.
 	Line, Column int
-	Entries      []INIEntry
+	// Commented is whether a comment follows on its line.
+	Commented bool
+	Entries   []INIEntry
 }
 
 // INIEntry is one variable of a section. A Bare one has no equals sign and stands for true.
@@ -19,6 +21,8 @@ type INIEntry struct {
 	Key, Value   string
 	Bare         bool
 	Line, Column int
+	// Commented is whether a comment follows on its line, the last one where it has several.
+	Commented bool
 }
 
 // ReadINI returns the sections in the order of the file, as far as they can be read, and what is wrong with the rest; name
@@ -28,9 +32,9 @@ func ReadINI(name string, data []byte) ([]INISection, []Problem) {
 	scanned, _ := scanINI(name, data, p)
 	sections := make([]INISection, len(scanned))
 	for i, s := range scanned {
-		sections[i] = INISection{Name: s.name, Sub: s.sub, HasSub: s.hasSub, Line: s.line, Column: s.column}
+		sections[i] = INISection{Name: s.name, Sub: s.sub, HasSub: s.hasSub, Line: s.line, Column: s.column, Commented: s.commented}
 		for _, e := range s.entries {
-			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column})
+			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column, e.commented})
 		}
 	}
 	return sections, p.list
