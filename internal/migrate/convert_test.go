@@ -309,7 +309,7 @@ func TestRefused(t *testing.T) {
 
 // What cannot be forced is not: a file that is wrong is refused all the same.
 func TestForceForgivesOnlyWhatIsUnknown(t *testing.T) {
-	forgiven := []string{"unknown-section", "unknown-key", "nsxt", "two-lines"}
+	forgiven := []string{"unknown-section", "unknown-key", "nsxt", "two-lines", "wrapped-key"}
 	paths, _ := filepath.Glob("testdata/refused/*.conf")
 	for _, path := range paths {
 		data, err := os.ReadFile(path)

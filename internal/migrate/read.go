@@ -74,11 +74,11 @@ func (c *conversion) check() (problems []config.Problem) {
 		known, ok := c.known.section(s.Name)
 		switch {
 		case !ok:
-			add(title(s), s.Line, s.Column, "unknown section", func() string { return c.known.sectionHint(s.Name) }, true)
+			add(s.Title(), s.Line, s.Column, "unknown section", func() string { return c.known.sectionHint(s.Name) }, true)
 		case known.refused != "":
-			add(title(s), s.Line, s.Column, known.refused, none, true)
+			add(s.Title(), s.Line, s.Column, known.refused, none, true)
 		case known.unread && s.HasSub:
-			add(title(s), s.Line, s.Column, "this section has no second name", none, false)
+			add(s.Title(), s.Line, s.Column, "this section has no second name", none, false)
 		}
 		if !ok || known.refused != "" {
 			if c.opts.Force {
@@ -90,7 +90,7 @@ func (c *conversion) check() (problems []config.Problem) {
 		}
 		for _, e := range s.Entries {
 			if _, ok := known.key(e.Key); !ok {
-				add(title(s)+" "+called(e), e.Line, e.Column, "unknown key", func() string { return c.known.keyHint(known, e.Key) }, true)
+				add(s.Title()+" "+called(e), e.Line, e.Column, "unknown key", func() string { return c.known.keyHint(known, e.Key) }, true)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func called(e config.INIEntry) string {
 	if e.Bare {
 		return "(a word that stands alone)"
 	}
-	return e.Key
+	return e.Called()
 }
 
 // twice notes keys that the provider's reader does not look at and that are set again.
@@ -115,7 +115,7 @@ func (c *conversion) twice() (problems []config.Problem) {
 			if !ok || !found || !known.unread && !k.hidden {
 				continue
 			}
-			path := title(s) + " " + e.Key
+			path := s.Title() + " " + e.Key
 			if line := set[strings.ToLower(path)]; line > 0 {
 				problems = append(problems, config.Problem{
 					File: c.name, Line: e.Line, Column: e.Column, Path: path, Message: "is set already", Hint: lineHint(line),

@@ -67,7 +67,7 @@ func (c *conversion) report() (Report, error) {
 	for _, s := range c.sections {
 		known, _ := c.known.section(s.Name)
 		of := c.planOf(s.Name, s.Sub)
-		line := Line{File: c.name, Line: s.Line, Last: s.Line, What: title(s)}
+		line := Line{File: c.name, Line: s.Line, Last: s.Line, What: s.Title()}
 		if why, forced := c.unknown[s.Line]; forced {
 			line.Verdict, line.Why = Dropped, why
 		} else {
@@ -75,9 +75,9 @@ func (c *conversion) report() (Report, error) {
 		}
 		r.Lines = append(r.Lines, line)
 		for _, e := range s.Entries {
-			line := Line{File: c.name, Line: e.Line, Last: c.lastOf(e.Line), What: title(s) + " " + e.Key}
+			line := Line{File: c.name, Line: e.Line, Last: c.lastOf(e.Line), What: s.Title() + " " + e.Key}
 			if why, forced := c.unknown[e.Line]; forced {
-				line.What, line.Verdict, line.Why = title(s)+" "+called(e), Dropped, why
+				line.What, line.Verdict, line.Why = s.Title()+" "+called(e), Dropped, why
 			} else if why, passed := c.idle[e.Line]; passed {
 				line.Verdict, line.Why = Dropped, why
 			} else if k, ok := known.key(e.Key); ok {
