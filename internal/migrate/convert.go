@@ -66,12 +66,27 @@ func Convert(old Source, o Options) (*Migration, error) {
 	return m, nil
 }
 
+// Read returns what an old file means, with the credentials that are in it, and converts nothing: a section that cannot be
+// carried over is none of its problems. force goes past what is not known. The error is as that of [Convert].
+func Read(old Source, force bool) (*config.Config, error) {
+	text, err := open(old)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversion{name: old.Name, text: text, opts: Options{Force: force}, known: sections(), onlyRead: true}
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	return c.old, nil
+}
+
 // conversion is a file on its way.
 type conversion struct {
 	name string
 	text []byte
 	opts Options
 
+	onlyRead bool // nothing is to be carried over
 	known    known
 	sections []config.INISection
 	starts   map[int]bool   // lines in which something of the sections begins

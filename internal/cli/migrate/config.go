@@ -99,7 +99,7 @@ func convert(o *configOptions) error {
 		Manifests: in.manifests, ClusterID: o.clusterID, DatastoreURLs: in.urls, Force: o.force,
 	})
 	if err != nil {
-		return refused(o, err)
+		return refused(in.old.Name, o.old, err)
 	}
 	if o.out != "" {
 		if err := o.write(m); err != nil {

@@ -29,7 +29,10 @@ folder = k8s
 default-datastore = shared
 `
 	unknown = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\nspeed = fast\n"
-	classes = `apiVersion: storage.k8s.io/v1
+	// What migrate config knows of, and the provider does not; and what it does not carry over.
+	pool     = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\ndatacenter = dc\nresourcepool-path = p\n"
+	balancer = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\n[LoadBalancer]\nipPoolName = p\n"
+	classes  = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata:
   name: standard
@@ -70,7 +73,7 @@ func world(t *testing.T) (back func()) {
 	}
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
-		"old.conf": old, "unknown.conf": unknown, "classes.yaml": classes, "empty.conf": "", "full/note": "mine", "full/vsphere.conf": "mine",
+		"old.conf": old, "unknown.conf": unknown, "pool.conf": pool, "balancer.conf": balancer, "classes.yaml": classes, "empty.conf": "", "full/note": "mine", "full/vsphere.conf": "mine",
 		"new.conf": "global: {user: u, password: hunter2}\nvcenter: {a: {server: vc}}\n", "many.conf": strings.Repeat("[Nope]\n", 30),
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -19,11 +19,11 @@ func (o *rolesOptions) offline() ([]*roles.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load(source.Name, source.Data)
+	cfg, err := meaning(source, o.force)
 	if err != nil {
 		return nil, &report.Error{
 			Code: "cloud-config-invalid", Message: source.Name + " cannot be used\n" + strings.TrimSpace(err.Error()), Exit: report.Usage,
-			Try: "vsphere-sandbox migrate config " + o.conf,
+			Try: tryMeaning(o.conf, err),
 		}
 	}
 	place := workspace(source.Name, source.Data)

@@ -98,6 +98,22 @@ func TestRolesOutput(t *testing.T) {
 	}
 }
 
+// A file that can be converted can be planned for.
+func TestRolesOfWhatIsConverted(t *testing.T) {
+	defer world(t)()
+	for args, exit := range map[string]int{
+		"pool.conf": 0, "balancer.conf": 0, "new.conf": 0, "unknown.conf --force": 0, "unknown.conf": report.Usage, "--force": report.Usage,
+	} {
+		got, r := (&at{T: t}).run(t.Context(), "", args)
+		if r.Exit != exit || exit == 0 && !strings.Contains(got, "vc") || strings.Contains(got, "hunter2") {
+			t.Errorf("%s: %+v, %s", args, r, got)
+		}
+		if args == "unknown.conf" && !strings.Contains(r.Try, "--force") {
+			t.Errorf("%s: try %s", args, r.Try)
+		}
+	}
+}
+
 // From nothing to all of it, and once more.
 func TestRolesCreate(t *testing.T) {
 	a := atOffice(t)
