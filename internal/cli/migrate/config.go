@@ -124,7 +124,9 @@ func (o *configOptions) write(m *migration.Migration) error {
 		}
 	}
 	if err != nil {
-		return &report.Error{Code: "folder-unwritable", Message: err.Error(), Exit: report.Prerequisite}
+		return &report.Error{
+			Code: "folder-unwritable", Message: err.Error(), Exit: report.Prerequisite, Try: "--out with a folder whose parent is there and may be written to",
+		}
 	}
 	return nil
 }

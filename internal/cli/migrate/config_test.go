@@ -200,6 +200,29 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Every refusal says what to do about it, and calls the file what it is.
+func TestWayOut(t *testing.T) {
+	defer world(t)()
+	for name, text := range map[string]string{
+		"latin": "[Global]\nuser = \xe4\n", "large": "[Global]\n" + strings.Repeat("#", 1<<20), "backslash": "[Global]\nuser = a\\b\n", "value": "[Global]\nport = x\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for args, called := range map[string]string{name: name, "-": "standard input"} {
+			got, r := run(t, text, args)
+			if r.Try == "" || !strings.HasPrefix(r.Message, called+" cannot be converted") {
+				t.Errorf("%s: %s", args, got)
+			}
+		}
+	}
+	for _, args := range []string{"old.conf --out no/such", "old.conf --out classes.yaml"} {
+		if got, r := run(t, "", strings.Fields(args)...); r.Try == "" {
+			t.Errorf("%s: %s", args, got)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	var o *configOptions

@@ -18,6 +18,9 @@ func meaning(src migration.Source, force bool) (*config.Config, error) {
 
 // tryMeaning is what to do about a file that cannot be read.
 func tryMeaning(name string, err error) string {
+	if name == standardInput {
+		name = "-"
+	}
 	try := "vsphere-sandbox migrate config " + name
 	if hasUnknown(err) {
 		try += "\n--force, which goes past what is not known"

@@ -55,9 +55,12 @@ func (o *configOptions) source(name string) (migration.Source, error) {
 	return readSource(o.streams.In, name)
 }
 
+// standardInput is what "-" is called.
+const standardInput = "standard input"
+
 // readSource reads a file, or standard input, no further than it takes to see that it is too large.
 func readSource(in io.Reader, name string) (migration.Source, error) {
-	s, r := migration.Source{Name: "standard input"}, in
+	s, r := migration.Source{Name: standardInput}, in
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -115,6 +118,10 @@ func refused(name, typed string, err error) error {
 	if bad, ok := errors.AsType[*config.Error](err); ok {
 		e := &report.Error{
 			Code: "cloud-config-invalid", Message: name + " cannot be converted, and nothing has been written" + told(bad.Problems), Exit: report.Usage,
+		}
+		e.Try = "mend the file, and convert it once more"
+		if whole := !slices.ContainsFunc(bad.Problems, func(p config.Problem) bool { return p.Line > 0 || p.Hint != "" }); whole {
+			e.Try = "name the vsphere.conf that --cloud-config names, as UTF-8 text"
 		}
 		if hasUnknown(err) {
 			e.Try = "mend the file, or drop what is not known with --force"
