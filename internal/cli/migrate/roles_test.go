@@ -114,6 +114,34 @@ func TestRolesOfWhatIsConverted(t *testing.T) {
 	}
 }
 
+// The objects are those that the file names, in either of its forms.
+func TestRolesOfFile(t *testing.T) {
+	defer world(t)()
+	const login = "[Global]\nuser = u@d\npassword = hunter2\n"
+	for text, want := range map[string][]string{
+		login + "server = vc\ndatacenter = dc\ndatastore = shared\nworking-dir = k8s\n": {"/dc", "/dc/datastore/shared", "/dc/vm/k8s"},
+		login + "[VirtualCenter \"vc\"]\ndatacenters = Datacenter:datacenter-3, dc\n[Workspace]\nserver = VC\ndatacenter = dc\nfolder = f\n": {
+			" Datacenter:datacenter-3", "/dc/vm/f",
+		},
+		login + "datastore = unread\n[VirtualCenter \"vc\"]\ndatacenters = dc\n[Workspace]\nserver = vc\ndatacenter = dc\nfolder = /dc/vm/f\ndefault-datastore = ds\n": {
+			"/dc/datastore/ds", "/dc/vm/f",
+		},
+	} {
+		if err := os.WriteFile("f.conf", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, r := (&at{T: t}).run(t.Context(), "", "f.conf --govc")
+		for _, object := range want {
+			if r.Exit != 0 || !strings.Contains(got, object+"\n") {
+				t.Errorf("%+v, no %s in\n%s", r, object, got)
+			}
+		}
+		if strings.Contains(got, "$DATASTORE") && strings.Contains(text, "datastore =") || strings.Contains(got, "/Datacenter:") {
+			t.Error(got)
+		}
+	}
+}
+
 // From nothing to all of it, and once more.
 func TestRolesCreate(t *testing.T) {
 	a := atOffice(t)
