@@ -22,7 +22,7 @@ func (o *rolesOptions) request(name string, sites roles.Sites) (*roles.Plan, err
 	}
 	p, err := roles.Make(r)
 	if err != nil {
-		return nil, report.UsageError("", "%v", err)
+		return nil, report.UsageError("--ccm-user ccm@vsphere.local --csi-user csi@vsphere.local", "%v", err)
 	}
 	return p, nil
 }
