@@ -105,7 +105,7 @@ const nodeImageTime = 15 * time.Minute
 func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodeImageTime, fmt.Errorf("node image: not there after %s", nodeImageTime))
 	defer cancel()
-	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail}
+	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail, Helper: kind.ClusterName(k.s.opts.Name)}
 	if asked != "" {
 		found, err := find.Check(ctx, asked)
 		return found.Name, err
