@@ -120,6 +120,7 @@ func kindNodes(top *topology.Topology) []kind.Node {
 	for _, r := range top.Nodes() {
 		nodes = append(nodes, kind.Node{
 			Name: strings.ToLower(r.VM.Hostname), UUID: r.VM.UUID, ControlPlane: r.VM.Role == topology.RoleControlPlane,
+			CPUs: int(r.VM.CPUs), MemoryBytes: uint64(r.VM.Memory),
 		})
 	}
 	return nodes

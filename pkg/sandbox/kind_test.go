@@ -36,3 +36,14 @@ func TestKindFinished(t *testing.T) {
 		cancel()
 	}
 }
+
+// A node offers what its VM has.
+func TestKindNodes(t *testing.T) {
+	s := idle(t)
+	vms := s.opts.Topology.Nodes()
+	for i, n := range kindNodes(s.opts.Topology) {
+		if vm := vms[i].VM; n.UUID != vm.UUID || n.CPUs != int(vm.CPUs) || n.MemoryBytes != uint64(vm.Memory) || n.CPUs == 0 || n.MemoryBytes == 0 {
+			t.Errorf("%+v of %+v", n, vm)
+		}
+	}
+}
