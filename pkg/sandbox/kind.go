@@ -108,7 +108,7 @@ const nodeImageTime = 15 * time.Minute
 func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodeImageTime, fmt.Errorf("node image: not there after %s", nodeImageTime))
 	defer cancel()
-	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail}
+	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail, Helper: kind.ClusterName(k.s.opts.Name)}
 	if asked != "" {
 		found, err := find.Check(ctx, asked)
 		return found.Name, err
@@ -123,6 +123,7 @@ func kindNodes(top *topology.Topology) []kind.Node {
 	for _, r := range top.Nodes() {
 		nodes = append(nodes, kind.Node{
 			Name: strings.ToLower(r.VM.Hostname), UUID: r.VM.UUID, ControlPlane: r.VM.Role == topology.RoleControlPlane,
+			CPUs: int(r.VM.CPUs), MemoryBytes: uint64(r.VM.Memory),
 		})
 	}
 	return nodes
@@ -228,16 +229,8 @@ func (k *kindCluster) progress(text string) {
 
 // await returns when the cluster has what pods need: their images, and vCenters that they reach.
 func (k *kindCluster) await(ctx context.Context) error {
-	for _, done := range []chan error{k.made, k.packed} {
-		select {
-		case err := <-done:
-			k.running.Do(func() { close(k.containers) }) // whatever kind has called it
-			if err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	if err := k.finished(ctx); err != nil {
+		return err
 	}
 	s := k.s
 	k.ofWhich("kind itself", k.cluster.Took())
@@ -263,6 +256,23 @@ func (k *kindCluster) await(ctx context.Context) error {
 	s.pods = newPods(s, d, k.images)
 	s.mu.Unlock()
 	return k.expose(ctx, d)
+}
+
+// finished returns when the cluster is made and the images are packed, or as soon as one of both has failed.
+func (k *kindCluster) finished(ctx context.Context) (err error) {
+	for range 2 {
+		select {
+		case err = <-k.made:
+			k.running.Do(func() { close(k.containers) }) // whatever kind has called it
+		case err = <-k.packed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofWhich notes what a part of the step that goes on has taken.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -46,7 +47,26 @@ func (k *kindCluster) stop(ctx context.Context) error {
 	if err != nil {
 		return &LeftError{err}
 	}
+	// A machine that did not end in its time still takes its disks off, and nobody waits for it.
+	if err := within(ctx, loopTime, k.reapDisks); err != nil {
+		return &LeftError{err}
+	}
 	return k.unnote()
+}
+
+// A device may be held for loopPatience by what ends at the same time; all of them are given loopTime.
+const (
+	loopPatience = 5 * time.Second
+	loopTime     = 30 * time.Second
+)
+
+// reapDisks gives loop devices back that are left when the containers are gone.
+func (k *kindCluster) reapDisks(ctx context.Context) error {
+	_, pinned, err := loop.Reap(ctx, k.s.opts.Dir.Path(), loopPatience)
+	if err == nil && pinned > 0 {
+		err = fmt.Errorf("%d loop devices are in use by somebody else: see losetup --list", pinned)
+	}
+	return err
 }
 
 // kept tells, of a sandbox that ends, whether its nodes are left as they are, for somebody to look at. The note of them stays.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -132,5 +134,26 @@ func TestKindIsKept(t *testing.T) {
 		if got := k.noted(t); got != tc.kept || d.called("ps --all") == tc.kept {
 			t.Errorf("%s: noted %t, calls %q", tc.name, got, d.calls)
 		}
+	}
+}
+
+// A device that its machine has not given back in time is given back when the containers are gone.
+func TestKindStopGivesDevicesBack(t *testing.T) {
+	k := onKind(t, &daemon{})
+	if err := loop.Probe(k.s.opts.Dir.Path()); err != nil {
+		t.Skip(err)
+	}
+	file := k.s.opts.Dir.Path("block")
+	if err := os.WriteFile(file, make([]byte, 64<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loop.Attach(file, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := loop.Of(file); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

@@ -32,10 +32,7 @@ type Home struct {
 // [Home.Leave].
 func Open(ctx context.Context, root, name, scenario string, say func(string)) (*Home, error) {
 	// What the dead have left elsewhere, while their directory tells of it.
-	sweeping, cancel := context.WithTimeout(ctx, sweepTime)
-	err := leftovers.Sweep(sweeping, root, name, say)
-	cancel()
-	if err != nil {
+	if err := leftovers.Sweep(ctx, root, name, say); err != nil {
 		return nil, err
 	}
 	dir, err := instance.Create(root, name)
@@ -50,10 +47,6 @@ func Open(ctx context.Context, root, name, scenario string, say func(string)) (*
 	}
 	return h, nil
 }
-
-// sweepTime is how long it may take to take back what a dead sandbox has left: a cluster may be large, and a container runtime
-// that hangs says nothing at all.
-const sweepTime = 3 * time.Minute
 
 func (h *Home) furnish() error {
 	if err := h.Dir.WriteRecord(h.record); err != nil {

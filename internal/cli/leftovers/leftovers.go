@@ -21,6 +21,10 @@ import (
 // patience is how long a device may be held by what ends at the same time.
 const patience = 5 * time.Second
 
+// sweepTime is how long it may take to take back what a dead sandbox has left: a cluster may be large, and whoever types a
+// command waits for it.
+const sweepTime = 3 * time.Minute
+
 // Sweep takes back what the sandbox of that name has left, and tells say what it takes back. It does nothing for one that
 // runs, and for none. A [sandbox.LeftError] says that something is left: the directory is to stay.
 func Sweep(ctx context.Context, root, name string, say func(string)) error {
@@ -34,6 +38,8 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	if _, running := dir.Running(); running {
 		return nil
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, sweepTime, fmt.Errorf("not done after %s", sweepTime))
+	defer cancel()
 	_, err = attach.Sweep(ctx, root, name, say)
 	if err = errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
 		return &sandbox.LeftError{Err: err}
@@ -46,6 +52,9 @@ func containers(ctx context.Context, dir *instance.Dir, say func(string)) error 
 	with, err := sandbox.KindRuntime(dir.Path())
 	if err != nil || with == nil {
 		return err
+	}
+	if err := with.Answer(ctx); err != nil { // soon: one that hangs would have the whole time
+		return fmt.Errorf("sandbox %q: its containers are left: %w", dir.Name(), err)
 	}
 	removed, err := kind.Reap(ctx, with, dir.Name(), dir.Path())
 	if err != nil {

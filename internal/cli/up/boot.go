@@ -156,8 +156,12 @@ func tellNodes(o *options, dir string) {
 	if err != nil || with == nil {
 		return
 	}
-	fmt.Fprintf(o.Streams.Err, "kept with it are its nodes, as far as they were made: %s\ntheir logs are in %s; this removes all of it: %s%s down\n",
-		kind.Listing(with, o.name), filepath.Join(dir, "logs", "kind"), command.Typed(os.Args[0]), o.nameFlag())
+	fmt.Fprintf(o.Streams.Err, "kept with it are its nodes, as far as they were made: %s\n", kind.Listing(with, o.name))
+	logs := filepath.Join(dir, "logs", "kind")
+	if _, err := os.Stat(logs); err == nil {
+		fmt.Fprintln(o.Streams.Err, "what they have logged is in", logs)
+	}
+	fmt.Fprintf(o.Streams.Err, "this removes all of it: %s%s down\n", command.Typed(os.Args[0]), o.nameFlag())
 }
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.

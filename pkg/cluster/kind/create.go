@@ -136,7 +136,8 @@ func (c *Cluster) make(ctx context.Context, l *logger) error {
 
 // takeAway ends what kind works on: the containers go, or stay for who wants to look at them but no longer run.
 func (c *Cluster) takeAway(ctx context.Context) error {
-	names, err := c.rt.List(ctx, clusterLabel, c.Name())
+	left, err := Leftovers(ctx, c.rt, c.opts.Name)
+	names := ours(left, c.opts.Dir)
 	if err != nil || !c.opts.Retain {
 		return errors.Join(err, c.rt.Remove(ctx, names...))
 	}

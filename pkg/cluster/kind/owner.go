@@ -50,11 +50,7 @@ func Reap(ctx context.Context, rt *runtime.Runtime, sandbox, dir string) (remove
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range left {
-		if same(l.Dir, dir) {
-			removed = append(removed, l.Container)
-		}
-	}
+	removed = ours(left, dir)
 	if err := rt.Remove(ctx, removed...); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", ClusterName(sandbox), err)
 	}
@@ -63,6 +59,16 @@ func Reap(ctx context.Context, rt *runtime.Runtime, sandbox, dir string) (remove
 		err = rt.Remove(ctx, helpers...)
 	}
 	return removed, errors.Join(err, removeNetwork(ctx, rt))
+}
+
+// ours are the containers that the sandbox in a directory has made.
+func ours(left []Leftover, dir string) (names []string) {
+	for _, l := range left {
+		if same(l.Dir, dir) {
+			names = append(names, l.Container)
+		}
+	}
+	return names
 }
 
 // claim has the name free: what a killed sandbox of ours has left is removed, a cluster of others is refused.

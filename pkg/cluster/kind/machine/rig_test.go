@@ -165,6 +165,7 @@ type shelf struct {
 	by    map[string]string // folder by volume
 	told  []string
 	fails bool
+	slow  time.Duration // a disk takes that long to be plugged
 }
 
 var errNoDevice = errors.New("no device is free")
@@ -183,6 +184,10 @@ func (s *shelf) tell(what string, d node.Disk, change func()) error {
 }
 
 func (s *shelf) Plug(_ context.Context, folder string, d node.Disk) error {
+	s.mu.Lock()
+	slow := s.slow
+	s.mu.Unlock()
+	time.Sleep(slow) // of the bubble
 	return s.tell("plug", d, func() { s.by[d.VolumeID] = folder })
 }
 
