@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -37,7 +39,8 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:   "down",
 		Short: "End a sandbox and remove everything of it",
 		Long: `End a sandbox: its nodes, cluster and vCenters stop, and its directory is
-removed. What a sandbox that was killed has left behind is cleaned up too.
+removed. What a sandbox that was killed has left behind is cleaned up too, and
+what it has written to real vCenters is taken back.
 A sandbox that does not exist is down already.`,
 		Example: `  vsphere-sandbox down
   vsphere-sandbox down --name lab
@@ -82,12 +85,20 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return unreadable(err)
 	}
-	if len(all) == 0 {
-		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
-	}
 	var errs []error
 	for _, s := range all {
 		errs = append(errs, end(ctx, o, root, s))
+	}
+	// Of some there is nothing left but what they have written to real vCenters.
+	written, err := leftovers.Unreverted(root)
+	errs = append(errs, err)
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if !slices.ContainsFunc(all, func(s command.Sandbox) bool { return s.Name == name }) {
+			errs = append(errs, o.writes(ctx, root, name))
+		}
+	}
+	if len(all)+len(written) == 0 {
+		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
 	}
 	return errors.Join(errs...)
 }
@@ -131,6 +142,7 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 		if err != nil || gone {
 			if gone {
 				fmt.Fprintf(o.Streams.Err, "sandbox %q: down\n", s.Name)
+				err = o.writes(ctx, root, s.Name) // one before it may have left some, or it could not itself
 			}
 			return err
 		}
@@ -158,7 +170,8 @@ func (o *options) writes(ctx context.Context, root, name string) error {
 // ask asks a sandbox to end and waits until it has. It returns false for one that had to be killed and left things.
 func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone bool, err error) {
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", s.Name)
-	limit, cancel := context.WithTimeout(ctx, o.patience(root, s.Name))
+	patience := o.patience(root, s.Name)
+	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if _, err := api.NewClient(s.Socket).Stop(limit); err != nil && ctx.Err() == nil && s.PID > 0 {
 		// It may be starting, and have no socket yet, or be stuck: TERM asks the same.
@@ -178,7 +191,7 @@ func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone 
 	if still, err := alive(root, s); err != nil || !still {
 		return err == nil, err // it has ended this moment, and its number may be another's
 	}
-	fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, o.timeout)
+	fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, patience)
 	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return false, fmt.Errorf("sandbox %q: process %d: %w", s.Name, s.PID, err)
 	}
