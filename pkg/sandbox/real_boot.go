@@ -121,10 +121,14 @@ func (s *Sandbox) stopReal(ctx context.Context) error {
 
 // wrote puts a write that was let through into the log.
 func (s *Sandbox) wrote(vm inventory.VM, do, undo journals.Action) {
+	end := "when the sandbox ends: " + guard.Words(undo)
+	if s.opts.Real.Keep {
+		end = "that is kept"
+	}
 	s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.written",
 		Object:  event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name},
-		Message: fmt.Sprintf("the real VM %s is to be %s; when the sandbox ends: %s", vm.Path, guard.Words(do), guard.Words(undo)),
+		Message: fmt.Sprintf("the real VM %s is to be %s; %s", vm.Path, guard.Words(do), end),
 	})
 }
 

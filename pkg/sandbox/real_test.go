@@ -370,6 +370,9 @@ func TestRealWritesOfTheDead(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
+	if all, err := Unreverted(filepath.Dir(dir.Path())); err != nil || all["test"] != 1 {
+		t.Errorf("unreverted %v, %v", all, err)
+	}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := left.Revert(interrupted, r.Config); err == nil || len(left.Pending) != 1 {

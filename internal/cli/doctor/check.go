@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	left "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
@@ -159,7 +162,12 @@ func leftovers(ctx context.Context, o *options) finding {
 			dead = append(dead, s.Name)
 		}
 	}
+	written, tries, err := unreverted(o)
 	switch {
+	case err != nil:
+		return finding{Verdict: fail, Message: err.Error()}
+	case len(dead) == 0 && len(written) > 0: // what is cleared away first has its own words for it
+		return finding{Verdict: warn, Message: strings.Join(written, "; "), Try: strings.Join(tries, "\n")}
 	case len(dead) == 0:
 		return finding{Verdict: pass, Message: "no sandbox has crashed"}
 	case !o.fix:
@@ -172,6 +180,20 @@ func leftovers(ctx context.Context, o *options) finding {
 		return finding{Verdict: fail, Message: "clearing away what crashed: " + err.Error()}
 	}
 	return finding{Verdict: pass, Message: "cleared away: " + strings.Join(done, "; ")}
+}
+
+// unreverted looks for sandboxes that have written to real vCenters and are gone, and says how that is taken back.
+func unreverted(o *options) (found, tries []string, err error) {
+	root, err := o.sandboxes.Root()
+	if err != nil {
+		return nil, nil, nil // another check tells
+	}
+	all, err := left.Unreverted(root)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		found = append(found, fmt.Sprintf("sandbox %q has left %d writes to real VMs", name, all[name]))
+		tries = append(tries, command.Program+" down --name "+name)
+	}
+	return found, tries, err
 }
 
 func here() (os, arch string) { return runtime.GOOS, runtime.GOARCH }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -39,7 +41,8 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 		Short: "End a sandbox and remove everything of it",
 		Long: `End a sandbox: its nodes, cluster and vCenters stop, and its directory is
 removed. What a sandbox that was killed has left behind is cleaned up too, and
-what one could not remove; what still cannot be is an error.
+what one could not remove, and what it has written to real vCenters is taken
+back; what still cannot be is an error.
 A sandbox that does not exist is down already.`,
 		Example: `  vsphere-sandbox down
   vsphere-sandbox down --name lab
@@ -85,12 +88,20 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return unreadable(err)
 	}
-	if len(all) == 0 {
-		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
-	}
 	var errs []error
 	for _, s := range all {
 		errs = append(errs, end(ctx, o, root, s))
+	}
+	// Of some there is nothing left but what they have written to real vCenters.
+	written, err := leftovers.Unreverted(root)
+	errs = append(errs, err)
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if !slices.ContainsFunc(all, func(s command.Sandbox) bool { return s.Name == name }) {
+			errs = append(errs, o.writes(ctx, root, name))
+		}
+	}
+	if len(all)+len(written) == 0 {
+		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
 	}
 	return errors.Join(errs...)
 }
@@ -136,7 +147,7 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 		}
 		if gone && !remains(root, s.Name) {
 			fmt.Fprintf(o.Streams.Err, "sandbox %q: down\n", s.Name)
-			return nil
+			return o.writes(ctx, root, s.Name) // one before it may have left some, or it could not itself
 		}
 	}
 	if err := leftovers.Sweep(ctx, root, s.Name, func(text string) { fmt.Fprintf(o.Streams.Err, "sandbox %q: %s\n", s.Name, text) }); err != nil {

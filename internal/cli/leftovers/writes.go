@@ -2,9 +2,12 @@ package leftovers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -14,6 +17,10 @@ func Writes(ctx context.Context, dir string, getenv func(string) string, say fun
 	left, err := sandbox.LeftWrites(dir)
 	if err != nil || left == nil {
 		return err
+	}
+	if left.Keep {
+		say(fmt.Sprintf("%d writes to real VMs are kept, as it was told to", len(left.Pending)))
+		return left.Forget()
 	}
 	for _, e := range left.Pending {
 		say("takes back " + left.Words(e))
@@ -26,4 +33,31 @@ func Writes(ctx context.Context, dir string, getenv func(string) string, say fun
 		return fmt.Errorf("%d writes to real VMs are not taken back: %w", len(left.Pending), vcenterconfig.Explain(ctx, err))
 	}
 	return nil
+}
+
+// Unreverted says which sandboxes of a state directory that do not run have written to real vCenters and not taken back how
+// much. Of most of them there is nothing else left.
+func Unreverted(root string) (map[string]int, error) {
+	all, err := sandbox.Unreverted(root)
+	if err != nil {
+		return nil, err
+	}
+	for name := range all {
+		dir, err := instance.Open(root, name)
+		if errors.As(err, new(instance.ErrNotFound)) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, running := dir.Running(); running {
+			delete(all, name)
+		}
+	}
+	return all, nil
+}
+
+// Words say that writes are left, and how to take them back.
+func Words(name string, writes int) string {
+	return fmt.Sprintf("%d writes to real VMs are not taken back: %s down --name %s does so", writes, command.Program, name)
 }

@@ -40,6 +40,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	o.tellUnreverted(root)
 	house, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
 		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name did not end by itself:", text)
 	})

@@ -75,7 +75,7 @@ func (f *Flags) checkScope() error {
 	for _, folder := range s.Folders { // one that counts in every datacenter may be more than anybody thinks of
 		if !strings.HasPrefix(folder, "/") {
 			return report.UsageError("--write-folder /DATACENTER/vm/"+folder,
-				"--write-folder %s: is written from the root, so that it is one folder and no other", folder)
+				"--write-folder %s: is written from the root, so that it is not one of each datacenter", folder)
 		}
 	}
 	if err := s.Check(); err != nil {

@@ -69,6 +69,7 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 			return nil, err
 		}
 		vms, all = vms+len(found.inv.VMs), append(all, found.inv)
+		r.dated(found)
 		r.unread(found)
 		if len(found.inv.VMs) > 0 {
 			r.vcenter(found)
@@ -103,6 +104,21 @@ func (r *recorder) unread(f *found) {
 	}
 	for _, w := range f.inv.Warnings {
 		r.warn("%s", w)
+	}
+}
+
+// dated warns of a release that lacks something: what is recorded of it may do more than the vCenter itself.
+func (r *recorder) dated(f *found) {
+	name := f.name
+	if r.pseudonyms != nil {
+		name = r.pseudonyms.Name("vcenter", name)
+	}
+	short, err := vcenter.ShortcomingOf(f.about)
+	switch {
+	case err != nil:
+		r.warn("vCenter %s: its release is not known: %v", name, err)
+	case short != nil:
+		r.warn("vCenter %s is %s %s, API %s: %s: %s", name, f.about.Name, f.about.Version, f.about.ApiVersion, short.Why, short.Try)
 	}
 }
 
