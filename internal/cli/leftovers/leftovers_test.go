@@ -1,12 +1,17 @@
 package leftovers
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
 
@@ -93,5 +98,30 @@ func TestNoWrites(t *testing.T) {
 	err := Writes(t.Context(), filepath.Join(t.TempDir(), "lab"), os.Getenv, func(text string) { t.Errorf("said %q", text) })
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// What is not taken back is said, and not only why.
+func TestUndone(t *testing.T) {
+	for _, tc := range []struct {
+		why  error
+		want report.Record
+	}{
+		{&report.Error{Code: "vcenter-unreachable", Message: "vcenter \"a\" does not answer", Try: "look", Exit: report.Prerequisite}, report.Record{
+			Code: "vcenter-unreachable", Message: `sandbox "lab": 2 writes to real VMs are not taken back`, Why: "vcenter \"a\" does not answer",
+			Try: "look\nvsphere-sandbox down --name lab   # which tries again", Exit: report.Prerequisite,
+		}},
+		{errors.New("boom"), report.Record{
+			Code: "failed", Message: `sandbox "lab": 2 writes to real VMs are not taken back`, Why: "boom",
+			Try: "vsphere-sandbox down --name lab   # which tries again", Exit: report.Failure,
+		}},
+		{context.Canceled, report.Record{
+			Code: "interrupted", Message: `sandbox "lab": 2 writes to real VMs are not taken back`, Why: "context canceled",
+			Try: "vsphere-sandbox down --name lab   # which tries again", Exit: report.Interrupted,
+		}},
+	} {
+		if d := cmp.Diff(tc.want, report.Of(undone("/state/lab", 2, tc.why))); d != "" {
+			t.Error(d)
+		}
 	}
 }

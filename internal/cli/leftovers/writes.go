@@ -3,7 +3,10 @@ package leftovers
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
@@ -23,7 +26,18 @@ func Writes(ctx context.Context, dir string, getenv func(string) string, say fun
 		err = left.Revert(ctx, config)
 	}
 	if err != nil {
-		return fmt.Errorf("%d writes to real VMs are not taken back: %w", len(left.Pending), vcenterconfig.Explain(ctx, err))
+		return undone(dir, len(left.Pending), vcenterconfig.Explain(ctx, err))
 	}
 	return nil
+}
+
+// undone is the error of writes that are not taken back: what and where, with the code and the advice of the reason, which
+// would be told in its place otherwise.
+func undone(dir string, n int, why error) error {
+	told := report.Of(why)
+	again := "vsphere-sandbox down --name " + filepath.Base(dir) + "   # which tries again"
+	return &report.Error{
+		Code: told.Code, Message: fmt.Sprintf("sandbox %q: %d writes to real VMs are not taken back", filepath.Base(dir), n), Err: why,
+		Try: strings.TrimPrefix(told.Try+"\n"+again, "\n"), Exit: told.Exit,
+	}
 }
