@@ -53,7 +53,7 @@ until Ctrl-C or the end of the sandbox. The file is there when it is complete.`,
 		ValidArgsFunction: recordings,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && args[0] == "" {
-				return report.UsageError("vsphere-sandbox events export run.jsonl", "FILE is empty")
+				return report.UsageError("vsphere-sandbox events export run.jsonl", "the name of FILE is empty")
 			}
 			if len(args) > 0 && args[0] != "-" {
 				o.file = args[0]

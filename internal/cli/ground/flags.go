@@ -2,7 +2,6 @@ package ground
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -134,7 +133,7 @@ func (f *Flags) readConfig() error {
 	if f.config, err = os.ReadFile(f.KindConfig); errors.Is(err, fs.ErrNotExist) {
 		return report.UsageError("--kind-config FILE, a configuration of kind's", "--kind-config %s: there is no such file", f.KindConfig)
 	} else if err != nil {
-		return fmt.Errorf("--kind-config: %w", err)
+		return report.UsageError("--kind-config FILE that you may read", "--kind-config: %v", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
@@ -143,5 +144,30 @@ func TestUnreverted(t *testing.T) {
 	}
 	if none, err := Unreverted(filepath.Join(root, "nowhere")); err != nil || len(none) > 0 {
 		t.Errorf("%v, %v", none, err)
+	}
+}
+
+// What is not taken back is said, and not only why.
+func TestUndone(t *testing.T) {
+	for _, tc := range []struct {
+		why  error
+		want report.Record
+	}{
+		{&report.Error{Code: "vcenter-unreachable", Message: "vcenter \"a\" does not answer", Try: "look", Exit: report.Prerequisite}, report.Record{
+			Code: "vcenter-unreachable", Message: `sandbox "lab": 2 writes to real VMs are not taken back`, Why: "vcenter \"a\" does not answer",
+			Try: "look\nvsphere-sandbox down --name lab   # which tries again", Exit: report.Prerequisite,
+		}},
+		{errors.New("boom"), report.Record{
+			Code: "failed", Message: `sandbox "lab": 2 writes to real VMs are not taken back`, Why: "boom",
+			Try: "vsphere-sandbox down --name lab   # which tries again", Exit: report.Failure,
+		}},
+		{context.Canceled, report.Record{
+			Code: "interrupted", Message: `sandbox "lab": 2 writes to real VMs are not taken back`, Why: "context canceled",
+			Try: "vsphere-sandbox down --name lab   # which tries again", Exit: report.Interrupted,
+		}},
+	} {
+		if d := cmp.Diff(tc.want, report.Of(undone("/state/lab", 2, tc.why))); d != "" {
+			t.Error(d)
+		}
 	}
 }

@@ -117,6 +117,7 @@ func choose(files map[string]string, component string) (string, error) {
 	}
 	return "", &report.Error{
 		Code: "ambiguous", Message: fmt.Sprintf("several components are called %q: %s", component, strings.Join(short, ", ")),
+		Try: command.Program + " logs " + short[0],
 	}
 }
 

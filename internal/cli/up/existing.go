@@ -47,7 +47,7 @@ func (o *options) completeOthers(cmd *cobra.Command) error {
 	}
 	for _, none := range []string{"api-port", "audit", "retain"} {
 		if cmd.Flags().Changed(none) && o.ground.Cluster == ground.Existing && !o.detached {
-			return report.UsageError("", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
+			return report.UsageError("leave --"+none+" out", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
 		}
 	}
 	return nil
