@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
@@ -20,6 +21,12 @@ const noteName = "cluster.json"
 type note struct {
 	Name    string `json:"name"`
 	Context string `json:"context"`
+}
+
+// Placed tells whether the sandbox of an instance directory has something in a cluster that was there before.
+func Placed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, noteName))
+	return err == nil
 }
 
 // leave writes the note, before the first object is made.

@@ -165,6 +165,9 @@ func (s *Sandbox) withWords(err error) error {
 // removePatience is how long a removal may take, beyond what it waits for by itself.
 const removePatience = 2 * time.Minute
 
+// StopTime is how long a sandbox in a cluster may take to end: its removal, and what follows.
+const StopTime = removePatience + 15*time.Second
+
 // shutdown removes everything.
 func (s *Sandbox) shutdown(ctx context.Context) error {
 	var errs []error

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
@@ -58,7 +59,7 @@ A sandbox that does not exist is down already.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "every sandbox of this state directory")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+sandbox.KindStopTime.String()+" unless you say")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+sandbox.KindStopTime.String()+", in an existing cluster "+attach.StopTime.String()+", unless you say")
 	return cmd
 }
 
@@ -229,6 +230,10 @@ func (o *options) patience(root, name string) time.Duration {
 	// Commands of the container runtime's that are under way outlive who is killed: what they make comes after the cleaning.
 	if with, err := sandbox.KindRuntime(dir); err == nil && with != nil && !o.limited {
 		return sandbox.KindStopTime
+	}
+	// It takes its objects out of a cluster; who kills it meanwhile has to begin with that anew.
+	if attach.Placed(dir) && !o.limited {
+		return max(o.timeout, attach.StopTime)
 	}
 	return o.timeout
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -128,17 +129,19 @@ func TestLeft(t *testing.T) {
 	r.requireEmpty()
 }
 
-// Containers take their time to go; who says how long a sandbox may take is taken at the word.
+// Containers and objects of a cluster take their time to go; who says how long a sandbox may take is taken at the word.
 func TestPatience(t *testing.T) {
 	root := t.TempDir()
-	for name, note := range map[string]string{"processes": "", "containers": "{\"runtime\":\"docker\"}"} {
+	for name, note := range map[string][2]string{
+		"processes": {}, "containers": {"kind.json", `{"runtime":"docker"}`}, "objects": {"cluster.json", `{"name":"objects","context":"lab"}`},
+	} {
 		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if note == "" {
+		if note[0] == "" {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(root, name, "kind.json"), []byte(note), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(root, name, note[0]), []byte(note[1]), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,6 +153,8 @@ func TestPatience(t *testing.T) {
 		{"processes", false, time.Second},
 		{"containers", false, sandbox.KindStopTime},
 		{"containers", true, time.Second},
+		{"objects", false, attach.StopTime},
+		{"objects", true, time.Second},
 	} {
 		o := &options{timeout: time.Second, limited: tc.limited}
 		if got := o.patience(root, tc.name); got != tc.want {

@@ -52,6 +52,9 @@ func (t *Tunnel) dial(ctx context.Context, pod *corev1.Pod) (httpstream.Connecti
 	why := net.ErrClosed
 	select {
 	case r := <-dialed:
+		if r.err != nil && ctx.Err() != nil { // which is why
+			return nil, context.Cause(ctx)
+		}
 		return r.conn, r.err
 	case <-ctx.Done():
 		why = context.Cause(ctx)
