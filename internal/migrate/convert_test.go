@@ -342,6 +342,29 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// A file of more vCenters than any has is refused by its name and at once; one of very many, and long values, is not too much.
+func TestManyVCenters(t *testing.T) {
+	file := func(n int) Source {
+		var b strings.Builder
+		b.WriteString("[Global]\nuser = u\npassword = p\n")
+		for i := range n {
+			fmt.Fprintf(&b, "[VirtualCenter \"vc%d.example\"]\n", i)
+		}
+		return Source{Name: "many", Data: []byte(b.String())}
+	}
+	if _, err := Convert(file(20_000), Options{}); err == nil || err.Error() != "many: file has sections of 20000 vCenters, and may have 500" {
+		t.Error(err)
+	}
+	if m, err := Convert(file(mostVCenters), Options{}); err != nil || len(m.Config.VCenters) != mostVCenters {
+		t.Error(err)
+	}
+	long := file(mostVCenters)
+	long.Data = append(long.Data, "[Global]\nca-file = /"+strings.Repeat("x", 1<<16)+"\n"...)
+	if _, err := Convert(long, Options{}); err == nil || !strings.HasPrefix(err.Error(), "the new vsphere.conf: file is larger than") {
+		t.Error(err)
+	}
+}
+
 // Keys that stand again and again fill no memory, in a file that is small too.
 func TestRepeatedKeys(t *testing.T) {
 	for lines, code := range map[int]string{2: "already-migrated", 1000: "not-a-cloud-config"} {

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,12 +12,18 @@ import (
 // mostProblems is more than anyone reads.
 const mostProblems = 1000
 
+// mostVCenters are more than a cluster spans. The new files say for each what the old one said once for all.
+const mostVCenters = 500
+
 // read takes the file apart and has the provider's reader say what it means. That reader is shown the file without the
 // lines that it does not know and this package does, without those that its dialect went past, and, when forced, without
 // those that nobody knows.
 func (c *conversion) read() error {
 	var scanning []config.Problem
 	c.sections, scanning = config.ReadINI(c.name, c.text)
+	if n := c.countVCenters(); n > mostVCenters {
+		return problem(c.name, fmt.Sprintf("file has sections of %d vCenters, and may have %d", n, mostVCenters), "")
+	}
 	c.unknown = map[int]string{}
 	c.dialect = c.known.dialect(c.sections)
 	c.asInTree()
@@ -50,6 +57,16 @@ func (c *conversion) read() error {
 	}
 	c.old = cfg
 	return nil
+}
+
+func (c *conversion) countVCenters() int {
+	names := map[string]bool{}
+	for _, s := range c.sections {
+		if strings.EqualFold(s.Name, "VirtualCenter") {
+			names[s.Sub] = true
+		}
+	}
+	return len(names)
 }
 
 // check notes what is not known, and what stands twice where the provider's reader does not look.

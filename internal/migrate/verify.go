@@ -54,7 +54,7 @@ func (c *conversion) dataOf(files []File, name, key string) (map[string][]byte, 
 }
 
 func (c *conversion) verifyCloud(text []byte) error {
-	got, problems := config.Check("vsphere.conf", text)
+	got, problems := config.Check("the new vsphere.conf", text)
 	if got == nil {
 		return &config.Error{Problems: errorsOf(problems)}
 	}
