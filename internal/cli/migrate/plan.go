@@ -100,6 +100,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	p := steps.New(steps.Input{
 		Report: r, Config: m, Old: o.old, Folder: o.files, ClusterID: o.clusterID, Force: o.force, Datastores: steps.Datastores(src),
 		Kubeconfig: o.kubeconfig, Context: o.context, Sandbox: s.sandbox,
+		VCenters: o.real.Config(), CSI: o.csi, Choice: o.real.Choice(),
 	})
 	return o.write(p)
 }

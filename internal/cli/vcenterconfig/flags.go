@@ -31,6 +31,23 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	quiet(cmd, "folder", "tag", "vm", "pool", "datacenter")
 }
 
+// Config is what --vcenter-config was given; empty when it was not.
+func (f *Flags) Config() string { return f.config }
+
+// Choice are the flags that choose VMs, as they were given: for a command line that looks at the same.
+func (f *Flags) Choice() (args []string) {
+	s := f.chosen.Selection
+	for _, flag := range []struct {
+		name   string
+		values []string
+	}{{"--folder", s.Folders}, {"--tag", s.Tags}, {"--vm", s.Names}, {"--pool", s.Pools}, {"--datacenter", s.Datacenters}} {
+		for _, value := range flag.values {
+			args = append(args, flag.name, value)
+		}
+	}
+	return args
+}
+
 // BindNodes adds the flags that say which VMs are nodes.
 func (f *Flags) BindNodes(cmd *cobra.Command) {
 	flags := cmd.Flags()
