@@ -213,6 +213,9 @@ func judgePublic(c *conversion, at located) judgment {
 	case c.dialect == OutOfTree:
 		return judgment{verdict: Dropped, why: notReadOutside}
 	}
+	c.attend("see that the VM of every node has an adapter in the network " + oneLine(c.publicNetwork()) + ", those of the control plane too: " +
+		"one without gets no address, and is not initialized. The in-tree provider took the addresses of a control plane from its own machine. " +
+		"Where some have none, take internalVmNetworkName and externalVmNetworkName out of vsphere.conf and the ConfigMap")
 	return judgment{
 		verdict: Changed, to: []string{toCloud + "nodes.internalVmNetworkName", toCloud + "nodes.externalVmNetworkName"},
 		why: "an address in that network was a node's internal and external one",

@@ -41,3 +41,13 @@ func TestComments(t *testing.T) {
 		}
 	})
 }
+
+// What has addresses chosen from one network is to be looked at, where it does.
+func TestNetworkIsAttended(t *testing.T) {
+	corpus(t, func(t *testing.T, _ string, _ []byte, m *Migration) {
+		name := m.Config.Nodes.InternalVMNetwork
+		if told := strings.Contains(strings.Join(m.Report.Todo, "\n"), "adapter in the network "+name); told != (name != "" && m.Report.Dialect == InTree) {
+			t.Errorf("network %q, told: %v", name, told)
+		}
+	})
+}
