@@ -34,6 +34,7 @@ type kindCluster struct {
 	cluster *kind.Cluster
 	made    chan error // gets one value
 	images  *image.Set
+	csi     *kindCSI   // a CSI driver that is not ours; nil for none
 	foreign *image.Set // a cloud controller manager that is not ours; nil for none
 	packed  chan error // gets one value, when there are archives of the images and the nodes have been given them
 	// containers is closed when they run: kubeadm has most of its time before it.
@@ -72,7 +73,7 @@ func (k *kindCluster) start(ctx context.Context) error {
 	opts := kind.Options{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
 		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: rt,
-		Progress: k.progress,
+		Progress: k.progress, Firmware: s.opts.CSI.Foreign != nil,
 	}
 	if k.cluster, err = kind.New(opts); err != nil {
 		return err
@@ -158,6 +159,9 @@ func (k *kindCluster) pack(ctx context.Context) error {
 			return err
 		}
 	}
+	if k.csi, err = k.packForeignCSI(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-k.containers:
 	case <-ctx.Done():
@@ -191,7 +195,7 @@ func (k *kindCluster) archives() []archive {
 		}
 	}
 	list := []archive{all}
-	if len(some.nodes) > 0 {
+	if len(some.nodes) > 0 && k.s.opts.CSI.Foreign == nil {
 		list = append(list, some)
 	}
 	if k.foreign != nil {
@@ -250,6 +254,9 @@ func (k *kindCluster) await(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := k.csi.offer(ctx, k.cluster); err != nil {
+		return err
+	}
 	d, err := deploy.New(k.cluster, deploy.Options{Speed: s.opts.Speed, Exec: k.exec})
 	if err != nil {
 		return err
@@ -305,7 +312,7 @@ func (k *kindCluster) expose(ctx context.Context, d *deploy.Deployment) error {
 func (k *kindCluster) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), kindDeleteTime)
 	defer cancel()
-	err := errors.Join(k.s.background.end(ctx, kindBoot), k.s.stopPods(ctx))
+	err := errors.Join(k.s.background.end(ctx, kindBoot), k.s.stopPods(ctx), k.csi.close())
 	if k.cluster != nil {
 		err = errors.Join(err, k.cluster.Delete(ctx), k.cluster.Close())
 	}

@@ -9,6 +9,9 @@ import (
 
 // deployCSI has the CSI driver run in the cluster. It returns before it does: see [Sandbox.waitCSIPods].
 func (s *Sandbox) deployCSI(ctx context.Context) error {
+	if s.opts.CSI.Foreign != nil {
+		return s.deployForeignCSI(ctx)
+	}
 	config, err := s.pods.config()
 	if err != nil {
 		return err

@@ -75,6 +75,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
   vsphere-sandbox up --ccm none
   vsphere-sandbox up --csi off
   vsphere-sandbox up --cluster kind
+  vsphere-sandbox up single --cluster kind --csi module:v3.7.0
   vsphere-sandbox up --cluster existing --context lab --image registry.example.net/vsphere-sandbox:v0.1.0
   vsphere-sandbox up --vcenter-config vsphere.conf --folder k8s
   vsphere-sandbox up --ccm-watch bin/my-ccm --ccm-arg=--v=4
@@ -153,6 +154,9 @@ func (o *options) complete() error {
 	if err := o.ground.Fits(&o.ccm); err != nil {
 		return err
 	}
+	if err := o.csi.Fits(o.ground.Cluster == ground.Kind); err != nil {
+		return err
+	}
 	if o.audit && o.ground.Cluster == ground.Kind {
 		return report.UsageError("--kind-config FILE, with an audit policy for kubeadm in it", "--audit is for --cluster embedded: kind's API server keeps none")
 	}
@@ -160,8 +164,16 @@ func (o *options) complete() error {
 		return nil // the inventory is not read before it is needed
 	}
 	var err error
-	o.topology, err = source.Load("up", o.source, o.set)
-	return err
+	if o.topology, err = source.Load("up", o.source, o.set); err != nil || !o.csi.Foreign() {
+		return err
+	}
+	for _, n := range o.topology.Nodes() {
+		if n.VM.Role == topology.RoleControlPlane {
+			return nil
+		}
+	}
+	return report.UsageError("--csi builtin, or a VM with the role control-plane",
+		"--csi %s: the topology has no control plane, so that kind's would be a node that is no VM, which this driver cannot serve", o.csi.Driver)
 }
 
 func (o *options) completeName() error {
