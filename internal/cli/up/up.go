@@ -164,16 +164,8 @@ func (o *options) complete() error {
 		return nil // the inventory is not read before it is needed
 	}
 	var err error
-	if o.topology, err = source.Load("up", o.source, o.set); err != nil || !o.csi.Foreign() {
-		return err
-	}
-	for _, n := range o.topology.Nodes() {
-		if n.VM.Role == topology.RoleControlPlane {
-			return nil
-		}
-	}
-	return report.UsageError("--csi builtin, or a VM with the role control-plane",
-		"--csi %s: the topology has no control plane, so that kind's would be a node that is no VM, which this driver cannot serve", o.csi.Driver)
+	o.topology, err = source.Load("up", o.source, o.set)
+	return err
 }
 
 func (o *options) completeName() error {

@@ -157,6 +157,15 @@ func TestSpares(t *testing.T) {
 	if w.done() || w.spares() != 0 {
 		t.Errorf("none is ready: %d spares, done %t", w.spares(), w.done())
 	}
+	w = workload{kind: "DaemonSet", observed: true, want: 2, updated: 2, ready: 1, noVMs: map[string]bool{"kind": true}, pods: []*corev1.Pod{
+		podOn("a", "x", "vm", running("1", true)), podOn("b", "x", "kind", crashing(9)),
+	}}
+	if !w.done() || len(reasons([]workload{w}, true)) > 0 {
+		t.Errorf("a node that is no VM is waited for: %v", reasons([]workload{w}, true))
+	}
+	if w.noVMs = nil; w.done() {
+		t.Error("a node that is a VM is not")
+	}
 	set := daemonSetOf("w", partCSI, 0, 0)
 	set.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "windows"}
 	if !daemonSet(set).done() || daemonSet(&appsv1.DaemonSet{}).done() {

@@ -23,7 +23,8 @@ type workload struct {
 	elsewhere bool
 	// trouble is why no pod is made.
 	trouble string
-	pods    []*corev1.Pod // filled by picture, by name
+	pods    []*corev1.Pod   // filled by picture, by name
+	noVMs   map[string]bool // by picture as well: nodes that are none
 }
 
 func (w workload) String() string {
