@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
@@ -30,6 +31,10 @@ type CSIProgram struct {
 	// Formats: it makes and mounts file systems, by programs that its image has.
 	Formats bool
 }
+
+// foreignCSITime bounds how long such a driver may take to come up: nodes pull its images, and upstream's node service, which
+// waits for its syncer, is tried again after pauses that grow.
+const foreignCSITime = 6 * time.Minute
 
 // called is what a driver that is not ours is called in messages, in parentheses.
 func (c CSI) called() string {

@@ -33,7 +33,11 @@ func TestUpstreamCSI(t *testing.T) {
 	h.sidecarImages()
 	took(t, "Docker has its sidecars", begin)
 	begin = time.Now()
-	s := h.up("upcsi", "single", "--csi", "module:"+upstreamDriver)
+	r := h.Within(15*time.Minute, "--name", "upcsi", "up", "--detach", "--cluster", "kind", "--kind-image", node, "single", "--csi", "module:"+upstreamDriver)
+	if r.Code != 0 {
+		t.Fatalf("exit status %d\n%s", r.Code, r.Both())
+	}
+	s := h.attach("upcsi")
 	took(t, "it is up", begin)
 	s.bootSteps()
 	s.checkUpstreamDriver()
