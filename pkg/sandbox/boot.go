@@ -46,7 +46,7 @@ func (s *Sandbox) steps() []step {
 		s.csiStep(),
 		{name: "nodes", start: s.startNodes, stop: s.stopNodes, kubernetes: true},
 		s.waitStep(),
-		{name: "volumes", start: s.base.waitVolumes, kubernetes: true, storage: true},
+		{name: "volumes", start: s.base.waitVolumes, patient: s.opts.CSI.Foreign != nil, kubernetes: true, storage: true},
 	}
 	if s.base.podded() {
 		all = moved(all, "nodes", "cloud config") // what stands for nodes is there before what initializes them

@@ -58,6 +58,9 @@ func (s *Sandbox) copyCredentials(ctx context.Context) error {
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("credentials for the CSI driver: %w", err)
 	}
+	if s.opts.CSI.Foreign != nil {
+		return s.configureForeignCSI(ctx, data)
+	}
 	namespace, name := deploy.CSICredentials()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		to, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})

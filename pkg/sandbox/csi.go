@@ -22,6 +22,8 @@ type CSI struct {
 	Enabled bool
 	// Sidecars is the program that is the sidecars, cmd/csi-sidecars.
 	Sidecars string
+	// Foreign is a driver that is not ours, in the place of the built-in one; nil for that. It is for grounds where it runs as pods.
+	Foreign *ForeignCSI
 }
 
 // csiProcess is one of the processes of a CSI driver's controller.

@@ -34,6 +34,7 @@ type kindCluster struct {
 	cluster *kind.Cluster
 	made    chan error // gets one value
 	images  *image.Set
+	csi     *kindCSI   // a CSI driver that is not ours; nil for none
 	foreign *image.Set // a cloud controller manager that is not ours; nil for none
 	packed  chan error // gets one value, when there are archives of the images and the nodes have been given them
 	// containers is closed when they run: kubeadm has most of its time before it.
@@ -77,7 +78,7 @@ func (k *kindCluster) start(ctx context.Context) error {
 	opts := kind.Options{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
 		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: k.rt,
-		Volumes: k.folders, Progress: k.progress,
+		Volumes: k.folders, Progress: k.progress, Firmware: s.opts.CSI.Foreign != nil,
 	}
 	if k.cluster, err = kind.New(opts); err != nil {
 		return err
@@ -178,6 +179,9 @@ func (k *kindCluster) pack(ctx context.Context) error {
 			return err
 		}
 	}
+	if k.csi, err = k.packForeignCSI(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-k.containers:
 	case <-ctx.Done():
@@ -211,7 +215,7 @@ func (k *kindCluster) archives() []archive {
 		}
 	}
 	list := []archive{all}
-	if len(some.nodes) > 0 {
+	if len(some.nodes) > 0 && k.s.opts.CSI.Foreign == nil {
 		list = append(list, some)
 	}
 	if k.foreign != nil {
@@ -261,6 +265,9 @@ func (k *kindCluster) await(ctx context.Context) error {
 		if err := os.Remove(a.file); err != nil {
 			return err
 		}
+	}
+	if err := k.csi.offer(ctx, k.cluster); err != nil {
+		return err
 	}
 	d, err := deploy.New(k.cluster, deploy.Options{Speed: s.opts.Speed, Exec: k.exec})
 	if err != nil {

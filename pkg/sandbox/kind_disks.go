@@ -28,10 +28,18 @@ func (k *kindCluster) chooseDisks(possible func(folder string) error) error {
 		return nil
 	}
 	why := "as was asked for"
-	if as := k.s.opts.Cluster.Kind.Volumes; as != KindVolumesDir {
+	foreign := k.s.opts.CSI.Foreign != nil // it knows block devices alone
+	as := k.s.opts.Cluster.Kind.Volumes
+	if foreign && as == KindVolumesDir {
+		return &kind.Error{Code: kind.NoLoopDevices, Message: "this CSI driver takes block devices alone", Try: "--kind-volumes auto\nor --csi builtin"}
+	}
+	if as != KindVolumesDir {
 		err := possible(k.s.opts.Dir.Path())
 		if err == nil {
 			return nil
+		}
+		if foreign {
+			return &kind.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices, and this CSI driver takes no others", Err: err, Try: "--csi builtin\nor --csi off, for none"}
 		}
 		if as == KindVolumesDevice {
 			return &kind.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices", Err: err, Try: "--kind-volumes dir\nor --csi off, for none"}

@@ -33,6 +33,7 @@ func (k *kindCluster) stop(ctx context.Context) error {
 	err := errors.Join(
 		within(ctx, kind.GiveUpTime, func(ctx context.Context) error { return k.s.background.end(ctx, kindBoot) }),
 		within(ctx, stopTimeout, k.s.stopPods),
+		k.csi.close(),
 	)
 	if k.cluster == nil {
 		return err

@@ -66,13 +66,16 @@ func (p *pods) config() (deploy.Config, error) {
 func (p *pods) conf(at deploy.Place) ([]byte, error) {
 	return p.s.cloudConfig(sim.CloudConfig{
 		CAFile: at.CAFile, SecretName: at.SecretName, SecretNamespace: at.SecretNamespace,
-		Reach: func(vcenter string) (string, int) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			r := p.reached[vcenter]
-			return r.Host, r.Port
-		},
+		Reach: p.where,
 	})
+}
+
+// where is the host and the port by which clients in the cluster reach a vCenter.
+func (p *pods) where(vcenter string) (host string, port int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.reached[vcenter]
+	return r.Host, r.Port
 }
 
 // watchPods follows the components, and what they say.

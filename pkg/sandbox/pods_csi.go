@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
@@ -9,6 +10,9 @@ import (
 
 // deployCSI has the CSI driver run in the cluster. It returns before it does: see [Sandbox.waitCSIPods].
 func (s *Sandbox) deployCSI(ctx context.Context) error {
+	if s.opts.CSI.Foreign != nil {
+		return s.deployForeignCSI(ctx)
+	}
 	config, err := s.pods.config()
 	if err != nil {
 		return err
@@ -23,6 +27,11 @@ func (s *Sandbox) deployCSI(ctx context.Context) error {
 
 // waitCSIPods waits until the driver's controller is ready, and every node whose guest runs takes volumes.
 func (s *Sandbox) waitCSIPods(ctx context.Context) error {
+	if s.opts.CSI.Foreign != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, foreignCSITime, fmt.Errorf("not done after %s", foreignCSITime))
+		defer cancel()
+	}
 	if err := s.pods.Wait(ctx, s.detail); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func start(t *testing.T, topology string, env ...string) *world {
 		"KUBECONFIG="+w.Cluster.Kubeconfig(), "LOGGER_LEVEL=PRODUCTION", "INCLUSTER_CLIENT_QPS=100", "INCLUSTER_CLIENT_BURST=100",
 	)
 	args := []string{"--fss-name=" + features, "--fss-namespace=" + namespace}
-	w.run("syncer", filepath.Join(bin, "syncer"), args, env)
+	w.run("syncer", filepath.Join(bin, "vsphere-syncer"), args, env)
 	w.topologies() // which the syncer makes a kind for, and fills in
 	w.driver = w.run("vsphere-csi", filepath.Join(bin, "vsphere-csi"), args, env)
 	w.connect()

@@ -1,37 +1,85 @@
-// Package csi is the flags by which a command chooses what volumes a sandbox has.
 package csi
 
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
-// The values of --csi.
+// The values of --csi that name no driver of somebody else's.
 const (
 	Builtin = "builtin"
 	Off     = "off"
 )
 
-// Flags are the flags.
-type Flags struct{ Driver string }
+// Flags are the flags. Bind them, Check them before anything is touched, and Resolve them when it is to be booted.
+type Flags struct {
+	Driver   string
+	Manifest string
+}
 
 // Bind adds them to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.Driver, "csi", Builtin, "the CSI driver: builtin (with the stock sidecars), or off for a cluster without volumes")
-	// Cannot fail: the flag was added in the line above.
-	_ = cmd.RegisterFlagCompletionFunc("csi", cobra.FixedCompletions([]string{Builtin, Off}, cobra.ShellCompDirectiveNoFileComp))
+	flags := cmd.Flags()
+	flags.StringVar(&f.Driver, "csi", Builtin, "the CSI driver: builtin (with the stock sidecars), off for a cluster without volumes or, with --cluster kind, upstream's: "+csidriver.Syntax)
+	flags.StringVar(&f.Manifest, "csi-manifest", "", "with --csi image: or module:, the manifest to deploy it with, as it is (default: that of the release)")
+	// Cannot fail: the flag was added above.
+	_ = cmd.RegisterFlagCompletionFunc("csi", complete.Flag(drivers))
 }
+
+// drivers completes the values, and the beginnings of those that go on.
+func drivers(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	directive := cobra.ShellCompDirectiveNoFileComp
+	for _, w := range []string{Builtin, Off, "image:", "module:"} {
+		if strings.HasPrefix(w, typed) {
+			words = append(words, w)
+			if strings.HasSuffix(w, ":") {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+		}
+	}
+	return words, directive
+}
+
+// Foreign tells whether it is a driver that is not ours.
+func (f *Flags) Foreign() bool { return f.Driver != "" && f.Driver != Builtin && f.Driver != Off }
 
 // Check refuses values that there are not.
 func (f *Flags) Check() error {
-	if f.Driver != Builtin && f.Driver != Off {
-		return report.UsageError("--csi "+Builtin, "--csi %s: want %s or %s", f.Driver, Builtin, Off)
+	if !f.Foreign() {
+		if f.Manifest != "" {
+			return report.UsageError("--csi module:v3.7.0 --csi-manifest "+f.Manifest, "--csi-manifest: the built-in CSI driver has manifests of its own")
+		}
+		return nil
+	}
+	if !strings.Contains(f.Driver, ":") {
+		return report.UsageError("--csi "+Builtin, "--csi %s: want %s, %s, %s", f.Driver, Builtin, Off, csidriver.Syntax)
+	}
+	source, err := csidriver.Parse(f.Driver)
+	if err != nil {
+		return explain(err)
+	}
+	if source.Version() == "" && f.Manifest == "" {
+		return report.UsageError("--csi-manifest FILE", "--csi %s: its tag does not say which release it is, so name the manifest to deploy it with", f.Driver)
+	}
+	return nil
+}
+
+// Fits refuses a driver that is not ours where it cannot run: it is deployed as pods, on nodes that have devices and mounts.
+func (f *Flags) Fits(kind bool) error {
+	if f.Foreign() && !kind {
+		return report.UsageError("--cluster kind --csi "+f.Driver+"\nmake csi-upstream   # which tries it on the default ground, as processes",
+			"--csi %s is for --cluster kind: its node service mounts disks, and only there nodes have any", f.Driver)
 	}
 	return nil
 }
@@ -41,11 +89,15 @@ func (f *Flags) Again() []string {
 	if f.Driver == "" || f.Driver == Builtin {
 		return nil
 	}
-	return []string{"--csi", f.Driver}
+	args := []string{"--csi", f.Driver}
+	if f.Manifest != "" {
+		args = append(args, "--csi-manifest", f.Manifest)
+	}
+	return args
 }
 
-// Resolve finds what has to be there.
-func (f *Flags) Resolve(ctx context.Context) (sandbox.CSI, error) {
+// Resolve finds what has to be there, which may take minutes, and tells on err what it is at.
+func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbox.CSI, error) {
 	if f.Driver == Off {
 		return sandbox.CSI{}, nil
 	}
@@ -61,5 +113,9 @@ func (f *Flags) Resolve(ctx context.Context) (sandbox.CSI, error) {
 	if err != nil {
 		return sandbox.CSI{}, err
 	}
-	return sandbox.CSI{Enabled: true, Sidecars: program}, nil
+	c := sandbox.CSI{Enabled: true, Sidecars: program}
+	if f.Foreign() {
+		c.Foreign, err = f.foreign(ctx, streams)
+	}
+	return c, err
 }

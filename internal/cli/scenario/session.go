@@ -170,7 +170,7 @@ func (s *session) spec(ctx context.Context, need scenario.Requirements) (stage.S
 	}
 	driver := csi.Flags{Driver: cmp.Or(c.CSI, csi.Off)}
 	var err error
-	if want.CSI, err = driver.Resolve(ctx); err != nil {
+	if want.CSI, err = driver.Resolve(ctx, s.o.Streams); err != nil {
 		return want, err
 	}
 	if c.CCM.Source != "" && s.o.ccm.Source == "" && s.o.ccm.Watch == "" {

@@ -85,7 +85,7 @@ func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirement
 	slices.Sort(want.CCM.Env)
 	driver := csi.Flags{Driver: cmp.Or(need.Components.CSI, csi.Off)}
 	var err error
-	if want.CSI, err = driver.Resolve(ctx); err != nil {
+	if want.CSI, err = driver.Resolve(ctx, b.o.Streams); err != nil {
 		return nil, err
 	}
 	r, err := b.machine.Boot(ctx, want)

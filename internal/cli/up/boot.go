@@ -36,7 +36,7 @@ func boot(ctx context.Context, o *options) (err error) {
 			return err
 		}
 	}
-	volumes, err := o.csi.Resolve(ctx)
+	volumes, err := o.csi.Resolve(ctx, o.Streams)
 	if err != nil {
 		return err
 	}

@@ -61,9 +61,12 @@ func planKind(ctx context.Context, o *options, b *strings.Builder) error {
 		}
 	}
 	program.Watch = o.ccm.Watch
-	volumes, err := o.csi.Resolve(ctx)
-	if err != nil {
-		return err
+	volumes := sandbox.CSI{Enabled: true, Foreign: o.csi.Planned()}
+	if volumes.Foreign == nil {
+		var err error
+		if volumes, err = o.csi.Resolve(ctx, o.Streams); err != nil {
+			return err
+		}
 	}
 	config, steps, err := sandbox.KindPlan(ctx, sandbox.Options{
 		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain),

@@ -73,6 +73,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
   vsphere-sandbox up --ccm none
   vsphere-sandbox up --csi off
   vsphere-sandbox up --cluster kind
+  vsphere-sandbox up single --cluster kind --csi module:v3.7.0
   vsphere-sandbox up --cluster existing --context lab --image registry.example.net/vsphere-sandbox:v0.1.0
   vsphere-sandbox up --vcenter-config vsphere.conf --folder k8s
   vsphere-sandbox up --ccm-watch bin/my-ccm --ccm-arg=--v=4
@@ -149,6 +150,9 @@ func (o *options) complete() error {
 		return err
 	}
 	if err := o.ground.Fits(&o.ccm); err != nil {
+		return err
+	}
+	if err := o.csi.Fits(o.ground.Cluster == ground.Kind); err != nil {
 		return err
 	}
 	if o.audit && o.ground.Cluster == ground.Kind {

@@ -46,10 +46,15 @@ type Change struct {
 	Image string
 }
 
-// containerName is the component that a container of the CSI driver's controller is.
+// containerName is the component that a container of the CSI driver's controller is, ours or upstream's.
 func containerName(container string) string {
-	if container == csiControllerContainer {
+	switch container {
+	case csiControllerContainer:
 		return "csi-controller" // as the embedded ground calls it
+	case "vsphere-syncer":
+		return "csi-syncer"
+	case "liveness-probe":
+		return "csi-liveness-probe"
 	}
 	return container
 }
@@ -59,8 +64,8 @@ func containerName(container string) string {
 func (t *tracker) components(all []workload) []Change {
 	found := map[string]Change{}
 	ending := map[string]bool{}
-	add := func(c Change, pod *corev1.Pod) {
-		old := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	add := func(w workload, c Change, pod *corev1.Pod) {
+		old := w.spare(pod) || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 		if _, there := found[c.Component]; !there || ending[c.Component] {
 			found[c.Component], ending[c.Component] = c, old
 		}
@@ -70,11 +75,11 @@ func (t *tracker) components(all []workload) []Change {
 			switch {
 			case w.part == partCCM:
 				if len(pod.Spec.Containers) > 0 {
-					add(change(t.numbered(w, pod), pod, pod.Spec.Containers[0]), pod)
+					add(w, change(t.numbered(w, pod), pod, pod.Spec.Containers[0]), pod)
 				}
 			case w.kind == "Deployment": // a DaemonSet is of nodes
 				for _, c := range pod.Spec.Containers {
-					add(change(containerName(c.Name), pod, c), pod)
+					add(w, change(containerName(c.Name), pod, c), pod)
 				}
 			}
 		}

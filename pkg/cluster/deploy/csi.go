@@ -25,7 +25,9 @@ type CSI struct {
 	// Image and Sidecars are what the images of the sandbox's own driver and of the stock sidecars are called on the nodes,
 	// which have them already. Required without Manifest.
 	Image, Sidecars string
-	// Manifest is somebody else's, applied as it is: see CCM.Manifest. The fields below are for the sandbox's own.
+	// Manifest is somebody else's, applied as it is: see CCM.Manifest. Beside it there are the StorageClasses that the sandbox
+	// has in any case, and what snapshots need that no driver brings: their definitions and, with Sidecars, their controller. Of
+	// the fields below it has Policies count.
 	Manifest []byte
 	// Backend is BackendDevice, the default, or BackendDir.
 	Backend string
@@ -80,13 +82,14 @@ func (d *Deployment) CSI(ctx context.Context, c CSI) error {
 	var all []*unstructured.Unstructured
 	var err error
 	if c.Manifest != nil {
-		all, err = d.foreignManifest(ctx, "CSI driver's manifest", c.Manifest, c.Config, csiForm(), partCSI)
+		all, err = d.foreignCSI(ctx, c)
 	} else {
 		all, err = d.ownCSI(ctx, c)
 	}
 	if err != nil {
 		return fmt.Errorf("csi: %w", err)
 	}
+	d.csi = c
 	if err := d.prune(ctx, partCSI, all); err != nil {
 		return fmt.Errorf("csi: %w", err)
 	}

@@ -62,6 +62,7 @@ type Deployment struct {
 
 	changing sync.Mutex // held while what runs is changed
 	ccm      CCM        // the last that was asked for
+	csi      CSI        // likewise
 	tracker  *tracker
 }
 

@@ -19,18 +19,24 @@ type workload struct {
 	observed bool
 	// want pods, of which so many are of the last template, and so many of those ready.
 	want, updated, ready int
+	// elsewhere: it is for nodes of another system than Linux.
+	elsewhere bool
 	// trouble is why no pod is made.
 	trouble string
-	pods    []*corev1.Pod // filled by picture, by name
+	pods    []*corev1.Pod   // filled by picture, by name
+	noVMs   map[string]bool // by picture as well: nodes that are none
 }
 
 func (w workload) String() string {
 	return strings.ToLower(w.kind) + " " + w.namespace + "/" + w.name
 }
 
-// done tells whether all that is wanted runs.
+// done tells whether all that is wanted runs, as far as there can be a place for it.
 func (w workload) done() bool {
-	return w.observed && w.want > 0 && w.updated >= w.want && w.ready >= w.want
+	if w.elsewhere && w.want == 0 {
+		return w.observed
+	}
+	return w.observed && w.want > 0 && w.updated >= w.want && w.ready > 0 && w.ready+w.spares() >= w.want
 }
 
 // list is the workloads, in an order that stays.
@@ -58,6 +64,8 @@ func daemonSet(s *appsv1.DaemonSet) workload {
 	w := of("DaemonSet", s, s.Spec.Selector)
 	w.observed = s.Status.ObservedGeneration >= s.Generation
 	w.want, w.updated, w.ready = int(s.Status.DesiredNumberScheduled), int(s.Status.UpdatedNumberScheduled), int(s.Status.NumberReady)
+	system := s.Spec.Template.Spec.NodeSelector[corev1.LabelOSStable]
+	w.elsewhere = system != "" && system != "linux"
 	return w
 }
 

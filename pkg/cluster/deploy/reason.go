@@ -38,7 +38,7 @@ func reasons(all []workload, nodes bool) []reason {
 		}
 		before := len(out)
 		for _, pod := range w.pods {
-			if pod.DeletionTimestamp == nil {
+			if pod.DeletionTimestamp == nil && !w.spare(pod) {
 				out = append(out, podReasons(pod)...)
 			}
 		}

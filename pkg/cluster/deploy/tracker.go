@@ -28,6 +28,7 @@ type tracker struct {
 	starting  sync.Mutex // held while watches are started
 	workloads informers.SharedInformerFactory
 	pods      map[string]informers.SharedInformerFactory // by namespace
+	noVMs     map[string]bool                            // nodes that are none, as far as somebody has looked
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change
@@ -173,6 +174,7 @@ func (t *tracker) picture(ctx context.Context) ([]workload, <-chan struct{}, err
 	all := t.list()
 	for i := range all {
 		w := &all[i]
+		w.noVMs = t.noVMs
 		f, ok := t.pods[w.namespace]
 		if !ok {
 			continue // it appeared just now, which has rung

@@ -43,6 +43,9 @@ func (d *Deployment) Wait(ctx context.Context, say func(string)) error {
 	if err != nil {
 		return fmt.Errorf("wait for pods: %w", err)
 	}
+	if err := d.lookForNoVMs(ctx); err != nil {
+		return fmt.Errorf("wait for pods: %w", err)
+	}
 	said := ""
 	var all []reason
 	for {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"strings"
 	"time"
 )
 
@@ -41,11 +40,7 @@ func systemLayer(arch string) (*layer, error) {
 	return l, l.hash(context.Background())
 }
 
-func text(name, content string) file {
-	return file{name: name, mode: 0o644, size: int64(len(content)), open: func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader(content)), nil
-	}}
-}
+func text(name, of string) file { return content(name, 0o644, []byte(of)) }
 
 // programLayer has one program, a file of this machine, under a name.
 func programLayer(ctx context.Context, from, name string) (*layer, error) {

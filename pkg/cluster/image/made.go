@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +21,7 @@ type made struct {
 	layers     []*layer
 	entrypoint []string
 	user       string // "" when it says nothing
+	path       string // where programs are looked for; "" is /
 }
 
 // blob is content that is known by its hash.
@@ -47,7 +49,7 @@ func (b blob) descriptor(mediaType string) descriptor {
 // config is the image's configuration. Its date is 1970: the same programs are the same image.
 func (m *made) config() (blob, error) {
 	const epoch = "1970-01-01T00:00:00Z"
-	container := map[string]any{"Entrypoint": m.entrypoint, "Env": []string{"PATH=/"}, "WorkingDir": "/"}
+	container := map[string]any{"Entrypoint": m.entrypoint, "Env": []string{"PATH=" + cmp.Or(m.path, "/")}, "WorkingDir": "/"}
 	if m.user != "" {
 		container["User"] = m.user
 	}

@@ -59,32 +59,11 @@ func Sandbox(ctx context.Context, self, sidecars string) (*Set, error) {
 	return newSet(images), nil
 }
 
-// FromProgram is one image, under the given names ("registry.example.net/name:tag"), of a program of somebody else: it is
-// at the path at (absolute: "/bin/program"), which is also what the image runs. The user is up to who runs it, as in
-// images that say nothing of it.
-func FromProgram(ctx context.Context, file, at string, names ...string) (*Set, error) {
-	if len(at) < 2 || at[0] != '/' || len(names) == 0 {
-		return nil, fmt.Errorf("an image of %s: a path in the image that begins with / and a name are needed, not %q and %q", file, at, names)
-	}
-	if i := slices.IndexFunc(names, func(n string) bool { return !complete(n) }); i >= 0 {
-		return nil, fmt.Errorf("an image of %s: %q is no name with registry and tag, like registry.example.net/name:v1", file, names[i])
-	}
-	program, err := programLayer(ctx, file, at[1:])
-	if err != nil {
-		return nil, err
-	}
-	system, err := systemLayer(program.arch)
-	if err != nil {
-		return nil, err
-	}
-	return newSet([]*made{{names: names, layers: []*layer{system, program}, entrypoint: []string{at}}}), nil
-}
-
 func newSet(images []*made) *Set {
 	s := &Set{images: images}
 	for _, i := range images {
 		for _, l := range i.layers {
-			if !slices.Contains(s.layers, l) {
+			if !slices.ContainsFunc(s.layers, func(o *layer) bool { return o.digest == l.digest }) {
 				s.layers = append(s.layers, l)
 			}
 		}

@@ -24,6 +24,9 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 			PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/16",
 		},
 	}
+	if o.firmware() {
+		c.ContainerdConfigPatches = []string{firmwarePatch}
+	}
 	for _, m := range all {
 		n := v1alpha4.Node{Role: v1alpha4.NodeRole(m.role), Image: o.Image, ExtraMounts: []v1alpha4.Mount{
 			{HostPath: ownerFile(o.Dir), ContainerPath: ownerPath, Readonly: true},
@@ -40,6 +43,8 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 			}
 			n.KubeadmConfigPatches = []string{nodePatch(m, o.Host)}
 		}
+		// All nodes, as containerd of all is told of it.
+		n.ExtraMounts = append(n.ExtraMounts, o.firmwareMounts()...)
 		if !m.vm {
 			n.Labels = map[string]string{cluster.NoVM: ""}
 		}

@@ -61,6 +61,9 @@ func (c *Cluster) writeFiles() error {
 			return fmt.Errorf("cluster: %w", err)
 		}
 	}
+	if err := c.opts.writeFirmware(); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
 	return nil
 }
 
@@ -95,7 +98,7 @@ func (c *Cluster) removeFiles() error {
 			}
 		}
 	}
-	for _, path := range []string{filepath.Join(c.opts.Dir, "nodes"), ownerFile(c.opts.Dir), unitFile(c.opts.Dir), c.Kubeconfig()} {
+	for _, path := range []string{filepath.Join(c.opts.Dir, "nodes"), ownerFile(c.opts.Dir), unitFile(c.opts.Dir), specFile(c.opts.Dir), hookFile(c.opts.Dir), c.Kubeconfig()} {
 		if err := os.Remove(path); err != nil && !os.IsNotExist(err) && !isNotEmpty(err) {
 			return err
 		}

@@ -21,7 +21,7 @@ func (u *userConfig) merge(c *v1alpha4.Cluster, all []machine) error {
 	}
 	wrongly(u.networking(&c.Networking))
 	c.FeatureGates, c.RuntimeConfig = u.FeatureGates, u.RuntimeConfig
-	c.ContainerdConfigPatches = u.ContainerdConfigPatches
+	c.ContainerdConfigPatches = append(c.ContainerdConfigPatches, u.ContainerdConfigPatches...)
 	c.ContainerdConfigPatchesJSON6902 = u.ContainerdConfigPatchesJSON6902
 	wrongly(u.kubeadm(u.KubeadmConfigPatches, u.KubeadmConfigPatchesJSON6902))
 	c.KubeadmConfigPatches = append(c.KubeadmConfigPatches, u.KubeadmConfigPatches...)

@@ -132,3 +132,12 @@ func (a *Writer) copyFile(name string, size int64, r io.Reader) (File, error) {
 	}
 	return f, nil
 }
+
+// Rename has an image that was added be called otherwise in the archive.
+func (a *Writer) Rename(from, to string) {
+	for i := range a.contents.Images {
+		if a.contents.Images[i].Name == from {
+			a.contents.Images[i].Name, a.docker[i].RepoTags = to, []string{to}
+		}
+	}
+}

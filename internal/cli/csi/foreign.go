@@ -1,0 +1,69 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+)
+
+// foreign finds a driver that is not ours: its manifest, and programs that are built.
+func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*sandbox.ForeignCSI, error) {
+	source, err := csidriver.Parse(f.Driver)
+	if err != nil {
+		return nil, explain(err)
+	}
+	found := &sandbox.ForeignCSI{Source: source.String()}
+	o := csidriver.Options{Say: func(format string, args ...any) { fmt.Fprintf(streams.Err, "  … csi: "+format+"\n", args...) }}
+	if f.Manifest != "" {
+		if found.Manifest, err = os.ReadFile(f.Manifest); err != nil {
+			return nil, &report.Error{Code: "usage", Message: "--csi-manifest", Err: err, Exit: report.Usage}
+		}
+	} else if found.Manifest, err = csidriver.Manifest(ctx, source.Version(), o); err != nil {
+		return nil, explain(err)
+	}
+	switch source.Kind() {
+	case csidriver.Image:
+		found.Image = source.Ref()
+	case csidriver.Module:
+		programs, err := csidriver.Build(ctx, source.Version(), o)
+		if err != nil {
+			return nil, explain(err)
+		}
+		found.Programs = []sandbox.CSIProgram{
+			{File: programs.Driver, At: "/bin/" + csidriver.Driver, Repository: "driver", Formats: true},
+			{File: programs.Syncer, At: "/bin/" + csidriver.Syncer, Repository: "syncer"},
+		}
+	}
+	return found, nil
+}
+
+// Planned is what [Flags.Resolve] would find of a driver that is not ours, without fetching or building it: enough to say what
+// would be done. nil where there is none.
+func (f *Flags) Planned() *sandbox.ForeignCSI {
+	if !f.Foreign() {
+		return nil
+	}
+	return &sandbox.ForeignCSI{Source: f.Driver}
+}
+
+// explain gives an error about a source its exit status: asked wrongly, or what this machine does not have.
+func explain(err error) error {
+	var e *csidriver.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	exit := report.Usage
+	switch e.Code {
+	case csidriver.GoMissing:
+		exit = report.Prerequisite
+	case csidriver.BuildFailed:
+		exit = report.Failure
+	}
+	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+}

@@ -1,0 +1,95 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+)
+
+// ForeignCSI is a CSI driver that is not ours.
+type ForeignCSI struct {
+	// Source says what it is, as --csi does: "module:v3.7.0".
+	Source string
+	// Manifest is what it is deployed with, applied as it is.
+	Manifest []byte
+	// Programs are programs of this machine that are packed as images of the manifest, in the place of any others.
+	Programs []CSIProgram
+	// Image is the driver's image, if it is to be another than the one that the manifest names; "" for that.
+	Image string
+}
+
+// CSIProgram is a program of a CSI driver.
+type CSIProgram struct {
+	// File is where it is, At where its image has it: "/bin/vsphere-csi".
+	File, At string
+	// Repository is the last part of the name of its images in the manifest, without the tag: "driver".
+	Repository string
+	// Formats: it makes and mounts file systems, by programs that its image has.
+	Formats bool
+}
+
+// foreignCSITime bounds how long such a driver may take to come up: nodes pull its images, and upstream's node service, which
+// waits for its syncer, is tried again after pauses that grow.
+const foreignCSITime = 6 * time.Minute
+
+// called is what a driver that is not ours is called in messages, in parentheses.
+func (c CSI) called() string {
+	if c.Foreign == nil {
+		return ""
+	}
+	return " (" + c.Foreign.Source + ")"
+}
+
+// deployForeignCSI has a driver that is not ours run in the cluster.
+func (s *Sandbox) deployForeignCSI(ctx context.Context) error {
+	config, err := s.foreignCSIConfig(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return s.pods.CSI(ctx, deploy.CSI{
+		Config: config, Manifest: s.opts.CSI.Foreign.Manifest, Sidecars: s.pods.images.Name(image.Sidecars),
+		Policies: s.csiConfig().Policies, Zones: s.placed(),
+	})
+}
+
+// configureForeignCSI has a driver that is not ours know what the cloud controller manager's Secret says: all that it reads is
+// in one file.
+func (s *Sandbox) configureForeignCSI(ctx context.Context, secret map[string][]byte) error {
+	config, err := s.foreignCSIConfig(ctx, secret)
+	if err != nil {
+		return err
+	}
+	err = s.pods.ConfigureCSI(ctx, config)
+	if errors.Is(err, deploy.ErrNoForeignCSI) {
+		return nil // it is made with what is right then
+	}
+	return err
+}
+
+// foreignCSIConfig is what it is configured with: the users and passwords of a Secret, those that it has none of left empty; nil
+// for the vCenters' own.
+func (s *Sandbox) foreignCSIConfig(ctx context.Context, secret map[string][]byte) (deploy.Config, error) {
+	config, err := s.pods.config()
+	if err != nil {
+		return config, err
+	}
+	clusterID, err := s.clusterID(ctx)
+	if err != nil {
+		return config, err
+	}
+	config.Conf = func(at deploy.Place) ([]byte, error) {
+		c := sim.CSIConfig{ClusterID: clusterID, CAFile: at.CAFile, Reach: s.pods.where}
+		if secret != nil {
+			c.Login = func(vcenter string) (user, password string) {
+				host, _ := s.pods.where(vcenter)
+				return string(secret[host+".username"]), string(secret[host+".password"])
+			}
+		}
+		return s.sim.CSIConfig(c), nil
+	}
+	return config, nil
+}
