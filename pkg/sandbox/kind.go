@@ -59,6 +59,9 @@ func (*kindCluster) podded() bool      { return true }
 // start finds what is needed, and has the cluster made: that goes on while vCenters are built.
 func (k *kindCluster) start(ctx context.Context) error {
 	s, o := k.s, k.s.opts.Cluster.Kind
+	if err := kindTakes(s.opts.Topology); err != nil {
+		return err
+	}
 	rt, err := kind.Detect(ctx)
 	if err != nil {
 		return err
@@ -115,6 +118,17 @@ func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, erro
 	}
 	found, err := find.Find(ctx)
 	return found.Name, err
+}
+
+// kindTakes refuses light nodes: in a kind cluster every machine has a route to the pods of every other one, at the address
+// of its Node, and kind's network ends where there is an address that nobody has.
+func kindTakes(top *topology.Topology) error {
+	for _, r := range top.Nodes() {
+		if r.VM.IsLight() {
+			return fmt.Errorf("vm %q: its node is a light one, to whose address kind's network would have a route, and there is no machine: use containers for all (nodes: hollow, or nothing), or another cluster than kind", r.VM.Name)
+		}
+	}
+	return nil
 }
 
 // kindNodes are the VMs that are nodes.

@@ -33,7 +33,9 @@ func (o *options) completeOthers(cmd *cobra.Command) error {
 		return nil
 	}
 	if o.realFlags.Asked() {
-		return report.UsageError("vsphere-sandbox up --cluster "+string(o.ground.Cluster), "--cluster %s and --vcenter-config exclude each other", o.ground.Cluster)
+		// Its own cloud controller manager logs in to the vCenters directly. A front of ours that nobody asks would gate nothing.
+		return report.UsageError("vsphere-sandbox up --vcenter-config FILE   # the VMs, with a control plane here\nvsphere-sandbox doctor --vcenter-config FILE --kubeconfig FILE   # which VM each node of that cluster is",
+			"--cluster %s and --vcenter-config exclude each other: a sandbox is not put in front of a real cluster's nodes and their real vCenters", o.ground.Cluster)
 	}
 	if !cmd.Flags().Changed("csi") {
 		o.csi.Driver = csi.Off
