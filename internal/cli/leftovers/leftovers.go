@@ -34,8 +34,7 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	if _, running := dir.Running(); running {
 		return nil
 	}
-	_, err = attach.Sweep(ctx, root, name, say)
-	if err = errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
+	if err = errors.Join(attach.Sweep(ctx, root, name, say), containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
 		return &sandbox.LeftError{Err: err}
 	}
 	return nil
