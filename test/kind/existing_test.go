@@ -21,7 +21,7 @@ func TestExisting(t *testing.T) {
 	c := h.plain("plain")
 	archive := filepath.Join(h.Dir, "programs.tar")
 	h.Must("images", "save", archive, "--ground", "existing")
-	load(t, c, archive)
+	carry(t, c, archive)
 	before := content(t, c)
 
 	there := []string{"--cluster", "existing", "--kubeconfig", c.Kubeconfig()}

@@ -56,8 +56,8 @@ func (h *home) plain(name string) *kind.Cluster {
 	return c
 }
 
-// load gives an archive of images to the containerd of its node, as the pages say.
-func load(t *testing.T, c *kind.Cluster, archive string) {
+// carry gives an archive of images to the containerd of its node, as the pages say.
+func carry(t *testing.T, c *kind.Cluster, archive string) {
 	t.Helper()
 	f, err := os.Open(archive)
 	if err != nil {

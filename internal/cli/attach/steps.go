@@ -175,11 +175,7 @@ func (s *Sandbox) shutdown(ctx context.Context) error {
 		s.progress(sandbox.Progress{Step: 1, Steps: 1, Name: "removal"})
 		removing, cancel := context.WithTimeout(ctx, removePatience)
 		defer cancel()
-		left, err := s.cluster.Remove(removing, s.opts.Name, s.detail)
-		for _, what := range left {
-			s.note(event.Warning, "sandbox.left", what+" is left: its volume is gone with the sandbox")
-		}
-		errs = append(errs, err)
+		errs = append(errs, s.cluster.Remove(removing, s.opts.Name, s.detail))
 	}
 	s.mu.Lock()
 	way := s.tunnel
