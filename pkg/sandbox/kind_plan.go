@@ -29,7 +29,7 @@ func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, ste
 	k := kind.Options{
 		Name: opts.Name, Dir: dir, Nodes: kindNodes(opts.Topology), Image: image,
 		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
-		Firmware: opts.CSI.Foreign != nil,
+		Firmware: opts.CSI.Foreign != nil, Mirrors: opts.CSI.Foreign != nil,
 	}
 	if config, steps, err = kind.Plan(k); err != nil {
 		return nil, nil, err
