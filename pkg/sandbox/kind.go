@@ -78,7 +78,7 @@ func (k *kindCluster) start(ctx context.Context) error {
 	opts := kind.Options{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
 		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: k.rt,
-		Volumes: k.folders, Progress: k.progress, Firmware: s.opts.CSI.Foreign != nil,
+		Volumes: k.folders, Progress: k.progress, Firmware: s.opts.CSI.Foreign != nil, Mirrors: s.opts.CSI.Foreign != nil,
 	}
 	if k.cluster, err = kind.New(opts); err != nil {
 		return err

@@ -32,7 +32,7 @@ func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, ste
 	k := kind.Options{
 		Name: opts.Name, Dir: dir, Nodes: kindNodes(opts.Topology), Image: image,
 		Volumes: plannedFolders(opts, dir), UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
-		Firmware: opts.CSI.Foreign != nil,
+		Firmware: opts.CSI.Foreign != nil, Mirrors: opts.CSI.Foreign != nil,
 	}
 	if config, steps, err = kind.Plan(k); err != nil {
 		return nil, nil, err
@@ -86,8 +86,8 @@ func podSteps(opts Options, k kind.Options) (steps []string, err error) {
 	if pods {
 		loaded = append(loaded, "the cloud controller manager ("+program.name()+")")
 	}
-	if opts.CSI.Enabled {
-		loaded = append(loaded, "the CSI driver"+opts.CSI.called())
+	if opts.CSI.Enabled && opts.CSI.Foreign == nil {
+		loaded = append(loaded, "the CSI driver")
 	}
 	if len(loaded) > 0 {
 		steps = append(steps, "load images of "+strings.Join(loaded, " and ")+" into the nodes")
@@ -105,7 +105,7 @@ func podSteps(opts Options, k kind.Options) (steps []string, err error) {
 		steps = append(steps, "run the cloud controller manager "+program.name()+" as a process of this machine, and wait until it has initialized the nodes")
 	}
 	if opts.CSI.Foreign != nil {
-		steps = append(steps, "have the nodes ask this machine first for images of its registries")
+		steps = append(steps, "have the nodes ask this machine for images of the CSI driver"+opts.CSI.called()+" before they ask a registry")
 	}
 	if opts.CSI.Enabled {
 		steps = append(steps, plannedVolumes(opts, k.Dir), "deploy the CSI driver"+opts.CSI.called()+", and wait until every node takes volumes")

@@ -64,6 +64,14 @@ func TestUpstreamCSI(t *testing.T) {
 	h.nothingLeft()
 }
 
+// An image that neither Docker nor the manifest has is told of, with what to do, and nothing is left.
+func TestUpstreamCSIWithoutImage(t *testing.T) {
+	h := newHome(t)
+	const image = "localhost:5000/nobody/driver:v3.7.0"
+	h.refused(h.Within(5*time.Minute, "--name", "noimage", "up", "--detach", "--cluster", "kind", "--kind-image", node, "single", "--csi", "image:"+image),
+		4, "has no such image", "docker pull "+image)
+}
+
 // checkUpstreamDriver wants pods as the manifest has them, and none of ours in their place.
 func (s *sandbox) checkUpstreamDriver() {
 	s.T.Helper()

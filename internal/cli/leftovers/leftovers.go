@@ -38,14 +38,9 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	if _, running := dir.Running(); running {
 		return nil
 	}
-<<<<<<< HEAD
 	ctx, cancel := context.WithTimeoutCause(ctx, sweepTime, fmt.Errorf("not done after %s", sweepTime))
 	defer cancel()
-	_, err = attach.Sweep(ctx, root, name, say)
-	if err = errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
-=======
 	if err = errors.Join(attach.Sweep(ctx, root, name, say), containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
->>>>>>> b578d97022c6b912ddcb89e3145d41e3c8e37e79
 		return &sandbox.LeftError{Err: err}
 	}
 	return nil

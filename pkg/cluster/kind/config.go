@@ -25,7 +25,10 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 		},
 	}
 	if o.firmware() {
-		c.ContainerdConfigPatches = []string{firmwarePatch}
+		c.ContainerdConfigPatches = append(c.ContainerdConfigPatches, firmwarePatch)
+	}
+	if o.Mirrors {
+		c.ContainerdConfigPatches = append(c.ContainerdConfigPatches, mirrorPatch)
 	}
 	for _, m := range all {
 		n := v1alpha4.Node{Role: v1alpha4.NodeRole(m.role), Image: o.Image, ExtraMounts: []v1alpha4.Mount{

@@ -12,8 +12,14 @@ import (
 // certs is where containerd looks for what it is to ask in place of a registry, whenever it does.
 const certs = "/etc/containerd/certs.d"
 
+// mirrorPatch has it look there. Its default is a list of two folders, which its transfer service (2.4) takes for the name of one.
+const mirrorPatch = `[plugins."io.containerd.cri.v1.images".registry]
+  config_path = "` + certs + `"
+`
+
 // Mirror has all nodes ask another registry first, over plain HTTP, when they pull from the named ones ("registry.k8s.io"), and
-// those themselves for what it does not have. It is for as long as the nodes are.
+// those themselves for what it does not have. It is for as long as the nodes are, and takes
+// Options.Mirrors.
 func (c *Cluster) Mirror(ctx context.Context, at netip.AddrPort, registries ...string) error {
 	var mu sync.Mutex
 	var wait sync.WaitGroup

@@ -37,6 +37,8 @@ type Options struct {
 	// Firmware has pods that mount a node's /sys/devices find the VM's serial number where a VM's firmware has it, in
 	// /sys/class/dmi/id, on machines that have no such place, too: upstream's CSI node service reads it.
 	Firmware bool
+	// Mirrors lets nodes be told, by [Cluster.Mirror], what to ask in place of a registry.
+	Mirrors bool
 	// Kubernetes is the release whose minor version the image has to have; "" is that of this program.
 	Kubernetes string
 	// Host is what the machine of the containers has, by [runtime.Runtime.Capacity]. The zero value is asked for by Create.
