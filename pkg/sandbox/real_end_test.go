@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,38 @@ func TestRealClosedBeforeReverted(t *testing.T) {
 	again, _ := inDir(t, r, dir)
 	if diff := cmp.Diff(before, powersOf(again)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRealKeptAfterAnother keeps its own writes and not those of an earlier sandbox, which cannot be taken back now.
+func TestRealKeptAfterAnother(t *testing.T) {
+	r := far(t)
+	r.Scope = scope.Scope{AllowWrites: true, Folders: []string{"/DC0/vm"}}
+	dir := instanceDir(t)
+	s, end := inDir(t, r, dir)
+	if _, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.real.journal.Close(); err != nil { // as the end of a process does
+		t.Fatal(err)
+	}
+	s.real.journal = nil
+	if err := end(); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := *r
+	elsewhere.Scope.Folders, elsewhere.Keep = []string{"/DC0/vm/elsewhere"}, true
+	next := New(Options{
+		Name: "test", Topology: s.opts.Topology, Real: &elsewhere, Dir: dir, Logger: slog.New(slog.DiscardHandler), Addresses: []string{"127.0.0.1:0"},
+	})
+	if err := next.startVCenters(t.Context()); err == nil || !strings.Contains(err.Error(), "take back") {
+		t.Errorf("started: %v", err)
+	}
+	if err := next.stopVCenters(t.Context()); err == nil || !strings.Contains(err.Error(), "not taken back") {
+		t.Errorf("stopped: %v", err)
+	}
+	if left, err := LeftWrites(dir.Path()); err != nil || left == nil || len(left.Pending) != 1 || left.Keep {
+		t.Errorf("left %+v, %v", left, err)
 	}
 }
 

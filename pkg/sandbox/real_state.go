@@ -16,6 +16,7 @@ type reality struct {
 	connections map[string]*vcenter.Connection
 	fronts      []*front.Front
 	journal     *journals.Journal // nil where nothing may be written
+	own         bool              // all that is in it this sandbox has written: an earlier one's is taken back
 }
 
 // named are the vCenters under the names that a topology gives them: DNS labels, each once.

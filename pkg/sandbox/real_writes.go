@@ -155,6 +155,7 @@ func (s *Sandbox) noteSettings() error {
 	if err != nil {
 		return err
 	}
+	s.real.own = true
 	return os.WriteFile(settingsFile(s.opts.Dir.Path()), data, 0o600)
 }
 
@@ -198,14 +199,15 @@ func (s *Sandbox) closeWrites() error {
 		return nil
 	}
 	var err error
-	if n := len(j.Pending()); n > 0 && !s.opts.Real.Keep {
+	keep := s.opts.Real.Keep && s.real.own // what is an earlier one's was not to be kept
+	if n := len(j.Pending()); n > 0 && !keep {
 		s.detail(fmt.Sprintf("%d writes to real VMs are taken back", n))
 		ctx, cancel := context.WithTimeout(context.Background(), revertTime*time.Duration(machines(j.Pending())))
 		err = guard.Revert(ctx, j, s.opts.Real.Scope, s.real.connections)
 		cancel()
 	}
 	left := len(j.Pending())
-	if left > 0 && !s.opts.Real.Keep {
+	if left > 0 && !keep {
 		if err == nil { // it was written after it had been asked what there is
 			err = errors.New("something was written meanwhile")
 		}

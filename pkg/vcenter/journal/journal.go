@@ -125,12 +125,19 @@ func syncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Close lets go of the file, and is not called during a write.
-func (j *Journal) Close() error { return j.file.Close() }
+// Close lets go of the file: when it returns, another may have it. It waits for the line that is being written, and no longer:
+// of a write that is still under way nobody notes any more how it ended.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.file.Close()
+}
 
 // Remove removes the file, and lets go of it only then: whoever opens a journal of that name meanwhile gets another one, and
 // not the one that is gone.
 func (j *Journal) Remove() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	err := os.Remove(j.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
