@@ -53,7 +53,7 @@ release-publish: build ## publish the tag that is checked out, as a draft; NOTES
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy manifests e2e migrate tutorials ground smoke ## everything CI runs: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
+test: vet race heavy manifests e2e migrate tutorials ground smoke ## what CI tests: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
 
 vet: ## go vet
 	$(GO) vet ./...
@@ -143,8 +143,8 @@ bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, a
 	@$(GO) test -run '^$$' -bench 'Frame|EventToScreen' -benchmem -benchtime 100x ./pkg/tui
 	@$(GO) test -run '^$$' -bench 'Attach|Idle' -benchtime 3x ./pkg/tui
 
-test-kind: build ## sandboxes on kind, with a Docker and a node image of their own; needs root. CI=true or KINDARGS=-install installs Docker from Debian
-	$(GO) test -count=1 -v -timeout 90m ./test/kind $(KINDARGS)
+test-kind: build ## sandboxes on kind, with a Docker and a node image of their own; needs root, and installs Docker from Debian where there is none (KINDARGS=-install=false does not)
+	$(GO) test -count=1 -v -timeout 120m ./test/kind -install $(KINDARGS)
 
 test-real: build ## vCenters that are not ours: against stock vcsim and "vcenter up", each a process of its own
 	$(GO) test -count=1 -v -timeout 30m ./test/real $(ARGS)

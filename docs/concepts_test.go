@@ -3,16 +3,20 @@ package docs
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"gopkg.in/yaml.v3"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
 // What Kubernetes asks is printed from the interface itself: a method that is new there has to be told of here.
@@ -51,25 +55,21 @@ func TestKnownIssues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type row struct{ scenarios, fails []string }
-	rows := map[string]*row{}
+	rows := map[string][]string{}
 	for _, s := range all {
+		shown := fmt.Sprintf("[%s](../../scenarios/%s/%s.yaml)", s.Metadata.Name, s.Theme, s.Metadata.Name)
+		var fails []string
+		for _, f := range s.Fails {
+			fails = append(fails, strings.TrimPrefix(f.CCM, "module:"))
+		}
+		if len(fails) > 0 {
+			shown += " ✗ " + strings.Join(fails, " ")
+		}
 		for _, issue := range s.Reported {
-			r := rows[issue]
-			if r == nil {
-				r = new(row)
-				rows[issue] = r
-			}
-			r.scenarios = append(r.scenarios, fmt.Sprintf("[%s](../../scenarios/%s/%s.yaml)", s.Metadata.Name, s.Theme, s.Metadata.Name))
-			for _, f := range s.Fails {
-				r.fails = append(r.fails, strings.TrimPrefix(f.CCM, "module:"))
-			}
+			rows[issue] = append(rows[issue], shown)
 		}
 	}
-	issues := make([]string, 0, len(rows))
-	for issue := range rows {
-		issues = append(issues, issue)
-	}
+	issues := slices.Collect(maps.Keys(rows))
 	// By project, then by number: #99 before #100.
 	slices.SortFunc(issues, func(a, b string) int {
 		pa, na, _ := strings.Cut(a, "#")
@@ -79,11 +79,32 @@ func TestKnownIssues(t *testing.T) {
 		return cmp.Or(cmp.Compare(pa, pb), cmp.Compare(ia, ib))
 	})
 	var b strings.Builder
-	fmt.Fprintln(&b, "| issue | scenarios | fails |\n|---|---|---|")
+	fmt.Fprintln(&b, "| issue | what was reported | shown by |\n|---|---|---|")
+	words := reported(t)
 	for _, issue := range issues {
-		r := rows[issue]
-		slices.Sort(r.fails)
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", issue, strings.Join(r.scenarios, ", "), strings.Join(slices.Compact(r.fails), ", "))
+		url := catalogue.URL(issue)
+		if url == "" || words[issue] == "" {
+			t.Errorf("%s: where is it (%q), and what does it say (%q)? reported.yaml", issue, url, words[issue])
+		}
+		fmt.Fprintf(&b, "| [%s](%s) | %s | %s |\n", issue, url, words[issue], strings.Join(rows[issue], ", "))
+		delete(words, issue)
+	}
+	for issue := range words {
+		t.Errorf("reported.yaml: no scenario is about %s", issue)
 	}
 	generated(t, "concepts/known-issues.md", "issues", b.String())
+}
+
+// reported are the words for issues.
+func reported(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile("concepts/reported.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words map[string]string
+	if err := yaml.Unmarshal(data, &words); err != nil {
+		t.Fatal(err)
+	}
+	return words
 }

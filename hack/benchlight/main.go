@@ -8,6 +8,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -60,13 +61,13 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
+	// Whatever becomes of "up": what it has detached by then goes on without it.
+	defer func() { err = errors.Join(err, b.down()) }()
 	began := time.Now()
 	if err := b.command(ctx, "up", file, "--detach", "--csi=off", fmt.Sprintf("--speed=%v", b.speed)); err != nil {
 		return err
 	}
 	took := time.Since(began)
-	defer func() { _ = b.command(context.Background(), "down") }()
-
 	dir, err := instance.Open(b.state, name)
 	if err != nil {
 		return err
@@ -119,9 +120,23 @@ func (b *bench) measure(ctx context.Context, c *api.Client) error {
 // settle is how long after the boot the sandbox is left alone.
 const settle = 20 * time.Second
 
-// command runs a command of the binary.
+// downTime is how long the sandbox may take to end, thousands of nodes with it.
+const downTime = 3 * time.Minute
+
+// down ends the sandbox also when nobody waits any more for what it measures.
+func (b *bench) down() error {
+	ctx, cancel := context.WithTimeout(context.Background(), downTime)
+	defer cancel()
+	return b.command(ctx, "down")
+}
+
+// grace is how long a command has to end that was interrupted.
+const grace = time.Minute
+
+// command runs a command of the binary. When ctx ends it is interrupted, as by Ctrl-C: it takes down what it has begun.
 func (b *bench) command(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, b.bin, append([]string{"--name", name}, args...)...)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, grace
 	cmd.Env = append(os.Environ(), "VSPHERE_SANDBOX_STATE="+b.state)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -21,7 +21,7 @@ import (
 )
 
 // charts packages every Helm chart of the repository as NAME-VERSION.tgz, with the release as its own version and as that of
-// the programs that it installs. The same charts make the same files.
+// the programs that it installs, whose images are those that the release has pushed. The same charts make the same files.
 func charts(ctx context.Context, args []string, stdout io.Writer) error {
 	var root, out, version string
 	set := flag.NewFlagSet("charts", flag.ContinueOnError)
@@ -88,12 +88,17 @@ func chart(dir, version string) (data []byte, name string, err error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if below == "Chart.yaml" {
+		switch below {
+		case "Chart.yaml":
 			if text, name, err = released(text, version); err != nil {
 				return nil, "", err
 			}
 			if name != filepath.Base(dir) {
 				return nil, "", fmt.Errorf("is named %q", name)
+			}
+		case "values.yaml":
+			if text, err = pullable(text, registry); err != nil {
+				return nil, "", fmt.Errorf("values.yaml: %w", err)
 			}
 		}
 		h := &tar.Header{

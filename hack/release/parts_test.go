@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"debug/buildinfo"
@@ -118,6 +119,9 @@ func TestCharts(t *testing.T) {
 					t.Errorf("%s has %s", name, file)
 				}
 			}
+			if values := text(t, data, name+"/values.yaml"); strings.Contains(values, "localhost/") || !strings.Contains(values, "repository: ghcr.io/vsphere-sandbox/"+name+"\n") {
+				t.Errorf("%s installs what nobody can pull:\n%s", name, values)
+			}
 			// Nothing is left out but Go.
 			err = filepath.WalkDir(filepath.Join("../../charts", name), func(file string, d os.DirEntry, err error) error {
 				below, _ := filepath.Rel("../../charts", file)
@@ -137,13 +141,48 @@ func TestCharts(t *testing.T) {
 			t.Errorf("%v, %v", left, err)
 		}
 	}
-	text, name, err := released([]byte("# why\nname: a\nversion: 0.1.0 # ours\nappVersion: dev\n"), "1.2.3")
-	if err != nil || name != "a" || string(text) != "# why\nname: a\nversion: 1.2.3 # ours\nappVersion: v1.2.3\n" {
-		t.Errorf("%q, %q, %v", text, name, err)
+	chart, name, err := released([]byte("# why\nname: a\nversion: 0.1.0 # ours\nappVersion: dev\n"), "1.2.3")
+	if err != nil || name != "a" || string(chart) != "# why\nname: a\nversion: 1.2.3 # ours\nappVersion: v1.2.3\n" {
+		t.Errorf("%q, %q, %v", chart, name, err)
 	}
 	for _, bad := range []string{"", "[]", "name: a\n", "version: ["} {
 		if _, _, err := released([]byte(bad), "1.2.3"); err == nil {
 			t.Errorf("%q is a chart", bad)
+		}
+	}
+}
+
+// text is a file of an archive.
+func text(t *testing.T, data []byte, name string) string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if h.Name == name {
+			text, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+	}
+}
+
+// Images are those of the release, and nothing else of the text changes.
+func TestPullable(t *testing.T) {
+	got, err := pullable([]byte("# why\nimage:\n  repository: localhost/a-b\n  tag: \"\"\nother:\n    repository: localhost/c\n"), "r.example/x")
+	if diff := cmp.Diff("# why\nimage:\n  repository: r.example/x/a-b\n  tag: \"\"\nother:\n    repository: r.example/x/c\n", string(got)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, bad := range []string{"", "image: {repository: localhost/a}\n", "image:\n  repository: elsewhere/a\n", "image:\n  repository: localhost/a\n  other: localhost/b\n"} {
+		if got, err := pullable([]byte(bad), registry); err == nil {
+			t.Errorf("%q became %q", bad, got)
 		}
 	}
 }

@@ -25,7 +25,9 @@ type Options struct {
 
 // Migration is what came of a file.
 type Migration struct {
-	// Config is what vsphere.conf means.
+	// Old is what the old file meant, with the credentials that are in it.
+	Old *config.Config
+	// Config is what vsphere.conf means. It has no credentials.
 	Config *config.Config
 	// Files are in the order in which they are of use, the report last. Their names are distinct.
 	Files  []File
@@ -50,7 +52,7 @@ func Convert(old Source, o Options) (*Migration, error) {
 	if err := c.planClasses(); err != nil {
 		return nil, err
 	}
-	m := &Migration{Config: c.cfg}
+	m := &Migration{Old: c.old, Config: c.cfg}
 	if m.Files, err = c.files(); err != nil {
 		return nil, err
 	}
@@ -64,17 +66,34 @@ func Convert(old Source, o Options) (*Migration, error) {
 	return m, nil
 }
 
+// Read returns what an old file means, with the credentials that are in it, and converts nothing: a section that cannot be
+// carried over is none of its problems. force goes past what is not known. The error is as that of [Convert].
+func Read(old Source, force bool) (*config.Config, error) {
+	text, err := open(old)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversion{name: old.Name, text: text, opts: Options{Force: force}, known: sections(), onlyRead: true}
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	return c.old, nil
+}
+
 // conversion is a file on its way.
 type conversion struct {
 	name string
 	text []byte
 	opts Options
 
+	onlyRead bool // nothing is to be carried over
 	known    known
 	sections []config.INISection
 	starts   map[int]bool   // lines in which something of the sections begins
 	physical [][]byte       // the text by lines
 	unknown  map[int]string // by line, why force drops it
+	idle     map[int]string // by line, why the in-tree provider went past it
+	listed   map[int]bool   // the lines of a datacenter that is a list of them
 	dialect  Dialect
 	old, cfg *config.Config // what the file means, and what vsphere.conf is to mean
 	plans    []*plan        // in the order of the vCenters

@@ -172,13 +172,15 @@ func secretsIn(t *testing.T, files []File) map[config.SecretRef]*config.Secret {
 	return all
 }
 
-// What the provider reads in the new vsphere.conf and its Secrets is what it reads in the old file.
+// What the provider reads in the new vsphere.conf and its Secrets is what it reads in the old file, but for the vCenters of
+// the in-tree provider, which read some of them otherwise: see TestInTreeMeaning.
 func TestSameMeaning(t *testing.T) {
 	corpus(t, func(t *testing.T, path string, data []byte, m *Migration) {
 		old, problems := config.Check("old", data)
 		if old == nil {
 			name := strings.TrimSuffix(filepath.Base(path), ".conf")
-			if !slices.Contains([]string{"in-tree-forced", "in-tree-resourcepool-in-global"}, name) {
+			if !slices.Contains([]string{"in-tree-forced", "in-tree-half-secret", "in-tree-other-global-server", "in-tree-resourcepool-in-global",
+				"in-tree-old-form-comma", "in-tree-zero-roundtrips"}, name) {
 				t.Fatalf("the provider does not read the old file: %v", problems)
 			}
 			t.Skip("the provider does not read the old file, by design")
@@ -186,6 +188,9 @@ func TestSameMeaning(t *testing.T) {
 		now, err := config.Load("new", m.Files[0].Data)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if _, err := inTreeMeaning(data); err == nil && m.Report.Dialect == InTree {
+			old.VCenters, now.VCenters = nil, nil
 		}
 		secrets := secretsIn(t, m.Files)
 		for i, vc := range now.VCenters {
@@ -214,7 +219,7 @@ func TestSameMeaning(t *testing.T) {
 
 // The driver reads the csi-vsphere.conf in its Secret, unless credentials are lacking, and has the old file's vCenters.
 func TestDriverReads(t *testing.T) {
-	corpus(t, func(t *testing.T, _ string, data []byte, m *Migration) {
+	corpus(t, func(t *testing.T, _ string, _ []byte, m *Migration) {
 		var manifest struct {
 			StringData map[string]string `yaml:"stringData"`
 		}
@@ -239,17 +244,13 @@ func TestDriverReads(t *testing.T) {
 			}
 			return
 		}
-		old, _ := config.Check("old", data)
 		for _, vc := range got.VCenters {
-			if old == nil {
-				break
-			}
-			i := slices.IndexFunc(old.VCenters, func(o config.VCenter) bool { return o.Server == vc.Server })
+			i := slices.IndexFunc(m.Old.VCenters, func(o config.VCenter) bool { return o.Server == vc.Server })
 			if i < 0 {
 				t.Errorf("the old file has no vCenter %s", vc.Server)
 				continue
 			}
-			o := old.VCenters[i]
+			o := m.Old.VCenters[i]
 			o.Tenant, o.IPFamilies, o.SOAPRoundtripCount, vc.Tenant, vc.SOAPRoundtripCount = "", nil, 0, "", 0
 			if o.Secret != (config.SecretRef{}) { // a manifest told them
 				o.Secret, vc.User, vc.Password = config.SecretRef{}, "", ""
@@ -308,7 +309,7 @@ func TestRefused(t *testing.T) {
 
 // What cannot be forced is not: a file that is wrong is refused all the same.
 func TestForceForgivesOnlyWhatIsUnknown(t *testing.T) {
-	forgiven := []string{"unknown-section", "unknown-key", "nsxt", "two-lines"}
+	forgiven := []string{"unknown-section", "unknown-key", "nsxt", "two-lines", "wrapped-key"}
 	paths, _ := filepath.Glob("testdata/refused/*.conf")
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
@@ -338,6 +339,29 @@ func TestNoise(t *testing.T) {
 				t.Errorf("more than a megabyte: %v", err)
 			}
 		})
+	}
+}
+
+// A file of more vCenters than any has is refused by its name and at once; one of very many, and long values, is not too much.
+func TestManyVCenters(t *testing.T) {
+	file := func(n int) Source {
+		var b strings.Builder
+		b.WriteString("[Global]\nuser = u\npassword = p\n")
+		for i := range n {
+			fmt.Fprintf(&b, "[VirtualCenter \"vc%d.example\"]\n", i)
+		}
+		return Source{Name: "many", Data: []byte(b.String())}
+	}
+	if _, err := Convert(file(20_000), Options{}); err == nil || err.Error() != "many: file has sections of 20000 vCenters, and may have 500" {
+		t.Error(err)
+	}
+	if m, err := Convert(file(mostVCenters), Options{}); err != nil || len(m.Config.VCenters) != mostVCenters {
+		t.Error(err)
+	}
+	long := file(mostVCenters)
+	long.Data = append(long.Data, "[Global]\nca-file = /"+strings.Repeat("x", 1<<16)+"\n"...)
+	if _, err := Convert(long, Options{}); err == nil || !strings.HasPrefix(err.Error(), "the new vsphere.conf: file is larger than") {
+		t.Error(err)
 	}
 }
 

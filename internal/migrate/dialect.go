@@ -1,8 +1,6 @@
 package migrate
 
 import (
-	"strings"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -64,12 +62,4 @@ func (all known) dialect(of []config.INISection) Dialect {
 		return InTree
 	}
 	return Either
-}
-
-// title is a section's header.
-func title(s config.INISection) string {
-	if s.HasSub {
-		return "[" + s.Name + ` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s.Sub) + `"]`
-	}
-	return "[" + s.Name + "]"
 }

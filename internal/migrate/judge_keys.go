@@ -58,7 +58,7 @@ func judgeCredential(part string) func(*conversion, located) judgment {
 		}
 		switch {
 		case len(users) == 0 && (at.of != nil || !inline):
-			return judgment{verdict: Dropped, why: "had no effect: a Secret or a directory that is named comes first"}
+			return judgment{verdict: Dropped, why: secretFirst}
 		case len(users) == 0:
 			return judgment{verdict: Dropped, why: everyOwn}
 		}
@@ -115,21 +115,29 @@ func judgeDirectory(c *conversion, at located) judgment {
 	return judgment{verdict: Dropped, why: everyOwn}
 }
 
+// judgeDatacenter is about the one datacenter of the in-tree provider's old form. Where vCenters had sections it was for
+// those that no list was for.
 func judgeDatacenter(c *conversion, at located) judgment {
-	sections := false
-	for _, s := range c.sections {
-		sections = sections || strings.EqualFold(s.Name, "VirtualCenter")
-	}
+	users := c.plans
 	switch {
 	case empty(at):
 		return judgment{verdict: Dropped, why: saysNothing}
-	case sections || strings.Trim(c.value("Global", "datacenters"), " \t,") != "":
+	case c.dialect == OutOfTree && (c.hasVCenters() || c.globalList()):
 		return judgment{verdict: Dropped, why: "had no effect beside sections of vCenters or a list of datacenters"}
+	case c.dialect == InTree:
+		users = c.users(at, func(p *plan) bool { return !p.own["datacenters"] })
 	}
-	return judgment{
-		verdict: Changed, to: []string{toCloud + c.cloudPlace(c.plans, "datacenters"), toCSI + c.csiPlace(c.plans, "datacenters")},
+	if len(users) == 0 {
+		return judgment{verdict: Dropped, why: everyOwn}
+	}
+	j := judgment{
+		verdict: Changed, to: []string{toCloud + c.cloudPlace(users, "datacenters"), toCSI + c.csiPlace(users, "datacenters")},
 		why: "is a list now, of one",
 	}
+	if c.dialect == InTree && strings.Contains(at.entry.Value, ",") {
+		j.why = "is a list now: nodes were looked for in each of what its commas part"
+	}
+	return j
 }
 
 func judgeInsecure(c *conversion, at located) judgment {
@@ -205,6 +213,9 @@ func judgePublic(c *conversion, at located) judgment {
 	case c.dialect == OutOfTree:
 		return judgment{verdict: Dropped, why: notReadOutside}
 	}
+	c.attend("see that the VM of every node has an adapter in the network " + oneLine(c.publicNetwork()) + ", those of the control plane too: " +
+		"one without gets no address, and is not initialized. The in-tree provider took the addresses of a control plane from its own machine. " +
+		"Where some have none, take internalVmNetworkName and externalVmNetworkName out of vsphere.conf and the ConfigMap")
 	return judgment{
 		verdict: Changed, to: []string{toCloud + "nodes.internalVmNetworkName", toCloud + "nodes.externalVmNetworkName"},
 		why: "an address in that network was a node's internal and external one",

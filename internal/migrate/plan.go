@@ -63,7 +63,7 @@ func (c *conversion) own(tenant string) map[string]bool {
 			continue
 		}
 		for _, e := range s.Entries {
-			if says(e) {
+			if _, idle := c.idle[e.Line]; says(e) && !idle {
 				keys[strings.ToLower(e.Key)] = true
 			}
 		}

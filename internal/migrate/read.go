@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,12 +12,21 @@ import (
 // mostProblems is more than anyone reads.
 const mostProblems = 1000
 
+// mostVCenters are more than a cluster spans. The new files say for each what the old one said once for all.
+const mostVCenters = 500
+
 // read takes the file apart and has the provider's reader say what it means. That reader is shown the file without the
-// lines that it does not know and this package does, and, when forced, without those that nobody knows.
+// lines that it does not know and this package does, without those that its dialect went past, and, when forced, without
+// those that nobody knows.
 func (c *conversion) read() error {
 	var scanning []config.Problem
 	c.sections, scanning = config.ReadINI(c.name, c.text)
+	if n := c.countVCenters(); n > mostVCenters {
+		return problem(c.name, fmt.Sprintf("file has sections of %d vCenters, and may have %d", n, mostVCenters), "")
+	}
 	c.unknown = map[int]string{}
+	c.dialect = c.known.dialect(c.sections)
+	c.asInTree()
 	own := c.check()
 	for _, all := range [][]config.Problem{scanning, own} {
 		if len(all) > mostProblems { // this is no configuration: there is nothing to be had from looking closer
@@ -32,6 +42,9 @@ func (c *conversion) read() error {
 		problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return strings.HasPrefix(p.Message, "credentials are missing") })
 	}
 	for i := range problems {
+		if c.listed[problems[i].Line] {
+			problems[i].Path = strings.TrimSuffix(problems[i].Path, "s") // it was shown as a list
+		}
 		if strings.HasPrefix(problems[i].Message, "credentials are missing") && problems[i].Hint == "" {
 			problems[i].Hint = "or, if they are in " + config.DefaultSecretsDirectory + " by default, write it as secrets-directory under [Global]"
 		}
@@ -42,8 +55,18 @@ func (c *conversion) read() error {
 	if len(problems) > 0 {
 		return &config.Error{Problems: config.SortProblems(problems)}
 	}
-	c.old, c.dialect = cfg, c.known.dialect(c.sections)
+	c.old = cfg
 	return nil
+}
+
+func (c *conversion) countVCenters() int {
+	names := map[string]bool{}
+	for _, s := range c.sections {
+		if strings.EqualFold(s.Name, "VirtualCenter") {
+			names[s.Sub] = true
+		}
+	}
+	return len(names)
 }
 
 // check notes what is not known, and what stands twice where the provider's reader does not look.
@@ -68,14 +91,14 @@ func (c *conversion) check() (problems []config.Problem) {
 		known, ok := c.known.section(s.Name)
 		switch {
 		case !ok:
-			add(title(s), s.Line, s.Column, "unknown section", func() string { return c.known.sectionHint(s.Name) }, true)
-		case known.refused != "":
-			add(title(s), s.Line, s.Column, known.refused, none, true)
+			add(s.Title(), s.Line, s.Column, "unknown section", func() string { return c.known.sectionHint(s.Name) }, true)
+		case known.refused != "" && !c.onlyRead:
+			add(s.Title(), s.Line, s.Column, known.refused, none, true)
 		case known.unread && s.HasSub:
-			add(title(s), s.Line, s.Column, "this section has no second name", none, false)
+			add(s.Title(), s.Line, s.Column, "this section has no second name", none, false)
 		}
 		if !ok || known.refused != "" {
-			if c.opts.Force {
+			if _, drop := c.unknown[s.Line]; drop {
 				for _, e := range s.Entries {
 					c.unknown[e.Line] = c.unknown[s.Line]
 				}
@@ -84,7 +107,7 @@ func (c *conversion) check() (problems []config.Problem) {
 		}
 		for _, e := range s.Entries {
 			if _, ok := known.key(e.Key); !ok {
-				add(title(s)+" "+called(e), e.Line, e.Column, "unknown key", func() string { return c.known.keyHint(known, e.Key) }, true)
+				add(s.Title()+" "+called(e), e.Line, e.Column, "unknown key", func() string { return c.known.keyHint(known, e.Key) }, true)
 			}
 		}
 	}
@@ -96,7 +119,7 @@ func called(e config.INIEntry) string {
 	if e.Bare {
 		return "(a word that stands alone)"
 	}
-	return e.Key
+	return e.Called()
 }
 
 // twice notes keys that the provider's reader does not look at and that are set again.
@@ -109,7 +132,7 @@ func (c *conversion) twice() (problems []config.Problem) {
 			if !ok || !found || !known.unread && !k.hidden {
 				continue
 			}
-			path := title(s) + " " + e.Key
+			path := s.Title() + " " + e.Key
 			if line := set[strings.ToLower(path)]; line > 0 {
 				problems = append(problems, config.Problem{
 					File: c.name, Line: e.Line, Column: e.Column, Path: path, Message: "is set already", Hint: lineHint(line),
@@ -122,8 +145,8 @@ func (c *conversion) twice() (problems []config.Problem) {
 	return problems
 }
 
-// shown is the text as the provider's reader gets it: lines are emptied, and none is left out, so that it counts them as
-// they are.
+// shown is the text as the provider's reader gets it: lines are emptied or say what they meant, and none is left out, so
+// that it counts them as they are.
 func (c *conversion) shown() []byte {
 	lines := bytes.Split(c.text, []byte("\n"))
 	hide := func(line int) { clear(lines[line-1 : c.lastOf(line)]) }
@@ -134,8 +157,13 @@ func (c *conversion) shown() []byte {
 		}
 		for _, e := range s.Entries {
 			k, found := known.key(e.Key)
-			if _, drop := c.unknown[e.Line]; drop || ok && found && k.hidden {
+			_, drop := c.unknown[e.Line]
+			_, idle := c.idle[e.Line]
+			switch {
+			case drop || idle || ok && found && k.hidden:
 				hide(e.Line)
+			case c.listed[e.Line]:
+				lines[e.Line-1] = asList(lines[e.Line-1])
 			}
 		}
 	}

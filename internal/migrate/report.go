@@ -67,7 +67,7 @@ func (c *conversion) report() (Report, error) {
 	for _, s := range c.sections {
 		known, _ := c.known.section(s.Name)
 		of := c.planOf(s.Name, s.Sub)
-		line := Line{File: c.name, Line: s.Line, Last: s.Line, What: title(s)}
+		line := Line{File: c.name, Line: s.Line, Last: s.Line, What: s.Title()}
 		if why, forced := c.unknown[s.Line]; forced {
 			line.Verdict, line.Why = Dropped, why
 		} else {
@@ -75,9 +75,11 @@ func (c *conversion) report() (Report, error) {
 		}
 		r.Lines = append(r.Lines, line)
 		for _, e := range s.Entries {
-			line := Line{File: c.name, Line: e.Line, Last: c.lastOf(e.Line), What: title(s) + " " + e.Key}
+			line := Line{File: c.name, Line: e.Line, Last: c.lastOf(e.Line), What: s.Title() + " " + e.Key}
 			if why, forced := c.unknown[e.Line]; forced {
-				line.What, line.Verdict, line.Why = title(s)+" "+called(e), Dropped, why
+				line.What, line.Verdict, line.Why = s.Title()+" "+called(e), Dropped, why
+			} else if why, passed := c.idle[e.Line]; passed {
+				line.Verdict, line.Why = Dropped, why
 			} else if k, ok := known.key(e.Key); ok {
 				line.take(k.judge(c, located{s, e, of}))
 			}
@@ -89,12 +91,28 @@ func (c *conversion) report() (Report, error) {
 	if err != nil {
 		return r, err
 	}
+	comments += c.lineEnds()
 	if comments > 0 {
 		c.attend(fmt.Sprintf("keep what is said in the comments of %s, lines of them: %d. They are not carried over", c.name, comments))
 	}
 	r.Lines = append(r.Lines, c.lines...)
 	r.Todo = c.todo
 	return r, nil
+}
+
+// lineEnds is how many comments stand at the end of a line.
+func (c *conversion) lineEnds() (comments int) {
+	for _, s := range c.sections {
+		if s.Commented {
+			comments++
+		}
+		for _, e := range s.Entries {
+			if e.Commented {
+				comments++
+			}
+		}
+	}
+	return comments
 }
 
 func (l *Line) take(j judgment) { l.Verdict, l.To, l.Why = j.verdict, j.to, j.why }

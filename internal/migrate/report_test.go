@@ -29,3 +29,25 @@ func TestAccount(t *testing.T) {
 		}
 	}
 }
+
+// A comment is counted wherever it stands, and what only looks like one in quotes is none.
+func TestComments(t *testing.T) {
+	corpus(t, func(t *testing.T, path string, _ []byte, m *Migration) {
+		if !strings.HasSuffix(path, "in-tree-line-comments.conf") {
+			return
+		}
+		if todo := strings.Join(m.Report.Todo, "\n"); !strings.Contains(todo, "lines of them: 6.") {
+			t.Error(todo)
+		}
+	})
+}
+
+// What has addresses chosen from one network is to be looked at, where it does.
+func TestNetworkIsAttended(t *testing.T) {
+	corpus(t, func(t *testing.T, _ string, _ []byte, m *Migration) {
+		name := m.Config.Nodes.InternalVMNetwork
+		if told := strings.Contains(strings.Join(m.Report.Todo, "\n"), "adapter in the network "+name); told != (name != "" && m.Report.Dialect == InTree) {
+			t.Errorf("network %q, told: %v", name, told)
+		}
+	})
+}

@@ -54,7 +54,7 @@ func (c *conversion) dataOf(files []File, name, key string) (map[string][]byte, 
 }
 
 func (c *conversion) verifyCloud(text []byte) error {
-	got, problems := config.Check("vsphere.conf", text)
+	got, problems := config.Check("the new vsphere.conf", text)
 	if got == nil {
 		return &config.Error{Problems: errorsOf(problems)}
 	}
@@ -85,7 +85,7 @@ func (c *conversion) verifyCSI(files []File) error {
 		reading.ClusterID = "any"
 		c.attend("give the CSI driver a cluster-id, if several clusters share a vCenter: this file has none")
 	}
-	got, problems := csi.Check("csi-vsphere.conf", []byte(whole), reading)
+	got, problems := csi.Check("the new csi-vsphere.conf", []byte(whole), reading)
 	if got == nil {
 		return &config.Error{Problems: errorsOf(problems)}
 	}

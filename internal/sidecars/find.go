@@ -34,7 +34,9 @@ func (e *NoRoomError) Error() string {
 func (e *NoRoomError) Unwrap() error { return e.Err }
 
 // Try is what to do about it.
-func (e *NoRoomError) Try() string { return "export " + StateEnv + "=DIR that you may write" }
+func (e *NoRoomError) Try() string {
+	return "export " + StateEnv + "=DIR   # a folder that you may write"
+}
 
 // NotFoundError says where the program was looked for.
 type NotFoundError struct {

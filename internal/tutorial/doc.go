@@ -51,7 +51,7 @@
 //	<!-- about: Nobody answers for the vCenter us. Does that make its nodes NotReady? -->
 //	<!-- look: vsphere-sandbox kubectl get nodes -->
 //	<!-- why: It does not: kubelets report to the API server, and no vCenter is asked. -->
-//	<!-- undo: vsphere-sandbox fault heal --all -->
+//	<!-- undo: vsphere-sandbox vcenter up us -->
 //
 // A comment that begins with a word and a colon, or with a word from above, and is none of these is an error.
 //

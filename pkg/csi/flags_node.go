@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/byid"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/device"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 )
 
 // The back-ends.
@@ -28,7 +29,7 @@ type nodeFlags struct {
 	byIDDir, stateDir, root    string
 	registration, announced    string
 	maxVolumes                 int64
-	topology                   bool
+	topology, bind             bool
 	deviceTimeout, askTopology time.Duration
 }
 
@@ -40,6 +41,7 @@ func (n *nodeFlags) add(fs *pflag.FlagSet, env map[string]string) {
 	fs.StringVar(&n.byIDDir, "by-id-dir", byid.Folder, "Directory with the links to disks.")
 	fs.StringVar(&n.root, "volumes-dir", "", "Directory of volumes, with the dir backend.")
 	fs.StringVar(&n.stateDir, "state-dir", "", "Directory in which the dir and hollow backends remember what is mounted where.")
+	fs.BoolVar(&n.bind, "bind", false, "With the hollow backend, show volumes by bind mounts, as containers need it, instead of links; there are no raw block volumes then.")
 	fs.StringVar(&n.registration, "registration-socket", "", "Socket on which to announce the driver to the kubelet, in its plugins_registry; empty when a node-driver-registrar does it.")
 	fs.StringVar(&n.announced, "announced-endpoint", "", "Path at which the kubelet finds the CSI socket, where that is another than in --endpoint.")
 	fs.Int64Var(&n.maxVolumes, "max-volumes", names.MaxVolumes, "How many volumes the node takes.")
@@ -59,7 +61,11 @@ func (n *nodeFlags) check() error {
 		return fmt.Errorf("--state-dir is missing with --backend=%s", n.backend)
 	case n.backend == backendDir && n.root == "":
 		return errors.New("--volumes-dir is missing with --backend=dir")
-	case n.backend == backendHollow && n.byIDDir == byid.Folder:
+	case n.bind && n.backend != backendHollow:
+		return fmt.Errorf("--bind is for --backend=%s, not %s", backendHollow, n.backend)
+	case n.bind && !folder.CanBind():
+		return errors.New("--bind takes root on Linux")
+	case n.backend == backendHollow && !n.bind && n.byIDDir == byid.Folder: // it is a node's own where links of its own lead to
 		return errors.New("--by-id-dir is missing with --backend=hollow")
 	case n.maxVolumes < 1 || n.maxVolumes > 255:
 		return fmt.Errorf("--max-volumes is %d: a VM takes 1 to 255", n.maxVolumes)

@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/device"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/dir"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/hollow"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
@@ -57,11 +58,20 @@ func (c *command) runNode(ctx context.Context, log *slog.Logger) error {
 func (n *nodeFlags) newBackend(log *slog.Logger) (node.Backend, error) {
 	switch n.backend {
 	case backendDir:
-		return dir.New(dir.Options{Root: n.root, StateDir: n.stateDir, Bind: dir.CanBind(), Logger: log})
+		return dir.New(dir.Options{Root: n.root, StateDir: n.stateDir, Bind: folder.CanBind(), Logger: log})
 	case backendHollow:
-		return hollow.New(hollow.Options{ByIDDir: n.byIDDir, StateDir: n.stateDir, Timeout: n.deviceTimeout, Logger: log})
+		return hollow.New(n.hollow(log))
 	}
 	return device.New(device.Options{ByIDDir: n.byIDDir, Timeout: n.deviceTimeout, Logger: log})
+}
+
+// hollow are the options of that backend. With bind mounts a pod sees a directory, and nothing there could be its device.
+func (n *nodeFlags) hollow(log *slog.Logger) hollow.Options {
+	o := hollow.Options{ByIDDir: n.byIDDir, StateDir: n.stateDir, Timeout: n.deviceTimeout, Bind: n.bind, Logger: log}
+	if n.bind {
+		o.NoBlock = "volumes are directories on this node, which are no block devices"
+	}
+	return o
 }
 
 // topology asks the controller where the node is.

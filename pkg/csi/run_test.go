@@ -155,6 +155,7 @@ func TestCommandLine(t *testing.T) {
 		{"--mode=node --endpoint=unix:///x --topology=false --backend=disk", "--backend is \"disk\""},
 		{"--mode=node --endpoint=unix:///x --topology=false --backend=dir", "--state-dir is missing"},
 		{"--mode=node --endpoint=unix:///x --topology=false --backend=dir --state-dir=/x", "--volumes-dir is missing"},
+		{"--mode=node --endpoint=unix:///x --topology=false --backend=dir --state-dir=/x --volumes-dir=/x --bind", "--bind is for --backend=hollow"},
 		{"--mode=node --endpoint=unix:///x --topology=false --backend=hollow --state-dir=/x", "--by-id-dir is missing"},
 		{"--mode=node --endpoint=unix:///x --topology=false --max-volumes=0", "--max-volumes is 0"},
 		{"--mode=node --endpoint=unix:///x --topology=false --device-timeout=0", "--device-timeout"},

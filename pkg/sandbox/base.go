@@ -14,7 +14,7 @@ type base interface {
 	// start begins to bring the cluster up; await returns when its API server serves, and [Sandbox.cluster] is set by then.
 	start(context.Context) error
 	await(context.Context) error
-	// patient: await knows itself when to give up.
+	// patient: start and await know themselves when to give up.
 	patient() bool
 	// stop takes down what start brought up, also half-way.
 	stop(context.Context) error

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ type step struct {
 	name  string
 	start func(context.Context) error
 	stop  func(context.Context) error
+	// within is how long the start may take. Default: [bootTimeout].
+	within time.Duration
 	// patient: the start knows itself when to give up.
 	patient bool
 	// kubernetes: it is left out of a sandbox that has vCenters only.
@@ -32,7 +35,7 @@ func (s *Sandbox) steps() []step {
 	all := []step{
 		{name: "event log", start: s.openEventFile, stop: s.closeEventFile},
 		{name: "control API", start: s.serveAPI, stop: s.closeAPI},
-		{name: s.base.component(), start: s.base.start, stop: s.base.stop, kubernetes: true},
+		{name: s.base.component(), start: s.base.start, stop: s.base.stop, patient: s.base.patient(), kubernetes: true},
 		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
 		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
 		{name: "faults", start: s.startFaults, stop: s.stopFaults},
@@ -54,6 +57,9 @@ func (s *Sandbox) steps() []step {
 	}
 	if !s.opts.CSI.Enabled {
 		all = slices.DeleteFunc(all, func(st step) bool { return st.storage })
+	}
+	for i := range all {
+		all[i].within = s.stepTime()
 	}
 	return all
 }
@@ -135,7 +141,8 @@ func (st step) begin(ctx context.Context) error {
 	if st.patient {
 		return st.start(ctx)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, bootTimeout, fmt.Errorf("not done after %s", bootTimeout))
+	within := cmp.Or(st.within, bootTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not done after %s", within))
 	defer cancel()
 	return st.start(ctx)
 }

@@ -49,10 +49,14 @@ func (s *Sandbox) watchCCMHealth(ctx context.Context) {
 	}
 }
 
-// ccmPatience is [ccmStartTime], or what a test has set.
+// ccmPatience is [ccmStartTime], or what a test has set. At real vCenters it is that of a boot step: some log in before they
+// call themselves healthy.
 func (s *Sandbox) ccmPatience() time.Duration {
 	if s.patience > 0 {
 		return s.patience
+	}
+	if s.opts.Real != nil {
+		return s.stepTime()
 	}
 	return ccmStartTime
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 // CCM says which cloud controller manager runs, and how. The zero value is the built-in one.
@@ -90,6 +91,9 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 			"--tag-refresh-period="+s.opts.Speed.Of(pace.TagRefresh).String(),
 			"--config-poll-period="+configPoll.String(),
 			"--concurrent-node-syncs=4")
+		if s.opts.Real != nil {
+			args = append(args, "--vcenter-call-timeout="+vcenter.Patience.String())
+		}
 	} else {
 		args = append(args, "--v=2") // as upstream's manifests have it
 	}

@@ -218,10 +218,13 @@ func TestArguments(t *testing.T) {
 	}
 	has(other.Args, "--leader-elect=true", "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=3.333s", "--leader-elect-retry-period=667ms", "--v=2")
 	for _, a := range other.Args {
-		if strings.HasPrefix(a, "--config-poll") || strings.HasPrefix(a, "--tag-refresh") || strings.HasPrefix(a, "--concurrent-node-syncs") {
+		if strings.HasPrefix(a, "--config-poll") || strings.HasPrefix(a, "--tag-refresh") || strings.HasPrefix(a, "--concurrent-node-syncs") || strings.HasPrefix(a, "--vcenter") {
 			t.Errorf("%s is none of upstream's defaults", a)
 		}
 	}
+	s.opts.Real = &Real{} // which may take half a minute to answer
+	has(s.ccmSpec(r, CCM{}.withDefaults(), false).Args, "--vcenter-call-timeout=1m0s")
+	s.opts.Real = nil
 	s.opts.Speed = 1
 	has(s.ccmArgs(r, CCM{}, true), "--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s")
 }

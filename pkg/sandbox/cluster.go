@@ -32,6 +32,15 @@ type Kind struct {
 	// Config is a configuration of kind's that is merged into the one made; ConfigFile is what errors call it.
 	Config     []byte
 	ConfigFile string
-	// Retain keeps the containers of a cluster that could not be made.
+	// Volumes is what volumes are: KindVolumesDevice, KindVolumesDir, or "", which is the first where it is possible.
+	Volumes string
+	// Retain keeps the containers when the sandbox does not come up, because of the cluster or of what comes after it. They are
+	// in its directory's note then ([KindRuntime]).
 	Retain bool
 }
+
+// The values of [Kind].Volumes.
+const (
+	KindVolumesDevice = "device" // block devices, for which this machine makes loop devices: that takes root on Linux
+	KindVolumesDir    = "dir"    // directories, bind mounted
+)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 // csiSpec is one process of the driver's controller.
@@ -18,6 +19,9 @@ func (s *Sandbox) csiSpec(p csiProcess, socket, kubeconfig, clusterID string) ch
 			"--config=" + s.cloudConfigFile(),
 			"--kubeconfig=" + kubeconfig,
 			"--cluster-id=" + clusterID,
+		}
+		if s.opts.Real != nil {
+			spec.Args = append(spec.Args, "--vcenter-call-timeout="+vcenter.Patience.String())
 		}
 		return s.components.spec(spec)
 	}

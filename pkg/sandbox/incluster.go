@@ -55,7 +55,7 @@ func (p *podCluster) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pod %s/%s, which this is to be: %w", o.Namespace, o.Name, err)
 	}
-	if p.deploy, err = deploy.New(c, deploy.Options{Speed: s.opts.Speed, At: at}); err != nil {
+	if p.deploy, err = deploy.New(c, deploy.Options{Speed: s.opts.Speed, At: at, Instance: s.opts.Name}); err != nil {
 		return err
 	}
 	if err := p.number(ctx); err != nil {

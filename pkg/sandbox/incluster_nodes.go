@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -10,14 +11,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
-
-// instanceLabel says which sandbox's a Node is.
-const instanceLabel = "app.kubernetes.io/instance"
 
 // foreign tells whether a Node is another's: in a cluster that the sandbox is a pod of, all are that it has not registered.
 func (s *Sandbox) foreign(n *corev1.Node) bool {
-	return s.opts.Cluster.Pod != nil && (n.Labels[deploy.ManagedByLabel] != deploy.ManagedBy || n.Labels[instanceLabel] != s.opts.Name)
+	return s.opts.Cluster.Pod != nil && (n.Labels[deploy.ManagedByLabel] != deploy.ManagedBy || n.Labels[deploy.InstanceLabel] != s.opts.Name)
+}
+
+// namesFree refuses a topology with a VM that would be a node of a name that the cluster has a Node of already, which is not
+// the sandbox's: light nodes leave that alone, and so the VM would never be one.
+func (s *Sandbox) namesFree(ctx context.Context, top *topology.Topology) error {
+	if s.opts.Cluster.Pod == nil {
+		return nil
+	}
+	list, err := s.cluster.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return fmt.Errorf("nodes: %w", err)
+	}
+	taken := map[string]bool{}
+	for i := range list.Items {
+		taken[list.Items[i].Name] = s.foreign(&list.Items[i])
+	}
+	for _, r := range top.Nodes() {
+		if name := strings.ToLower(r.VM.Hostname); taken[name] {
+			return &api.Error{
+				Code: "conflict", Message: fmt.Sprintf("the cluster has a node %s, which is not the sandbox's, and vm %q would be one of that name", name, r.VM.Name),
+				Try: "give the VM another hostname in the topology",
+			}
+		}
+	}
+	return nil
 }
 
 // self reads this very pod: what image it runs, and what it tolerates where it is. What is deployed runs beside it, of the same
@@ -48,7 +73,7 @@ const nodesAtOnce = 16
 func (p *podCluster) removeNodes(ctx context.Context) error {
 	api := p.cluster.Client().CoreV1().Nodes()
 	list, err := api.List(ctx, metav1.ListOptions{
-		LabelSelector: deploy.ManagedByLabel + "=" + deploy.ManagedBy + "," + instanceLabel + "=" + p.s.opts.Name,
+		LabelSelector: deploy.ManagedByLabel + "=" + deploy.ManagedBy + "," + deploy.InstanceLabel + "=" + p.s.opts.Name,
 	})
 	if err != nil {
 		return fmt.Errorf("nodes: %w", err)

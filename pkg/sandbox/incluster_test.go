@@ -4,9 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 func TestFeedTakesTheToken(t *testing.T) {
@@ -36,6 +41,27 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%v: %v", tc.labels, got)
 		}
 	}
+}
+
+// A topology whose VM would have the name of somebody else's Node is refused before anything is done; one of ours is no
+// hindrance.
+func TestApplyNamesOfOthers(t *testing.T) {
+	s, c, text := applied(t)
+	s.opts.Cluster.Pod = &Pod{}
+	names := []string{}
+	for _, r := range s.topology().Nodes() {
+		names = append(names, strings.ToLower(r.VM.Hostname))
+	}
+	ours := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[0], Labels: map[string]string{
+		"app.kubernetes.io/managed-by": "vsphere-sandbox", "app.kubernetes.io/instance": s.opts.Name,
+	}}}
+	s.cluster = objectStore{client: fake.NewClientset(ours, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "machine-1"}})}
+	if _, err := lines(t.Context(), c, api.ApplyRequest{Topology: text, DryRun: true}); err != nil {
+		t.Error(err)
+	}
+	s.cluster = objectStore{client: fake.NewClientset(ours, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[1]}})}
+	_, err := lines(t.Context(), c, api.ApplyRequest{Topology: text})
+	requireCode(t, "another's name", err, "conflict")
 }
 
 func TestPodOptions(t *testing.T) {

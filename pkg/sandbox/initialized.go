@@ -24,7 +24,7 @@ func (s *Sandbox) waitInitialized(ctx context.Context) error {
 }
 
 // awaitEach waits until left names no more nodes, of so many in all; are and was say what the others
-// are. However many there are, it gives up only when for [bootTimeout] none has become so.
+// are. However many there are, it gives up only when for [Sandbox.stepTime] none has become so.
 func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (waiting []string, total int)) error {
 	best, since := -1, time.Now()
 	for seq := s.log.Last(); ; {
@@ -39,14 +39,14 @@ func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (w
 		}
 		some := strings.Join(waiting[:min(3, len(waiting))], ", ")
 		s.detail(fmt.Sprintf("%d of %d nodes %s; waiting for %s", total-len(waiting), total, are, some))
-		step, cancel := context.WithDeadline(ctx, since.Add(bootTimeout))
+		step, cancel := context.WithDeadline(ctx, since.Add(s.stepTime()))
 		events, _, err := s.log.Wait(step, seq, 0)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("no further node %s within %s; waiting for %s", was, bootTimeout, some)
+			return fmt.Errorf("no further node %s within %s; waiting for %s", was, s.stepTime(), some)
 		case err != nil:
 			return err
 		}

@@ -45,14 +45,13 @@ type kindCluster struct {
 	byUUID map[string]string
 	watch  *kindmachine.Watch
 	// disks are those of each vCenter's VMs, by its name; nil: there are no volumes.
-	disks map[string]*disks.Loops
+	disks map[string]kindmachine.Disks
+	// folders has the directories that are volumes; "" where they are block devices.
+	folders string
 
 	// addresses are the vCenters' in the cluster, by name: known before there is one.
 	addresses map[string]netip.Addr
 }
-
-// kindDeleteTime is how long it may take to remove the cluster, even on a busy machine.
-const kindDeleteTime = time.Minute
 
 func (*kindCluster) component() string { return "kind cluster" }
 func (*kindCluster) patient() bool     { return true }
@@ -61,36 +60,40 @@ func (*kindCluster) podded() bool      { return true }
 // start finds what is needed, and has the cluster made: that goes on while vCenters are built.
 func (k *kindCluster) start(ctx context.Context) error {
 	s, o := k.s, k.s.opts.Cluster.Kind
+	if err := kindTakes(s.opts.Topology); err != nil {
+		return err
+	}
 	rt, err := kind.Detect(ctx)
 	if err != nil {
 		return err
 	}
-	k.rt = rt
+	k.rt = rt.Fixed(ctx) // a context that the user changes later is another daemon's
+	if err := k.chooseDisks(new(disks.Loops).Possible); err != nil {
+		return err
+	}
 	name, err := k.nodeImage(ctx, o.Image)
 	if err != nil {
 		return err
 	}
 	opts := kind.Options{
 		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
-		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: rt,
-		Progress: k.progress, Firmware: s.opts.CSI.Foreign != nil, Mirrors: s.opts.CSI.Foreign != nil,
+		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: k.rt,
+		Volumes: k.folders, Progress: k.progress, Firmware: s.opts.CSI.Foreign != nil, Mirrors: s.opts.CSI.Foreign != nil,
 	}
 	if k.cluster, err = kind.New(opts); err != nil {
 		return err
 	}
-	if err := k.openDisks(); err != nil {
-		return err
-	}
+	k.openDisks(name)
 	k.byUUID = map[string]string{}
 	for _, n := range opts.Nodes {
 		k.byUUID[strings.ToLower(n.UUID)] = n.Name
 	}
 	key, value := k.cluster.Label()
-	k.watch = kindmachine.NewWatch(rt, key, value)
+	k.watch = kindmachine.NewWatch(k.rt, key, value)
 	if err := k.number(); err != nil {
 		return err
 	}
-	if err := k.note(); err != nil {
+	if err := k.note(name); err != nil {
 		return err
 	}
 	k.made, k.packed, k.containers = make(chan error, 1), make(chan error, 1), make(chan struct{})
@@ -102,9 +105,14 @@ func (k *kindCluster) start(ctx context.Context) error {
 // kindBoot is the background group of what is done while other steps go on.
 const kindBoot = "kind boot"
 
+// nodeImageTime is how long it may take to find a node image. A registry has ten minutes of it for some 400 MB.
+const nodeImageTime = 15 * time.Minute
+
 // nodeImage is the image that was asked for, once it is clear that it will do, or one that is found.
 func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, error) {
-	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail}
+	ctx, cancel := context.WithTimeoutCause(ctx, nodeImageTime, fmt.Errorf("node image: not there after %s", nodeImageTime))
+	defer cancel()
+	find := nodeimage.Finder{Store: images.Store{Runtime: k.rt}, Kubernetes: build.Kubernetes(), Say: k.s.detail, Helper: kind.ClusterName(k.s.opts.Name)}
 	if asked != "" {
 		found, err := find.Check(ctx, asked)
 		return found.Name, err
@@ -113,12 +121,24 @@ func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, erro
 	return found.Name, err
 }
 
+// kindTakes refuses light nodes: in a kind cluster every machine has a route to the pods of every other one, at the address
+// of its Node, and kind's network ends where there is an address that nobody has.
+func kindTakes(top *topology.Topology) error {
+	for _, r := range top.Nodes() {
+		if r.VM.IsLight() {
+			return fmt.Errorf("vm %q: its node is a light one, to whose address kind's network would have a route, and there is no machine: use containers for all (nodes: hollow, or nothing), or another cluster than kind", r.VM.Name)
+		}
+	}
+	return nil
+}
+
 // kindNodes are the VMs that are nodes.
 func kindNodes(top *topology.Topology) []kind.Node {
 	var nodes []kind.Node
 	for _, r := range top.Nodes() {
 		nodes = append(nodes, kind.Node{
 			Name: strings.ToLower(r.VM.Hostname), UUID: r.VM.UUID, ControlPlane: r.VM.Role == topology.RoleControlPlane,
+			CPUs: int(r.VM.CPUs), MemoryBytes: uint64(r.VM.Memory),
 		})
 	}
 	return nodes
@@ -204,17 +224,17 @@ func (k *kindCluster) archives() []archive {
 	return list
 }
 
-// foreignCCM is an image of a cloud controller manager that is not ours, under the names that its manifest has for it: nodes
-// then have it, and nobody pulls it. nil when it is ours, or is no pod.
+// foreignCCM is an image of a cloud controller manager that is not ours, under the name that its manifest has for it: nodes
+// then have it, and nobody pulls it. What runs beside it is pulled. nil when it is ours, or is no pod.
 func foreignCCM(ctx context.Context, c CCM) (*image.Set, error) {
 	if c.Program.Path == "" || len(c.Manifest) == 0 {
 		return nil, nil
 	}
-	names, err := deploy.ManifestImages(c.Manifest)
+	name, err := deploy.CCMImage(c.Manifest)
 	if err != nil {
 		return nil, err
 	}
-	return image.FromProgram(ctx, c.Program.Path, ccm.ProgramPath, names...)
+	return image.FromProgram(ctx, c.Program.Path, ccm.ProgramPath, name)
 }
 
 // progress tells what kind is at.
@@ -227,16 +247,8 @@ func (k *kindCluster) progress(text string) {
 
 // await returns when the cluster has what pods need: their images, and vCenters that they reach.
 func (k *kindCluster) await(ctx context.Context) error {
-	for _, done := range []chan error{k.made, k.packed} {
-		select {
-		case err := <-done:
-			k.running.Do(func() { close(k.containers) }) // whatever kind has called it
-			if err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	if err := k.finished(ctx); err != nil {
+		return err
 	}
 	s := k.s
 	k.ofWhich("kind itself", k.cluster.Took())
@@ -265,6 +277,23 @@ func (k *kindCluster) await(ctx context.Context) error {
 	s.pods = newPods(s, d, k.images)
 	s.mu.Unlock()
 	return k.expose(ctx, d)
+}
+
+// finished returns when the cluster is made and the images are packed, or as soon as one of both has failed.
+func (k *kindCluster) finished(ctx context.Context) (err error) {
+	for range 2 {
+		select {
+		case err = <-k.made:
+			k.running.Do(func() { close(k.containers) }) // whatever kind has called it
+		case err = <-k.packed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofWhich notes what a part of the step that goes on has taken.
@@ -306,17 +335,6 @@ func (k *kindCluster) expose(ctx context.Context, d *deploy.Deployment) error {
 	k.s.watchPods()
 	k.s.background.run(podWatch, k.watch.Run)
 	return nil
-}
-
-// stop removes the cluster, which ends everything in it.
-func (k *kindCluster) stop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), kindDeleteTime)
-	defer cancel()
-	err := errors.Join(k.s.background.end(ctx, kindBoot), k.s.stopPods(ctx), k.csi.close())
-	if k.cluster != nil {
-		err = errors.Join(err, k.cluster.Delete(ctx), k.cluster.Close())
-	}
-	return err
 }
 
 func (k *kindCluster) waitVolumes(ctx context.Context) error { return k.s.waitCSIPods(ctx) }

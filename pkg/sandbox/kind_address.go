@@ -3,7 +3,6 @@ package sandbox
 import (
 	"net/netip"
 	"slices"
-	"strings"
 )
 
 // containerBits is how long the network part of a container's address is taken to be: what Docker and Podman give networks.
@@ -20,10 +19,11 @@ func (k *kindCluster) addressed(m *machine, address netip.Addr) {
 	if !ok {
 		return // it is gone
 	}
-	mac := k.firstNIC(m.vm.UUID)
-	if mac == "" {
+	cards := vc.sim.Cards(m.vm.Ref) // the VM's own: one that is made anew has others than the topology says
+	if len(cards) == 0 {
 		return // it has no network card to have an address
 	}
+	mac := cards[0]
 	was := info.Addresses[mac]
 	now := make([]netip.Prefix, 0, len(was)+1)
 	now = append(now, netip.PrefixFrom(address, containerBits))
@@ -48,14 +48,4 @@ func (k *kindCluster) addressed(m *machine, address netip.Addr) {
 	if err := vc.sim.InstallGuest(m.vm.Ref, info); err != nil {
 		k.notice(k.nodeOf(m), err)
 	}
-}
-
-// firstNIC is the MAC address, in lower case, of the first network card of a VM that is a node.
-func (k *kindCluster) firstNIC(uuid string) string {
-	for _, r := range k.s.opts.Topology.Nodes() {
-		if strings.EqualFold(r.VM.UUID, uuid) && len(r.VM.NICs) > 0 {
-			return strings.ToLower(r.VM.NICs[0].MAC)
-		}
-	}
-	return ""
 }

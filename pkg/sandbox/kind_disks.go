@@ -2,7 +2,7 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
+	"os"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
@@ -13,25 +13,69 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )
 
-// volumes are block devices.
+// volumes are block devices, or directories.
 func (k *kindCluster) volumes() podVolumes {
+	if k.folders != "" {
+		return podVolumes{backend: deploy.BackendDir, dir: k.folders, serial: kind.SerialFile}
+	}
 	return podVolumes{backend: deploy.BackendDevice, serial: kind.SerialFile}
 }
 
-// openDisks has volumes be loop devices of this machine, which containers see.
-func (k *kindCluster) openDisks() error {
+// chooseDisks decides what volumes are in containers: loop devices of this machine, or, where those are refused or somebody
+// wants it, directories, which are then in k.folders. possible tells why there can be no loop devices with files in a folder.
+func (k *kindCluster) chooseDisks(possible func(folder string) error) error {
 	if !k.s.opts.CSI.Enabled {
 		return nil
 	}
-	k.disks = map[string]*disks.Loops{}
-	for _, vc := range k.s.opts.Topology.Spec.VCenters {
-		d := &disks.Loops{Dir: k.volumeDir(vc.Name), Pulled: k.pulled}
-		if err := d.Possible(k.s.opts.Dir.Path()); err != nil {
-			return fmt.Errorf("volumes: %w", err)
-		}
-		k.disks[vc.Name] = d
+	why := "as was asked for"
+	foreign := k.s.opts.CSI.Foreign != nil // it knows block devices alone
+	as := k.s.opts.Cluster.Kind.Volumes
+	if foreign && as == KindVolumesDir {
+		return &kind.Error{Code: kind.NoLoopDevices, Message: "this CSI driver takes block devices alone", Try: "--kind-volumes auto\nor --csi builtin"}
 	}
+	if as != KindVolumesDir {
+		err := possible(k.s.opts.Dir.Path())
+		if err == nil {
+			return nil
+		}
+		if foreign {
+			return &kind.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices, and this CSI driver takes no others", Err: err, Try: "--csi builtin\nor --csi off, for none"}
+		}
+		if as == KindVolumesDevice {
+			return &kind.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices", Err: err, Try: "--kind-volumes dir\nor --csi off, for none"}
+		}
+		why = err.Error()
+	}
+	k.folders = kindFolders(k.s.opts.Dir.Path())
+	k.s.detail("volumes are directories: " + why)
+	k.s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "volumes.directories", Message: "volumes are directories, not block devices: " + why,
+	})
 	return nil
+}
+
+// openDisks has containers see the disks of their VMs.
+func (k *kindCluster) openDisks(image string) {
+	if !k.s.opts.CSI.Enabled {
+		return
+	}
+	k.disks = map[string]kindmachine.Disks{}
+	for _, vc := range k.s.opts.Topology.Spec.VCenters {
+		if k.folders == "" {
+			k.disks[vc.Name] = &disks.Loops{Dir: k.volumeDir(vc.Name), Pulled: k.pulled}
+			continue
+		}
+		// The directories are at the same path in containers.
+		k.disks[vc.Name] = &disks.Links{Dir: k.volumeDir(vc.Name), AsRoot: asRoot(kind.AsRoot(k.rt, image, k.s.opts.Name))}
+	}
+}
+
+// asRoot is root where this process is not, or nil.
+func asRoot(root disks.AsRoot) disks.AsRoot {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	return root
 }
 
 // volumeDir tells what directory stands for the disk of a vCenter's volume, whether that is there or not. The vCenter itself
@@ -58,48 +102,22 @@ func (k *kindCluster) guests(vcenter string) cns.Guests {
 	if k.disks == nil {
 		return nil
 	}
-	return kindGuests{k, vcenter}
-}
-
-// kindGuests is [cns.Guests] for the containers of one vCenter's VMs.
-type kindGuests struct {
-	k       *kindCluster
-	vcenter string
-}
-
-// of is the container of a VM; nil for none.
-func (g kindGuests) of(vm ref) *kindmachine.Machine {
-	n := g.k.s.nodes
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if m := n.vms[vmKey{g.vcenter, vm}]; m != nil {
-		found, _ := m.node.(*kindmachine.Machine)
-		return found
+	g := kindGuests{k, vcenter}
+	if links, ok := k.disks[vcenter].(*disks.Links); ok {
+		return kindKeeper{g, links}
 	}
-	return nil
+	return g
 }
 
-// with does something with the container of a VM, if it has one.
-func (g kindGuests) with(vm ref, d cns.GuestDisk, f func(*kindmachine.Machine, node.Disk) error) error {
-	m := g.of(vm)
-	if m == nil {
-		return nil
-	}
-	return f(m, node.Disk{UUID: d.UUID, VolumeID: d.Volume, Bytes: d.Bytes})
+// kindKeeper is [cns.Keeper], too: pods write to the directories themselves.
+type kindKeeper struct {
+	kindGuests
+	links *disks.Links
 }
 
-func (g kindGuests) Plug(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Attach(ctx, d) })
-}
+var _ cns.Keeper = kindKeeper{}
 
-func (g kindGuests) Unplug(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Detach(ctx, d) })
+func (k kindKeeper) Copy(ctx context.Context, from, to string) error {
+	return k.links.Copy(ctx, from, to)
 }
-
-func (g kindGuests) Resize(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Resize(ctx, d) })
-}
-
-func (g kindGuests) Flush(ctx context.Context, vm ref, d cns.GuestDisk) error {
-	return g.with(vm, d, func(m *kindmachine.Machine, d node.Disk) error { return m.Flush(ctx, d) })
-}
+func (k kindKeeper) Remove(ctx context.Context, dir string) error { return k.links.Remove(ctx, dir) }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	kindmachine "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
@@ -24,10 +25,10 @@ func (k *kindCluster) guest(m *machine) node.Guest {
 		return &nobody{name: name, notify: notify}
 	}
 	options := kindmachine.Options{
-		Name: name, Container: container, Runtime: k.rt, Watch: k.watch, Notify: notify,
+		Name: name, Container: container, Runtime: k.rt, Network: kind.Network(k.rt), Watch: k.watch, Notify: notify,
 		Notice: func(err error) { k.notice(name, err) }, Logger: k.s.opts.Logger,
 		Identify:  func(vm node.Machine) error { return k.cluster.Identify(name, strings.ToLower(vm.UUID)) },
-		Addressed: func(a netip.Addr) { k.addressed(m, a) },
+		Addressed: func(a netip.Addr) { k.addressed(m, a) }, Keep: k.kept,
 	}
 	if d := k.disks[m.vm.VCenter]; d != nil {
 		options.Disks, options.ByID = d, k.cluster.ByID(name)

@@ -7,37 +7,79 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// kindNote is a file in a sandbox's directory: there are, or were, containers of it. It is written before the first.
+// kindNote is a file in a sandbox's directory: there are containers of it, or may be. It is written before the first, and goes
+// when all that they have left is gone: a directory that has it stays.
 const kindNote = "kind.json"
 
 // kindNoted is what is in it.
 type kindNoted struct {
 	// Runtime is the command of the container runtime.
 	Runtime string `json:"runtime"`
+	// Endpoint is where its daemon answers, "" at its own default. Null: whichever daemon is the one then that is asked.
+	Endpoint *string `json:"endpoint,omitempty"`
+	// Image is that of the nodes, where volumes are directories.
+	Image string `json:"image,omitempty"`
 }
 
-func (k *kindCluster) note() error {
-	text, err := json.Marshal(kindNoted{Runtime: k.rt.Name()})
+func (k *kindCluster) note(image string) error {
+	n := kindNoted{Runtime: k.rt.Name()}
+	if at, fixed := k.rt.Endpoint(); fixed {
+		n.Endpoint = &at
+	}
+	if k.folders != "" {
+		n.Image = image
+	}
+	text, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'), 0o600)
 }
 
-// KindRuntime is the container runtime with which the sandbox of that directory has had a cluster made; "" when it has not.
-func KindRuntime(dir string) (string, error) {
+func (k *kindCluster) unnote() error {
+	err := os.Remove(k.s.opts.Dir.Path(kindNote))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it did not come to that
+	}
+	return err
+}
+
+// readKindNote is the note in that directory; the zero value where there is none.
+func readKindNote(dir string) (n kindNoted, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, kindNote))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return n, nil
 	}
 	if err != nil {
-		return "", err
+		return n, err
 	}
-	var n kindNoted
 	if err := json.Unmarshal(text, &n); err != nil {
-		return "", fmt.Errorf("%s: %w", filepath.Join(dir, kindNote), err)
+		return n, fmt.Errorf("%s: %w", filepath.Join(dir, kindNote), err)
 	}
-	return n.Runtime, nil
+	if n.Runtime == "" {
+		return n, fmt.Errorf("%s: names no runtime", filepath.Join(dir, kindNote))
+	}
+	return n, nil
+}
+
+// runtime is the one that is noted, with its daemon.
+func (n kindNoted) runtime() *runtime.Runtime {
+	if n.Endpoint == nil {
+		return runtime.New(n.Runtime)
+	}
+	return runtime.At(n.Runtime, *n.Endpoint)
+}
+
+// KindRuntime is the container runtime with which the sandbox of that directory has had a cluster made that may
+// not be gone, with the daemon that it was made by; nil when there is none.
+func KindRuntime(dir string) (*runtime.Runtime, error) {
+	n, err := readKindNote(dir)
+	if err != nil || n.Runtime == "" {
+		return nil, err
+	}
+	return n.runtime(), nil
 }

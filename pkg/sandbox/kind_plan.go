@@ -18,6 +18,9 @@ import (
 // made. A container runtime is asked what node images it has, if one answers, but it need not.
 func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, steps []string, err error) {
 	o := opts.Cluster.Kind
+	if err := kindTakes(opts.Topology); err != nil {
+		return nil, nil, err
+	}
 	rt, err := kind.Detect(ctx)
 	if err != nil { // what it would run with is found out by the boot
 		rt = nil
@@ -28,7 +31,7 @@ func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, ste
 	}
 	k := kind.Options{
 		Name: opts.Name, Dir: dir, Nodes: kindNodes(opts.Topology), Image: image,
-		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
+		Volumes: plannedFolders(opts, dir), UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
 		Firmware: opts.CSI.Foreign != nil, Mirrors: opts.CSI.Foreign != nil,
 	}
 	if config, steps, err = kind.Plan(k); err != nil {
@@ -36,6 +39,26 @@ func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, ste
 	}
 	more, err := podSteps(opts, k)
 	return config, append(steps, more...), err
+}
+
+// plannedFolders is where volumes will be that are to be directories; "" where that is not certain: it is tried by a boot.
+func plannedFolders(opts Options, dir string) string {
+	if !opts.CSI.Enabled || opts.Cluster.Kind.Volumes != KindVolumesDir {
+		return ""
+	}
+	return kindFolders(dir)
+}
+
+// plannedVolumes is the step that says what volumes are.
+func plannedVolumes(opts Options, dir string) string {
+	folders := kindFolders(dir)
+	switch opts.Cluster.Kind.Volumes {
+	case KindVolumesDir:
+		return "have volumes be directories, in " + folders
+	case KindVolumesDevice:
+		return "have volumes be block devices, of loop devices of this machine"
+	}
+	return "have volumes be block devices, of loop devices of this machine; where those are refused, directories in " + folders + ", which nodes have mounted then"
 }
 
 // plannedImage is the node image that a boot would find, as far as can be said without fetching one.
@@ -85,7 +108,7 @@ func podSteps(opts Options, k kind.Options) (steps []string, err error) {
 		steps = append(steps, "have the nodes ask this machine for images of the CSI driver"+opts.CSI.called()+" before they ask a registry")
 	}
 	if opts.CSI.Enabled {
-		steps = append(steps, "deploy the CSI driver"+opts.CSI.called()+", and wait until every node takes volumes")
+		steps = append(steps, plannedVolumes(opts, k.Dir), "deploy the CSI driver"+opts.CSI.called()+", and wait until every node takes volumes")
 	}
 	return steps, nil
 }

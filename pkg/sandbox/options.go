@@ -64,5 +64,16 @@ type Progress struct {
 // bootTimeout bounds one boot step: a step that takes longer will not come to an end, even on a busy machine.
 const bootTimeout = 2 * time.Minute
 
+// slowTime is that for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
+const slowTime = 10 * time.Minute
+
+// stepTime is how long a boot step may take, and how long nodes may make no progress.
+func (s *Sandbox) stepTime() time.Duration {
+	if r := s.opts.Real; r != nil && r.Config != nil {
+		return slowTime * time.Duration(max(1, len(r.Config.VCenters)))
+	}
+	return bootTimeout
+}
+
 // stopTimeout bounds one stop step.
 const stopTimeout = 5 * time.Second

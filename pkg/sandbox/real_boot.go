@@ -105,12 +105,14 @@ func (s *Sandbox) attachReal(ctx context.Context, v vcenter.VCenter, l *net.TCPL
 	return nil
 }
 
-// stopReal takes back what was written, and leaves the vCenters alone from then on.
+// stopReal takes back what was written, and leaves the vCenters alone from then on. The fronts go first: a write that came
+// through while others are taken back would be nobody's to take back any more.
 func (s *Sandbox) stopReal(ctx context.Context) error {
-	errs := []error{s.closeWrites()}
+	var errs []error
 	for _, f := range s.real.fronts {
 		errs = append(errs, f.Close(ctx))
 	}
+	errs = append(errs, s.closeWrites())
 	for _, c := range s.real.connections {
 		c.Close()
 	}
@@ -119,10 +121,14 @@ func (s *Sandbox) stopReal(ctx context.Context) error {
 
 // wrote puts a write that was let through into the log.
 func (s *Sandbox) wrote(vm inventory.VM, do, undo journals.Action) {
+	end := "when the sandbox ends: " + guard.Words(undo)
+	if s.opts.Real.Keep {
+		end = "that is kept"
+	}
 	s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.written",
 		Object:  event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name},
-		Message: fmt.Sprintf("the real VM %s is to be %s; when the sandbox ends: %s", vm.Path, guard.Words(do), guard.Words(undo)),
+		Message: fmt.Sprintf("the real VM %s is to be %s; %s", vm.Path, guard.Words(do), end),
 	})
 }
 

@@ -19,10 +19,13 @@ import (
 // front, which everything passes.
 
 // backWords say of what is done to a real VM how it ends.
-func backWords(a api.VMAction, power string) string {
+func (r *Real) backWords(a api.VMAction, power string) string {
 	back := map[string]string{"on": "on", "off": "off", "suspended": "suspended"}[power]
 	switch a {
 	case api.PowerOn, api.PowerOff, api.Suspend:
+		if r.Keep {
+			return "it stays so, as --keep-writes says; what its guest was at is lost"
+		}
 		return fmt.Sprintf("when the sandbox ends, it is %s again; what its guest was at is lost", back)
 	}
 	return "this cannot be taken back"
@@ -43,7 +46,7 @@ func (s *Sandbox) mayAct(vm world.VM, r api.VMRequest) error {
 		return err
 	}
 	if !r.Confirmed {
-		return unconfirmed("%s the real VM %s%s: %s", r.Action, vm.VCenter, vm.Path, backWords(r.Action, vm.Power))
+		return unconfirmed("%s the real VM %s%s: %s", r.Action, vm.VCenter, vm.Path, s.opts.Real.backWords(r.Action, vm.Power))
 	}
 	return nil
 }
@@ -65,7 +68,11 @@ func (s *Sandbox) mayActOnVolume(vc *watched, v api.Volume, r api.VolumeRequest)
 		return err
 	}
 	if !r.Confirmed {
-		return unconfirmed("detach volume %s from the real VM %s%s: when the sandbox ends, it is attached again", v.Name, vm.VCenter, vm.Path)
+		back := "when the sandbox ends, it is attached again"
+		if s.opts.Real.Keep {
+			back = "it stays so, as --keep-writes says"
+		}
+		return unconfirmed("detach volume %s from the real VM %s%s: %s", v.Name, vm.VCenter, vm.Path, back)
 	}
 	return nil
 }
@@ -106,6 +113,7 @@ func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Reques
 	}
 	if len(names) > 0 && !confirmed {
 		slices.Sort(names)
+		// A fault is healed when the sandbox ends, also where writes are kept: the way back is a write then.
 		err := unconfirmed("%s on real VMs (%s): it is taken back when it is healed, or when the sandbox ends", kind.Name, strings.Join(names, ", "))
 		err.Seed = l.Seed // what is confirmed is done to these, and no others
 		return err

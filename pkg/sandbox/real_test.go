@@ -370,6 +370,9 @@ func TestRealWritesOfTheDead(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
+	if all, err := Unreverted(filepath.Dir(dir.Path())); err != nil || all["test"] != 1 {
+		t.Errorf("unreverted %v, %v", all, err)
+	}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := left.Revert(interrupted, r.Config); err == nil || len(left.Pending) != 1 {
@@ -378,7 +381,7 @@ func TestRealWritesOfTheDead(t *testing.T) {
 	readOnly := *r
 	readOnly.Scope = scope.Scope{}
 	s := New(Options{Name: "test", Topology: idle(t).opts.Topology, Real: &readOnly, Dir: dir, Logger: slog.New(slog.DiscardHandler), Addresses: []string{"127.0.0.1:0"}})
-	if err := s.startVCenters(t.Context()); err == nil || !strings.Contains(err.Error(), "vsphere-sandbox down test") {
+	if err := s.startVCenters(t.Context()); err == nil || !strings.Contains(err.Error(), "vsphere-sandbox down --name test") {
 		t.Errorf("read-only over what was left: %v", err)
 	}
 	if err := left.Revert(t.Context(), r.Config); err != nil || len(left.Pending) != 0 {
@@ -389,6 +392,22 @@ func TestRealWritesOfTheDead(t *testing.T) {
 	requireKind(t, again, "vcenter.reverted")
 	if diff := cmp.Diff(before, powersOf(again)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRealIsSlow gives a boot step the time that a vCenter takes which needs half a minute for each answer.
+func TestRealIsSlow(t *testing.T) {
+	s := New(Options{Topology: idle(t).opts.Topology, Real: far(t)})
+	for _, st := range s.steps() {
+		if st.within < 20*30*time.Second {
+			t.Errorf("%s: %s", st.name, st.within)
+		}
+	}
+	simulated := idle(t)
+	for _, st := range simulated.steps() {
+		if st.within != bootTimeout {
+			t.Errorf("simulated: %s: %s", st.name, st.within)
+		}
 	}
 }
 

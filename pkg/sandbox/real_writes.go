@@ -16,8 +16,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
-// revertTime bounds the taking back of what was written, in all: a guest that boots is not waited for, a task is.
-const revertTime = 5 * time.Minute
+// revertTime bounds the taking back of what was written, for each VM: a guest that boots is not waited for, a task is. To look
+// at a VM, where it is, and what it does takes a dozen calls, each of which may take half a minute.
+const revertTime = 10 * time.Minute
 
 // The journal lies beside the instance's directory, which is emptied where a sandbox has died: what was written to somebody's
 // vCenter must be known then above all.
@@ -32,6 +33,8 @@ type Writes struct {
 	Source string `json:"source,omitempty"`
 	// Scope is what might be written to.
 	Scope scope.Scope `json:"scope"`
+	// Keep says that they were to be kept: they are not to be taken back.
+	Keep bool `json:"keep,omitempty"`
 	// Pending are the writes, the newest first.
 	Pending []journals.Entry `json:"-"`
 
@@ -39,7 +42,7 @@ type Writes struct {
 }
 
 // LeftWrites reads what the sandbox of an instance directory, which need not be there any more, has left at real vCenters; nil
-// when that is nothing, and then the journal goes, too. It is an error when that sandbox runs.
+// when that is nothing, and then the journal goes, too. It is an error when that sandbox runs: [journals.ErrInUse].
 func LeftWrites(dir string) (*Writes, error) {
 	if _, err := os.Stat(journalFile(dir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -49,20 +52,31 @@ func LeftWrites(dir string) (*Writes, error) {
 		return nil, err
 	}
 	w := &Writes{dir: dir, Pending: j.Pending()}
-	if err := j.Close(); err != nil {
-		return nil, err
-	}
 	if len(w.Pending) == 0 {
-		return nil, removeWrites(dir)
+		return nil, removeWrites(j, dir)
 	}
-	data, err := os.ReadFile(settingsFile(dir))
+	return w, errors.Join(w.read(), j.Close())
+}
+
+// read reads the settings. The journal is open.
+func (w *Writes) read() error {
+	data, err := os.ReadFile(settingsFile(w.dir))
 	if err == nil {
 		err = json.Unmarshal(data, w)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what was written to real vCenters: %w", err)
+		return fmt.Errorf("what was written to real vCenters: %w", err)
 	}
-	return w, nil
+	return nil
+}
+
+// Forget leaves the VMs as they are: nobody is to take that back any more.
+func (w *Writes) Forget() error {
+	j, err := journals.Open(journalFile(w.dir))
+	if err != nil {
+		return err
+	}
+	return removeWrites(j, w.dir)
 }
 
 // Words says of a write what the VM is to be again, for people.
@@ -93,22 +107,20 @@ func (w *Writes) Revert(ctx context.Context, config *vcenter.Config) error {
 		connections[v.Name] = c
 	}
 	err = guard.Revert(ctx, j, w.Scope, connections)
-	left := j.Pending()
-	err = errors.Join(err, j.Close())
-	if w.Pending = left; len(left) == 0 {
-		return errors.Join(err, removeWrites(w.dir))
+	if w.Pending = j.Pending(); len(w.Pending) == 0 {
+		return errors.Join(err, removeWrites(j, w.dir))
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, err, j.Close())...)
 }
 
-func removeWrites(dir string) error {
-	var errs []error
-	for _, name := range []string{journalFile(dir), settingsFile(dir)} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
+// removeWrites removes the journal, which is open, and what goes with it; the journal last, and let go of only then, so that
+// nobody's that is made meanwhile is removed.
+func removeWrites(j *journals.Journal, dir string) error {
+	err := os.Remove(settingsFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	return errors.Join(errs...)
+	return errors.Join(err, j.Remove())
 }
 
 // openWrites opens the journal where something may be written, or was.
@@ -118,22 +130,39 @@ func (s *Sandbox) openWrites() error {
 	switch {
 	case err != nil:
 		return err
+	case left != nil && left.Keep:
+		if err := left.Forget(); err != nil {
+			return err
+		}
+		s.kept(len(left.Pending))
 	case left != nil && !real.Scope.AllowWrites:
-		return fmt.Errorf("an earlier sandbox of this name has left %d writes to real VMs, the last %s: take them back first (vsphere-sandbox down %s)",
+		return fmt.Errorf("an earlier sandbox of this name has left %d writes to real VMs, the last %s: take them back first (vsphere-sandbox down --name %s)",
 			len(left.Pending), left.Pending[0].VM, s.opts.Name)
-	case !real.Scope.AllowWrites:
-		return nil
-	case left == nil:
-		data, err := json.Marshal(Writes{Source: real.Source, Scope: real.Scope})
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(settingsFile(dir), data, 0o600); err != nil {
-			return err
-		}
 	}
-	s.real.journal, err = journals.Open(journalFile(dir))
-	return err
+	if !real.Scope.AllowWrites {
+		return nil
+	}
+	if s.real.journal, err = journals.Open(journalFile(dir)); err != nil || len(s.real.journal.Pending()) > 0 {
+		return err // what is pending is of another scope, until it is taken back
+	}
+	return s.noteSettings()
+}
+
+// noteSettings keeps what those need to know who take back what this sandbox is going to write.
+func (s *Sandbox) noteSettings() error {
+	real := s.opts.Real
+	data, err := json.Marshal(Writes{Source: real.Source, Scope: real.Scope, Keep: real.Keep})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(settingsFile(s.opts.Dir.Path()), data, 0o600)
+}
+
+// kept tells that writes stay, as was wanted.
+func (s *Sandbox) kept(n int) {
+	s.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.kept", Message: fmt.Sprintf("%d writes to real VMs are kept", n),
+	})
 }
 
 // revertLeft takes back what an earlier sandbox of this name has left. The scope has to allow it still.
@@ -149,7 +178,17 @@ func (s *Sandbox) revertLeft(ctx context.Context) error {
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.reverted",
 		Message: fmt.Sprintf("an earlier sandbox of this name had left %d writes to real VMs: they are taken back", n),
 	})
-	return nil
+	return s.noteSettings()
+}
+
+// machines is how many VMs were written to.
+func machines(writes []journals.Entry) int {
+	type vm struct{ vcenter, ref string }
+	all := map[vm]bool{}
+	for _, e := range writes {
+		all[vm{e.VCenter, e.Ref.Value}] = true
+	}
+	return len(all)
 }
 
 // closeWrites takes back what was written, unless it is to be kept, and closes the journal.
@@ -161,21 +200,19 @@ func (s *Sandbox) closeWrites() error {
 	var err error
 	if n := len(j.Pending()); n > 0 && !s.opts.Real.Keep {
 		s.detail(fmt.Sprintf("%d writes to real VMs are taken back", n))
-		ctx, cancel := context.WithTimeout(context.Background(), revertTime)
+		ctx, cancel := context.WithTimeout(context.Background(), revertTime*time.Duration(machines(j.Pending())))
 		err = guard.Revert(ctx, j, s.opts.Real.Scope, s.real.connections)
 		cancel()
 	}
 	left := len(j.Pending())
-	err = errors.Join(err, j.Close())
-	if left == 0 {
-		return errors.Join(err, removeWrites(s.opts.Dir.Path()))
+	if left > 0 && !s.opts.Real.Keep {
+		if err == nil { // it was written after it had been asked what there is
+			err = errors.New("something was written meanwhile")
+		}
+		return errors.Join(fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down --name %s tries again): %w", left, s.opts.Name, err), j.Close())
 	}
-	if err != nil {
-		return fmt.Errorf("%d writes to real VMs are not taken back (vsphere-sandbox down %s tries again): %w", left, s.opts.Name, err)
+	if left > 0 {
+		s.kept(left) // and nobody is to take them back later: that was said when the sandbox began
 	}
-	// They were to be kept, and nobody is to take them back later: that was said when the sandbox began.
-	s.log.Append(event.Event{
-		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "vcenter.kept", Message: fmt.Sprintf("%d writes to real VMs are kept", left),
-	})
-	return removeWrites(s.opts.Dir.Path())
+	return errors.Join(err, removeWrites(j, s.opts.Dir.Path()))
 }

@@ -50,6 +50,18 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// What takes a registry its time is not cut short as other steps are.
+func TestKindIsPatient(t *testing.T) {
+	o := idle(t).opts
+	o.Cluster.Kind = &Kind{}
+	for _, st := range New(o).steps() {
+		patient := st.name == "kind cluster" || st.name == "API server" || st.name == "initialization"
+		if st.patient != patient {
+			t.Errorf("%s: patient is %t", st.name, st.patient)
+		}
+	}
+}
+
 // A cloud controller manager is pods where it can be: a program of this machine has no image.
 func TestCCMDeployed(t *testing.T) {
 	program := ccm.Program{Path: "/bin/ccm", Source: "./ccm"}

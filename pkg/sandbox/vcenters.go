@@ -104,7 +104,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	if s.opts.Real != nil {
 		return s.startReal(ctx, ca)
 	}
-	dir := s.opts.Dir.Path("sim")
+	dir := simDir(s.opts.Dir.Path())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

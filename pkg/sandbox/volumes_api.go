@@ -104,6 +104,9 @@ func (s *Sandbox) mountPath(v api.Volume, r api.PathRequest) (api.Path, error) {
 		m.Volume = v.Name
 		return m, nil
 	}
+	if k, ok := s.base.(*kindCluster); ok && v.State == api.VolumeInUse {
+		return k.path(v)
+	}
 	return api.Path{}, &api.Error{
 		Code: "conflict", Message: fmt.Sprintf("volume %q: is mounted into no pod: it is %s", r.Volume, v.State), Try: "vsphere-sandbox get volumes",
 	}

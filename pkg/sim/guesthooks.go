@@ -41,6 +41,9 @@ func (v *VCenter) ReleaseGuest(vm types.ManagedObjectReference, name string) {
 // Guest is what the VM's guest is; false when there is no such VM.
 func (v *VCenter) Guest(vm types.ManagedObjectReference) (guest.Info, bool) { return v.guests.Info(vm) }
 
+// Cards are the MAC addresses of the VM's network cards: see [guest.Guests.Cards].
+func (v *VCenter) Cards(vm types.ManagedObjectReference) []string { return v.guests.Cards(vm) }
+
 // InstallGuest makes the VM's guest another one: see [guest.Guests.Become].
 func (v *VCenter) InstallGuest(vm types.ManagedObjectReference, info guest.Info) error {
 	return v.guests.Become(vm, info)

@@ -74,7 +74,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 	v.service, err = newService(parts{
 		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
 		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
-		seed: opts.Topology.Spec.Seed, contents: filepath.Join(opts.Dir, "volumes-"+url.PathEscape(spec.Name)), cause: v.causeOf,
+		seed: opts.Topology.Spec.Seed, contents: filepath.Join(VolumesDir(opts.Dir), url.PathEscape(spec.Name)), cause: v.causeOf,
 		guests: opts.guests(spec.Name),
 	})
 	return v, err

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"path/filepath"
 	"strings"
 
 	"github.com/vmware/govmomi/simulator"
@@ -37,6 +38,9 @@ func (v *VCenter) Volume(id string) (Volume, bool) {
 func (v *VCenter) withNames(is cns.Volume) Volume {
 	return Volume{Volume: is, DatastoreName: v.nameOf(is.Datastore), VMName: v.nameOf(is.VM)}
 }
+
+// VolumesDir is the directory in which all [VCenter.VolumeDir] of a simulation are that has the given Options.Dir.
+func VolumesDir(dir string) string { return filepath.Join(dir, "volumes") }
 
 // VolumeDir is the directory that stands for the volume's disk: see pkg/csi/disk. It is there as long as the disk. In place of
 // the id it takes the path of a disk of the in-tree provider, "[ds] kubevols/a.vmdk", be it a volume or not yet.

@@ -6,8 +6,8 @@
 //	make test-kind
 //	go test ./test/kind -docker unix:///var/run/docker.sock   with a daemon that runs already, which is left as it is
 //
-// It takes root, and linux. Where Docker, or what a node image is made with, is not installed the tests are skipped and say
-// so, unless -install or CI=true has them install it from Debian. Faults of the daemon itself are tried on one of our own
+// It takes root, and linux. Where Docker, or what a node image is made with, is not installed, -install (which "make test-kind"
+// gives) or CI=true have it installed from Debian; else the tests are skipped and say so. Faults of the daemon itself are tried on one of our own
 // only.
 //
 // The binary is bin/vsphere-sandbox, or $VSPHERE_SANDBOX_BIN.

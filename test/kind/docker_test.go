@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -84,7 +85,29 @@ func (d *daemon) stop() error {
 		}
 		return nil
 	case <-time.After(time.Minute):
-		return fmt.Errorf("dockerd does not end:\n%s", d.words())
+		return errors.Join(fmt.Errorf("dockerd does not end:\n%s", d.words()), d.kill())
+	}
+}
+
+// kill ends a daemon that does not end when it is asked to. The script that has started it puts the packet filter back then.
+func (d *daemon) kill() error {
+	text, err := os.ReadFile(filepath.Join(d.dir, "docker", "dockerd.pid"))
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return fmt.Errorf("dockerd, process %d: %w", pid, err)
+	}
+	select {
+	case <-d.ended:
+		d.process = nil
+		return nil
+	case <-time.After(time.Minute):
+		return fmt.Errorf("dockerd, process %d: killed, and what has started it goes on", pid)
 	}
 }
 

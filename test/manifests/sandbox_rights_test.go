@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 )
 
@@ -64,14 +63,13 @@ func lacking(rules []rbacv1.PolicyRule, r rbacv1.PolicyRule) (all []string) {
 	return all
 }
 
-// The sandbox can make the roles of the cloud controller manager and of the CSI driver: nobody can grant what he has not.
+// The sandbox can make the roles of the cloud controller manager: nobody can grant what he has not.
 func TestSandboxMayGrantWhatItGrants(t *testing.T) {
 	rights := held(t, "sandbox")
 	roles := rbac.Objects(rbac.Config{
 		Namespace: "kube-system", ServiceAccount: "cloud-controller-manager", Pod: true,
 		SecretNames: []string{"vsphere-cloud-secret"}, LeaderElection: true,
 	})
-	roles = append(roles, csi.Rights(csi.Config{OnePod: true, LeaderElection: true, SecretNames: []string{"vsphere-csi-secret"}})...)
 	for _, o := range roles {
 		switch o := o.(type) {
 		case *rbacv1.ClusterRole:

@@ -150,11 +150,49 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// A sandbox comes up at such a vCenter, too, and its cloud controller manager logs in. What is read first, which is a call for
+// everything, is left out: TestSlow is about that.
+func TestSlowUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some minutes; left out by -short")
+	}
+	t.Parallel()
+	s, h := furnished(t), newHome(t)
+	p := newProxy(t, s)
+	var read atomic.Bool
+	p.set(func(p *proxy) {
+		p.delay = func(method string) time.Duration {
+			switch method {
+			case "DestroyView":
+				read.Store(true) // what comes now is the sandbox
+			case "RetrieveServiceContent", "Login", "CreateContainerView", "CreateFilter":
+				if read.Load() {
+					return 30 * time.Second
+				}
+			}
+			return 0
+		}
+	})
+	c := h.Cmd("--name", "slow", "up", "--detach", "--csi", "off", "--vcenter-config", p.config(h), "--folder", "k8s")
+	if r := program.Finish(t, c, 15*time.Minute); r.Code != 0 {
+		t.Fatalf("exit status %d\n%s", r.Code, r.Both())
+	}
+	for _, n := range h.Attach("slow").Nodes() {
+		if !well(n) {
+			t.Errorf("%+v", n)
+		}
+	}
+	h.Must("--name", "slow", "down")
+	h.nothingLeft()
+}
+
 // Ctrl-C while a vCenter does not answer is answered at once, and leaves no file and no half of one.
 func TestInterrupted(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *standIn) {
 		h, p := newHome(t), newProxy(t, s)
-		p.set(func(p *proxy) { p.hold = func(method string) bool { return method == "RetrievePropertiesEx" } })
+		p.set(func(p *proxy) {
+			p.hold = func(method string) bool { return method == "RetrievePropertiesEx" || method == "DestroyView" }
+		})
 		for _, args := range [][]string{
 			{"record", "--vcenter-config", p.config(h), "-f", "out.yaml"},
 			{"doctor", "--vcenter-config", p.config(h)},

@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/device"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/dir"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/hollow"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume/volumetest"
@@ -43,7 +44,7 @@ func inMemory(t *testing.T, hooks volumetest.Hooks, b node.Backend) *grpc.Client
 
 // onDir is with volumes that are directories, bound where that is possible.
 func onDir(t *testing.T) *grpc.ClientConn {
-	b, err := dir.New(dir.Options{Root: t.TempDir(), StateDir: t.TempDir(), Bind: dir.CanBind(), Logger: logger(t)})
+	b, err := dir.New(dir.Options{Root: t.TempDir(), StateDir: t.TempDir(), Bind: folder.CanBind(), Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,13 +17,7 @@ import (
 // Reading 08-developing-the-cpi, who has the sources and a Go toolchain does with builds of the provider what the page
 // itself does with a script: break it, see a scenario fail, build it anew under the sandbox, and see that pass.
 func TestRealBuilds(t *testing.T) {
-	if path, err := exec.LookPath("go"); err != nil {
-		t.Skipf("the provider is built by the Go toolchain: %v %s", err, path)
-	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := sources(t)
 	broken := pagesChange(t, root)
 	builds := t.TempDir()
 	program := build(t, broken, root, builds)
@@ -37,6 +31,19 @@ func TestRealBuilds(t *testing.T) {
 	build(t, mutants.Mutant{}, root, builds)
 	s.await("ccm.swapped")
 	s.run(0, "scenario", "run", "power-off", "--on", "default")
+}
+
+// sources is the folder of the provider's sources, for who can build them.
+func sources(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skipf("the provider is built by the Go toolchain: %v", err)
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
 }
 
 // pagesChange returns the change that the page describes, which has to be one of the mutants.

@@ -24,6 +24,8 @@ const (
 
 // Every tutorial does what it says.
 func TestTutorials(t *testing.T) {
+	first := time.Now()
+	defer func() { fmt.Fprintf(os.Stderr, "tutorials: %s for all pages\n", time.Since(first).Round(time.Second)) }()
 	for _, page := range pages(t) {
 		t.Run(page.Name, func(t *testing.T) {
 			for _, err := range page.Check() {
@@ -107,6 +109,9 @@ func pages(t *testing.T) []*tutorial.Page {
 // skipped says at once what is not run: a log is not shown when all is well.
 func skipped(t *testing.T, page *tutorial.Page, line int, why string) {
 	t.Helper()
+	if strings.HasPrefix(why, "needs docker") {
+		why += "; \"make test-kind\" runs it"
+	}
 	fmt.Fprintf(os.Stderr, "%s:%d: not run: %s\n", page.File, line, why)
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
@@ -22,6 +23,12 @@ type note struct {
 	Context string `json:"context"`
 }
 
+// Placed tells whether the sandbox of an instance directory has something in a cluster that was there before.
+func Placed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, noteName))
+	return err == nil
+}
+
 // leave writes the note, before the first object is made.
 func leave(dir *instance.Dir, n note) error {
 	text, err := json.Marshal(n)
@@ -31,34 +38,33 @@ func leave(dir *instance.Dir, n note) error {
 	return os.WriteFile(dir.Path(noteName), append(text, '\n'), 0o600)
 }
 
-// Sweep removes from its cluster what a sandbox brought there whose process was killed, and returns what it has left since it
-// is users'. It does nothing for one that runs, that has no note, or that does not exist. It comes before
+// Sweep removes from its cluster what a sandbox brought there whose process was killed. It does nothing for one that runs, that has no note, or that does not exist. It comes before
 // [instance.Reap] and [instance.Create], which remove the note.
-func Sweep(ctx context.Context, root, name string, say func(string)) (left []string, err error) {
+func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	dir, err := instance.Open(root, name)
 	if errors.As(err, new(instance.ErrNotFound)) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, running := dir.Running(); running {
-		return nil, nil
+		return nil
 	}
 	text, err := os.ReadFile(dir.Path(noteName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var n note
 	if err := json.Unmarshal(text, &n); err != nil {
-		return nil, fmt.Errorf("%s: %w", dir.Path(noteName), err)
+		return fmt.Errorf("%s: %w", dir.Path(noteName), err)
 	}
 	temp, err := os.MkdirTemp("", "vsphere-sandbox-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(temp)
 	c, err := existing.Open(existing.Target{Kubeconfig: dir.Path("kubeconfig")}, temp)
@@ -71,14 +77,13 @@ func Sweep(ctx context.Context, root, name string, say func(string)) (left []str
 			known.Message = fmt.Sprintf("the cluster of context %q may have something of sandbox %q left: %s", n.Context, n.Name, known.Message)
 			known.Try = "vsphere-sandbox down --name " + n.Name + "   # again, when the cluster answers\nrm " + dir.Path(noteName) + "   # when there is no such cluster any more"
 		}
-		return nil, e
+		return e
 	}
-	left, err = c.Remove(ctx, n.Name, say)
-	if err != nil {
-		return left, explain(err)
+	if err := c.Remove(ctx, n.Name, say); err != nil {
+		return explain(err)
 	}
 	// It may be that nothing else of the directory goes: the note would have this done again.
-	return left, os.Remove(dir.Path(noteName))
+	return os.Remove(dir.Path(noteName))
 }
 
 // explain makes errors of a cluster ones that commands end with.

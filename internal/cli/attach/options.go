@@ -30,8 +30,6 @@ type Options struct {
 	Args []string
 	// Shards is how many pods share the light nodes; 0 for as many as they need.
 	Shards int
-	// Volumes says that there is a CSI driver.
-	Volumes bool
 	// BesideController and BesideUnowned allow what [existing.Intent] says.
 	BesideController, BesideUnowned bool
 	// Dir is the instance's directory, whose lock this process holds.
@@ -52,9 +50,7 @@ const maxPacked = 1<<20 - 4<<10
 
 // intent is what the cluster's own nodes have to be guarded from.
 func (o Options) intent() existing.Intent {
-	i := existing.Intent{
-		Name: o.Name, Volumes: o.Volumes, BesideController: o.BesideController, BesideUnowned: o.BesideUnowned,
-	}
+	i := existing.Intent{Name: o.Name, BesideController: o.BesideController, BesideUnowned: o.BesideUnowned}
 	for _, n := range o.Topology.Nodes() {
 		i.Nodes = append(i.Nodes, strings.ToLower(n.VM.Hostname))
 		i.UUIDs = append(i.UUIDs, n.VM.UUID)

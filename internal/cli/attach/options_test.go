@@ -63,7 +63,7 @@ func TestValues(t *testing.T) {
 func TestSweep(t *testing.T) {
 	root := t.TempDir()
 	sweep := func() error {
-		_, err := Sweep(t.Context(), root, "mine", func(string) {})
+		err := Sweep(t.Context(), root, "mine", func(string) {})
 		return err
 	}
 	if err := sweep(); err != nil {

@@ -165,6 +165,9 @@ func (s *Sandbox) withWords(err error) error {
 // removePatience is how long a removal may take, beyond what it waits for by itself.
 const removePatience = 2 * time.Minute
 
+// StopTime is how long a sandbox in a cluster may take to end: its removal, and what follows.
+const StopTime = removePatience + 15*time.Second
+
 // shutdown removes everything.
 func (s *Sandbox) shutdown(ctx context.Context) error {
 	var errs []error
@@ -172,11 +175,7 @@ func (s *Sandbox) shutdown(ctx context.Context) error {
 		s.progress(sandbox.Progress{Step: 1, Steps: 1, Name: "removal"})
 		removing, cancel := context.WithTimeout(ctx, removePatience)
 		defer cancel()
-		left, err := s.cluster.Remove(removing, s.opts.Name, s.detail)
-		for _, what := range left {
-			s.note(event.Warning, "sandbox.left", what+" is left: its volume is gone with the sandbox")
-		}
-		errs = append(errs, err)
+		errs = append(errs, s.cluster.Remove(removing, s.opts.Name, s.detail))
 	}
 	s.mu.Lock()
 	way := s.tunnel

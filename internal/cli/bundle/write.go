@@ -15,6 +15,8 @@ type Options struct {
 	// File is where it goes; there must be none yet.
 	File      string
 	Sandboxes []command.Sandbox
+	// Unlisted is why nobody knows what sandboxes there are, if it is so.
+	Unlisted error
 	// Logs returns the log files of a sandbox by component.
 	Logs func(name string) (map[string]string, error)
 	// Version and Findings go into it as they are.
@@ -67,6 +69,9 @@ func Write(ctx context.Context, o Options) (*Index, error) {
 		parts = append(parts, r.meet(ctx, s))
 	}
 	r.machine(ctx)
+	if o.Unlisted != nil {
+		r.lacks("sandboxes", "the sandboxes of this machine", o.Unlisted)
+	}
 	for _, p := range parts {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -62,7 +62,7 @@ func status(ctx context.Context, o *statusOptions) error {
 		}
 	}
 	if len(rows) == 0 {
-		return &report.Error{Code: "not-found", Message: "the sandbox has no cloud controller manager"}
+		return &report.Error{Code: "not-found", Message: "the sandbox has no cloud controller manager", Try: command.Program + " ccm swap builtin"}
 	}
 	if err := output.List(o.streams.Out, o.flags, table(o.now()), rows); err != nil {
 		return err

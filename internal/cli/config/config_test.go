@@ -130,6 +130,9 @@ func TestOutput(t *testing.T) {
 
 func TestStandardInput(t *testing.T) {
 	got, r := run(t, "global: {server: vc, user: u}\n", "validate", "-")
+	if _, bad := run(t, "global: {}\n", "validate", "-"); !strings.HasPrefix(bad.Message, "cloud config from standard input cannot be used\n") || bad.Try != "mend what is named, then vsphere-sandbox config validate -" {
+		t.Errorf("of nothing: %+v", bad)
+	}
 	if r.Exit != report.Usage || !strings.Contains(got, "standard input:1: global.server: credentials are missing") {
 		t.Errorf("%d, %s", r.Exit, got)
 	}

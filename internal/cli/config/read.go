@@ -5,6 +5,9 @@ import (
 	"os"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -26,6 +29,10 @@ func check(streams *iostreams.Streams, file string) (*provider.Config, []provide
 
 // invalid is the error of a configuration that cannot be used.
 func invalid(file string, problems []provider.Problem) error {
+	try := "mend what is named, then " + command.Program + " config validate " + shellescape.Quote(file)
+	if file == "-" {
+		file, try = "from standard input", "mend what is named, then "+command.Program+" config validate -"
+	}
 	message := "cloud config " + file + " cannot be used"
 	var lines []string
 	for _, p := range problems {
@@ -33,5 +40,5 @@ func invalid(file string, problems []provider.Problem) error {
 			lines = append(lines, p.String())
 		}
 	}
-	return &report.Error{Code: "cloud-config-invalid", Message: message + "\n" + strings.Join(lines, "\n"), Exit: report.Usage}
+	return &report.Error{Code: "cloud-config-invalid", Message: message + "\n" + strings.Join(lines, "\n"), Exit: report.Usage, Try: try}
 }

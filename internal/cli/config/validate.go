@@ -125,7 +125,10 @@ func validate(o *validateOptions) error {
 func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
 	secret, err := provider.ReadSecretsDirectory(dir)
 	if err != nil {
-		return nil, &report.Error{Code: "cloud-secret-unreadable", Message: err.Error(), Exit: report.Usage}
+		return nil, &report.Error{
+			Code: "cloud-secret-unreadable", Message: err.Error(), Exit: report.Usage,
+			Try: "--secret-dir FOLDER with a file for each key of the Secret, as it is mounted",
+		}
 	}
 	problems := secret.Problems()
 	if cfg == nil {

@@ -44,14 +44,14 @@ func checkBundle(file string) error {
 
 // report writes a bug report. That something is found is no failure here: it is what the report is for.
 func (o *options) report(ctx context.Context, found []finding) error {
-	about, err := o.about(ctx)
+	about, unlisted, err := o.about(ctx)
 	if err != nil {
 		return err
 	}
 	progress := vcenterconfig.NewProgress(o.streams.Err, o.streams.ErrTTY())
 	defer progress.Close()
 	index, err := bundle.Write(ctx, bundle.Options{
-		File: o.bundle, Sandboxes: about, Logs: o.sandboxes.Logs, Version: version.Info, Findings: found,
+		File: o.bundle, Sandboxes: about, Unlisted: unlisted, Logs: o.sandboxes.Logs, Version: version.Info, Findings: found,
 		Secrets: o.secrets(), Now: o.now(), Step: progress.Step,
 	})
 	progress.Close()
@@ -69,16 +69,18 @@ func (o *options) report(ctx context.Context, found []finding) error {
 	if o.flags.Format == output.JSON || o.flags.Format == output.YAML {
 		return output.Object(o.streams.Out, o.flags.Format, "BugReport", done)
 	}
-	return o.sayBundle(done)
+	return o.sayBundle(done, unlisted)
 }
 
-// about returns the sandbox that was named, or all.
-func (o *options) about(ctx context.Context) ([]command.Sandbox, error) {
-	if _, asked := o.name(); asked {
-		s, err := o.find(ctx)
-		return []command.Sandbox{s}, err
+// about returns the sandbox that was named, or all. That none can be listed is no reason not to write a report: it may be
+// what the report is about.
+func (o *options) about(ctx context.Context) (about []command.Sandbox, unlisted, err error) {
+	all, unlisted := o.sandboxes.List(ctx)
+	if _, asked := o.name(); !asked || unlisted != nil {
+		return all, unlisted, nil
 	}
-	return o.sandboxes.List(ctx)
+	s, err := o.find(ctx)
+	return []command.Sandbox{s}, nil, err
 }
 
 // secrets are those in the variables that our commands read, and others of the kind.
@@ -92,7 +94,7 @@ func (o *options) secrets() []string {
 	return all
 }
 
-func (o *options) sayBundle(w written) error {
+func (o *options) sayBundle(w written, unlisted error) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %d files, readable by you alone\n", w.File, output.Bytes(w.Bytes), len(w.Files)+1)
 	fmt.Fprintln(&b, "  this machine: versions, kernel, limits, findings of doctor")
@@ -105,10 +107,16 @@ func (o *options) sayBundle(w written) error {
 		}
 		fmt.Fprintf(&b, "  sandbox %s (%s): %s%d logs\n", s.Name, s.State, parts(w.Index, s.Name), logs)
 	}
-	if len(w.Sandboxes) == 0 {
+	switch {
+	case unlisted != nil:
+		fmt.Fprintln(&b, "  no sandbox:", unlisted)
+	case len(w.Sandboxes) == 0:
 		fmt.Fprintln(&b, "  no sandbox: there is none")
 	}
-	if n := len(w.Missing); n > 0 {
+	switch n := len(w.Missing); {
+	case n == 1:
+		fmt.Fprintf(&b, "  a part could not be had; %s in it says which, and why\n", bundle.IndexName)
+	case n > 1:
 		fmt.Fprintf(&b, "  %d parts could not be had; %s in it says which, and why\n", n, bundle.IndexName)
 	}
 	fmt.Fprintf(&b, "\nPasswords, tokens, private keys and kubeconfig credentials are masked, in %d places; names, addresses and\npaths are not. Read it before you give it away:\n\n  tar -xzOf %s | less\n", w.Masked, shellescape.Quote(w.File))

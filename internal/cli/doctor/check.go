@@ -2,12 +2,17 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	left "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
 
 // The verdicts.
@@ -63,7 +68,7 @@ func checks(o *options) []check {
 			return amount(func() (uint64, error) {
 				root, err := o.sandboxes.Root()
 				if err != nil {
-					return 0, err
+					return 0, errNoRoot
 				}
 				return o.machine.Disk(root)
 			}, "disk space for the state directory", "a sandbox takes about 200Mi", 200*mib, gib)
@@ -75,6 +80,12 @@ func checks(o *options) []check {
 		}},
 	}
 }
+
+// errNoRoot is what checks say that look into the state directory where there is none: why, state-directory says.
+var errNoRoot = errors.New("no state directory")
+
+// elsewhere is what to do about a state directory that cannot be used.
+const elsewhere = "export " + instance.RootEnv + "=DIRECTORY"
 
 func platform(os, arch string) finding {
 	name := os + "/" + arch
@@ -117,10 +128,10 @@ func amount(measure func() (uint64, error), what, need string, little, enough ui
 func stateDirectory(o *options) finding {
 	root, err := o.sandboxes.Root()
 	if err != nil {
-		return finding{Verdict: fail, Message: err.Error()}
+		return finding{Verdict: fail, Message: err.Error(), Try: elsewhere}
 	}
 	if err := o.machine.Write(root); err != nil {
-		return finding{Verdict: fail, Message: err.Error(), Try: "export VSPHERE_SANDBOX_STATE=DIRECTORY"}
+		return finding{Verdict: fail, Message: err.Error(), Try: elsewhere}
 	}
 	return finding{Verdict: pass, Message: root + " can be written to"}
 }
@@ -138,6 +149,9 @@ func openFiles(m machine) finding {
 
 // leftovers looks for dead sandboxes, and with --fix removes them.
 func leftovers(ctx context.Context, o *options) finding {
+	if _, err := o.sandboxes.Root(); err != nil {
+		return finding{Verdict: warn, Message: "whether a sandbox has crashed is not known: " + errNoRoot.Error()}
+	}
 	all, err := o.sandboxes.List(ctx)
 	if err != nil {
 		return finding{Verdict: fail, Message: err.Error()}
@@ -148,7 +162,12 @@ func leftovers(ctx context.Context, o *options) finding {
 			dead = append(dead, s.Name)
 		}
 	}
+	written, tries, err := unreverted(o)
 	switch {
+	case err != nil:
+		return finding{Verdict: fail, Message: err.Error()}
+	case len(dead) == 0 && len(written) > 0: // what is cleared away first has its own words for it
+		return finding{Verdict: warn, Message: strings.Join(written, "; "), Try: strings.Join(tries, "\n")}
 	case len(dead) == 0:
 		return finding{Verdict: pass, Message: "no sandbox has crashed"}
 	case !o.fix:
@@ -161,6 +180,20 @@ func leftovers(ctx context.Context, o *options) finding {
 		return finding{Verdict: fail, Message: "clearing away what crashed: " + err.Error()}
 	}
 	return finding{Verdict: pass, Message: "cleared away: " + strings.Join(done, "; ")}
+}
+
+// unreverted looks for sandboxes that have written to real vCenters and are gone, and says how that is taken back.
+func unreverted(o *options) (found, tries []string, err error) {
+	root, err := o.sandboxes.Root()
+	if err != nil {
+		return nil, nil, nil // another check tells
+	}
+	all, err := left.Unreverted(root)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		found = append(found, fmt.Sprintf("sandbox %q has left %d writes to real VMs", name, all[name]))
+		tries = append(tries, command.Program+" down --name "+name)
+	}
+	return found, tries, err
 }
 
 func here() (os, arch string) { return runtime.GOOS, runtime.GOARCH }

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
@@ -28,6 +31,7 @@ type options struct {
 
 	all     bool
 	timeout time.Duration
+	limited bool // the timeout was asked for
 }
 
 // NewCmdDown returns the command; runF, when not nil, runs in its place.
@@ -37,7 +41,9 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:   "down",
 		Short: "End a sandbox and remove everything of it",
 		Long: `End a sandbox: its nodes, cluster and vCenters stop, and its directory is
-removed. What a sandbox that was killed has left behind is cleaned up too.
+removed. What a sandbox that was killed has left behind is cleaned up too, and
+what one could not remove, and what it has written to real vCenters is taken
+back; what still cannot be is an error.
 A sandbox that does not exist is down already.`,
 		Example: `  vsphere-sandbox down
   vsphere-sandbox down --name lab
@@ -45,6 +51,7 @@ A sandbox that does not exist is down already.`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.limited = cmd.Flags().Changed("timeout")
 			if runF != nil {
 				return runF(cmd.Context(), o)
 			}
@@ -52,7 +59,7 @@ A sandbox that does not exist is down already.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "every sandbox of this state directory")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+sandbox.KindStopTime.String()+", in an existing cluster "+attach.StopTime.String()+", unless you say")
 	return cmd
 }
 
@@ -82,12 +89,20 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return unreadable(err)
 	}
-	if len(all) == 0 {
-		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
-	}
 	var errs []error
 	for _, s := range all {
 		errs = append(errs, end(ctx, o, root, s))
+	}
+	// Of some there is nothing left but what they have written to real vCenters.
+	written, err := leftovers.Unreverted(root)
+	errs = append(errs, err)
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		if !slices.ContainsFunc(all, func(s command.Sandbox) bool { return s.Name == name }) {
+			errs = append(errs, o.writes(ctx, root, name))
+		}
+	}
+	if len(all)+len(written) == 0 {
+		fmt.Fprintln(o.Streams.Err, "no sandbox is up: nothing to do")
 	}
 	return errors.Join(errs...)
 }
@@ -124,15 +139,16 @@ func unreadable(err error) error {
 	}
 }
 
-// end ends one sandbox: by asking it, by force when it does not answer, by cleaning up when it is dead.
+// end ends one sandbox: by asking it, by force when it does not answer, by cleaning up when it is dead, or has not been able to.
 func end(ctx context.Context, o *options, root string, s command.Sandbox) error {
 	if s.Running {
 		gone, err := ask(ctx, o, root, s)
-		if err != nil || gone {
-			if gone {
-				fmt.Fprintf(o.Streams.Err, "sandbox %q: down\n", s.Name)
-			}
+		if err != nil {
 			return err
+		}
+		if gone && !remains(root, s.Name) {
+			fmt.Fprintf(o.Streams.Err, "sandbox %q: down\n", s.Name)
+			return o.writes(ctx, root, s.Name) // one before it may have left some, or it could not itself
 		}
 	}
 	if err := leftovers.Sweep(ctx, root, s.Name, func(text string) { fmt.Fprintf(o.Streams.Err, "sandbox %q: %s\n", s.Name, text) }); err != nil {
@@ -150,6 +166,17 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 	return nil
 }
 
+// remains tells whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something that is
+// left elsewhere.
+func remains(root, name string) bool {
+	d, err := instance.Open(root, name)
+	if err != nil { // it cannot tell of anything
+		return false
+	}
+	_, running := d.Running()
+	return !running
+}
+
 // writes takes back what a dead sandbox has written to real vCenters.
 func (o *options) writes(ctx context.Context, root, name string) error {
 	return leftovers.Writes(ctx, filepath.Join(root, name), o.Getenv, func(text string) { fmt.Fprintf(o.Streams.Err, "sandbox %q: %s\n", name, text) })
@@ -158,7 +185,8 @@ func (o *options) writes(ctx context.Context, root, name string) error {
 // ask asks a sandbox to end and waits until it has. It returns false for one that had to be killed and left things.
 func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone bool, err error) {
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", s.Name)
-	limit, cancel := context.WithTimeout(ctx, o.patience(root, s.Name))
+	patience := o.patience(root, s.Name)
+	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if _, err := api.NewClient(s.Socket).Stop(limit); err != nil && ctx.Err() == nil && s.PID > 0 {
 		// It may be starting, and have no socket yet, or be stuck: TERM asks the same.
@@ -178,7 +206,7 @@ func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone 
 	if still, err := alive(root, s); err != nil || !still {
 		return err == nil, err // it has ended this moment, and its number may be another's
 	}
-	fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, o.timeout)
+	fmt.Fprintf(o.Streams.Err, "sandbox %q: did not end within %s, killed\n", s.Name, patience)
 	if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return false, fmt.Errorf("sandbox %q: process %d: %w", s.Name, s.PID, err)
 	}
@@ -195,8 +223,17 @@ const realTime = 6 * time.Minute
 
 // patience is how long a sandbox may take to end.
 func (o *options) patience(root, name string) time.Duration {
-	if _, err := sandbox.LeftWrites(filepath.Join(root, name)); err != nil { // it has a journal, and runs
+	dir := filepath.Join(root, name)
+	if _, err := sandbox.LeftWrites(dir); err != nil { // it has a journal, and runs
 		return max(o.timeout, realTime)
+	}
+	// Commands of the container runtime's that are under way outlive who is killed: what they make comes after the cleaning.
+	if with, err := sandbox.KindRuntime(dir); err == nil && with != nil && !o.limited {
+		return sandbox.KindStopTime
+	}
+	// It takes its objects out of a cluster; who kills it meanwhile has to begin with that anew.
+	if attach.Placed(dir) && !o.limited {
+		return max(o.timeout, attach.StopTime)
 	}
 	return o.timeout
 }

@@ -2,6 +2,7 @@ package down
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,11 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
 func TestOptions(t *testing.T) {
@@ -89,6 +94,123 @@ func TestDown(t *testing.T) {
 				if _, err := instance.Reap(t.Context(), r.root, "lab"); err != nil {
 					t.Errorf("the other one: %v", err)
 				}
+			}
+			r.requireEmpty()
+		})
+	}
+}
+
+// A sandbox that has ended and could not remove its containers is not down: they are tried again, and told of until they are gone.
+func TestLeft(t *testing.T) {
+	docker := filepath.Join(t.TempDir(), "docker")
+	answer := func(script string) {
+		if err := os.WriteFile(docker, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+	t.Setenv(runtimeEnv, docker)
+	r := newRig(t)
+	r.play("leaving", "lab")
+	r.NameFlag = "lab"
+	for _, again := range []string{"the one that ends it", "a second"} {
+		rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil))
+		if rec.Exit != report.Failure || rec.Code != "left-behind" || !strings.Contains(rec.Why, "its containers are left") || !strings.Contains(rec.Try, "down --name lab") {
+			t.Errorf("%s: ended with %+v", again, rec)
+		}
+		if strings.Contains(r.Err.String(), ": down\n") {
+			t.Errorf("%s: said %q", again, r.Err)
+		}
+	}
+	answer("exit 0")
+	if rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil)); rec.Exit != 0 {
+		t.Errorf("ended with %+v", rec)
+	}
+	r.requireEmpty()
+}
+
+// Containers and objects of a cluster take their time to go; who says how long a sandbox may take is taken at the word.
+func TestPatience(t *testing.T) {
+	root := t.TempDir()
+	for name, note := range map[string][2]string{
+		"processes": {}, "containers": {"kind.json", `{"runtime":"docker"}`}, "objects": {"cluster.json", `{"name":"objects","context":"lab"}`},
+	} {
+		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if note[0] == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(root, name, note[0]), []byte(note[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		limited bool
+		want    time.Duration
+	}{
+		{"processes", false, time.Second},
+		{"containers", false, sandbox.KindStopTime},
+		{"containers", true, time.Second},
+		{"objects", false, attach.StopTime},
+		{"objects", true, time.Second},
+	} {
+		o := &options{timeout: time.Second, limited: tc.limited}
+		if got := o.patience(root, tc.name); got != tc.want {
+			t.Errorf("%s, asked for %t: %s, want %s", tc.name, tc.limited, got, tc.want)
+		}
+	}
+}
+
+// written leaves the journal of a sandbox that has written to a real VM, which is not there any more, and is gone.
+func written(t *testing.T, root, name string) {
+	t.Helper()
+	conf := filepath.Join(t.TempDir(), "vsphere.conf")
+	if err := os.WriteFile(conf, []byte("vcenter: {vc: {server: 127.0.0.1, port: 1, user: u, password: p}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := journal.Open(filepath.Join(root, name+".writes.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := journal.Entry{
+		VCenter: "vc", Ref: types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}, VM: "/dc/vm/vm-1",
+		Do: journal.Action{Kind: "reset"}, Undo: journal.Action{Kind: "nothing"},
+	}
+	err = j.Write(t.Context(), e, func(context.Context) error { return nil })
+	settings := fmt.Sprintf(`{"source": %q, "scope": {"AllowWrites": true, "Folders": ["/dc/vm"]}}`, conf)
+	if err := errors.Join(err, j.Close(), os.WriteFile(filepath.Join(root, name+".writes.json"), []byte(settings), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was written to real vCenters is taken back also where nothing else is left of the sandbox, or another one has had its
+// name since.
+func TestUnreverted(t *testing.T) {
+	const back = "takes back vcenter \"vc\": /dc/vm/vm-1: as it is: this cannot be taken back\n"
+	for _, tc := range []struct{ name, role, flag, want string }{
+		{name: "all", want: `sandbox "lab": ` + back},
+		{name: "by name", flag: "lab", want: `sandbox "lab": ` + back + "sandbox \"lab\" is not up: nothing to do\n"},
+		{name: "all, and another one is up", role: "obedient", want: "sandbox \"lab\": stopping\nsandbox \"lab\": down\n" + `sandbox "lab": ` + back},
+		{name: "all, and another one has crashed", role: "crashing", want: `sandbox "lab": ` + back + "sandbox \"lab\": cleaned up (1 processes were left)\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			written(t, r.root, "lab")
+			if tc.role != "" {
+				r.play(tc.role, "lab")
+			}
+			args := []string{"--all"}
+			if r.NameFlag = tc.flag; tc.flag != "" {
+				args = nil
+			}
+			if rec := r.Run(t.Context(), NewCmdDown(r.Deps, nil), args...); rec.Exit != 0 {
+				t.Fatalf("ended with %+v", rec)
+			}
+			if diff := cmp.Diff(tc.want, r.Err.String()); diff != "" {
+				t.Errorf("said (-want +got):\n%s", diff)
 			}
 			r.requireEmpty()
 		})

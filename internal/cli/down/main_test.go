@@ -21,6 +21,9 @@ import (
 // roleEnv makes the test binary play a sandbox, or a child of one, instead of running the tests.
 const roleEnv = "DOWN_TEST_ROLE"
 
+// runtimeEnv is the container runtime of a sandbox that leaves containers.
+const runtimeEnv = "DOWN_TEST_RUNTIME"
+
 func TestMain(m *testing.M) {
 	role := strings.Fields(os.Getenv(roleEnv))
 	switch {
@@ -59,7 +62,7 @@ func playSandbox(role, root, name string) {
 	}
 	fmt.Println("up")
 	switch role {
-	case "obedient":
+	case "obedient", "leaving":
 		<-asked
 	case "deaf": // has no socket
 		<-term
@@ -72,6 +75,11 @@ func playSandbox(role, root, name string) {
 	}
 	check(child.Process.Kill())
 	_ = child.Wait()
+	if role == "leaving" { // it could not remove its containers
+		check(os.WriteFile(dir.Path("kind.json"), []byte(fmt.Sprintf("{\"runtime\": %q}\n", os.Getenv(runtimeEnv))), 0o600))
+		check(dir.Close())
+		os.Exit(1)
+	}
 	check(dir.Remove())
 	os.Exit(0)
 }

@@ -42,7 +42,7 @@ With -o wide, each event has its number and that of the event that caused it.
 The sandbox remembers the newest 65536 events; older ones that are missed are
 said to be lost.`,
 		Example: `  vsphere-sandbox events --since 5m
-  vsphere-sandbox events -f --object worker-1
+  vsphere-sandbox events -f --object worker-west-1
   vsphere-sandbox events --plane vsphere --kind 'vm.*' -o json
   vsphere-sandbox events export run.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -48,12 +48,12 @@ line, the first of kind Recording. With -f, what happens from now on is added,
 until Ctrl-C or the end of the sandbox. The file is there when it is complete.`,
 		Example: `  vsphere-sandbox events export run.jsonl
   vsphere-sandbox events export run.jsonl -f
-  vsphere-sandbox events export | jq -c 'select(.node.name == "worker-1") | [.time, .node.ready]'`,
+  vsphere-sandbox events export | jq -c 'select(.node.name == "worker-west-1") | [.time, .node.ready]'`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: recordings,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && args[0] == "" {
-				return report.UsageError("vsphere-sandbox events export run.jsonl", "FILE is empty")
+				return report.UsageError("vsphere-sandbox events export run.jsonl", "the name of FILE is empty")
 			}
 			if len(args) > 0 && args[0] != "-" {
 				o.file = args[0]

@@ -26,8 +26,8 @@ The evidence is gathered when you ask, from the vCenters, the API server, the
 cloud-config, the event log and the log of the cloud controller manager. What
 cannot be asked is said to be unknown (?). What is gone can be explained, too,
 as long as the event log remembers it.`,
-		Example: `  vsphere-sandbox explain node worker-1
-  vsphere-sandbox explain vm us/worker-1
+		Example: `  vsphere-sandbox explain node worker-west-1
+  vsphere-sandbox explain vm us/worker-west-1
   vsphere-sandbox explain volume data-web-0`,
 	}, NewCmdNode(d, nil), NewCmdVM(d, nil), NewCmdVolume(d, nil))
 }
@@ -63,8 +63,8 @@ what takes it away, and which faults touch it.
 A node that was deleted is explained from what the log remembers: what the cloud
 controller manager asked, and what it was told. Of a VM that should be a node
 and is none, it tells why not.`,
-		Example: `  vsphere-sandbox explain node worker-1
-  vsphere-sandbox explain node worker-1 -o json`,
+		Example: `  vsphere-sandbox explain node worker-west-1
+  vsphere-sandbox explain node worker-west-1 -o json`,
 		ValidArgsFunction: complete.Once(complete.Nodes(d)),
 	}, runF)
 }
@@ -79,7 +79,7 @@ it is none, which disks and tags it has, and which faults touch it.
 
 Name a VM as NAME, HOSTNAME, VCENTER/NAME or by its inventory path; one that was
 destroyed as NAME or VCENTER/NAME.`,
-		Example:           "  vsphere-sandbox explain vm us/worker-1",
+		Example:           "  vsphere-sandbox explain vm us/worker-west-1",
 		ValidArgsFunction: complete.Once(complete.VMs(d)),
 	}, runF)
 	return cmd

@@ -125,11 +125,11 @@ func more(p fault.Param) string {
 	return " (" + strings.Join(words, "; ") + ")"
 }
 
-// example is a command that injects a kind.
+// example is a command that injects a kind into what "up" boots.
 func example(k *fault.Kind) string {
 	target := map[fault.Object]string{
-		fault.VM: " worker-1", fault.Node: " worker-1", fault.Host: " esx-1", fault.Datastore: " datastore-1", fault.Datacenter: " dc",
-		fault.Cluster: " cluster-1", fault.Zone: " us-west", fault.VCenter: " vc", fault.Component: " csi-attacher",
+		fault.VM: " worker-west-1", fault.Node: " worker-west-1", fault.Host: " esx-west-1", fault.Datastore: " dcwest-ds", fault.Datacenter: " dcwest",
+		fault.Cluster: " west", fault.Zone: " us-west", fault.VCenter: " us", fault.Component: " csi-attacher",
 		fault.Volume: " data-web-0",
 	}[k.Object]
 	line := command.Program + " fault inject " + k.Name + target

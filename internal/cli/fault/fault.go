@@ -22,7 +22,7 @@ An injected fault is a lease. It ends when it is healed, after its --for, or
 with the sandbox, and its targets are then as they were before. What cannot be
 done is refused before anything is touched.`,
 		Example: `  vsphere-sandbox fault list
-  vsphere-sandbox fault inject vm.power-off worker-1 --for 1m
+  vsphere-sandbox fault inject vm.power-off worker-west-1 --for 1m
   vsphere-sandbox fault inject vcenter.latency --vcenter us --set client=ccm --set delay=2s
   vsphere-sandbox fault leases
   vsphere-sandbox fault heal --all`,

@@ -50,7 +50,7 @@ many: one, all, a number, a percentage. Which ones is drawn by --seed.
 What cannot be done is refused, and nothing is touched; --dry-run tells what
 would be done. Before VMs of a real vCenter are changed you are asked, and told
 how it is taken back; --yes answers. It returns when the fault is in force.`,
-		Example: `  vsphere-sandbox fault inject vm.power-off worker-1 --for 1m
+		Example: `  vsphere-sandbox fault inject vm.power-off worker-west-1 --for 1m
   vsphere-sandbox fault inject host.crash --zone us-west --mode 1
   vsphere-sandbox fault inject guest.tools-stopped --role worker --mode 50% --seed 7 --dry-run
   vsphere-sandbox fault inject vcenter.soap-fault us --set client=ccm --set fault=NoPermission`,

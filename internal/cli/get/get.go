@@ -16,7 +16,7 @@ func NewCmdGet(d *command.Deps) *cobra.Command {
 Lists are in the order of the topology. Names after the kind choose what is
 listed; a name that is not there is an error.`,
 		Example: `  vsphere-sandbox get nodes
-  vsphere-sandbox get vms worker-1 worker-2 -o wide
+  vsphere-sandbox get vms worker-west-1 worker-east-1 -o wide
   vsphere-sandbox get zones -o json
   vsphere-sandbox get volumes
   vsphere-sandbox get nodes --watch`,

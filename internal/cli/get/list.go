@@ -2,7 +2,9 @@ package get
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/follow"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -93,7 +96,11 @@ func pick[T any](ctx context.Context, o *options, r resource[T], t *command.Targ
 	if err != nil {
 		return nil, err
 	}
-	return command.Pick(r.one, items, o.names, r.names)
+	picked, err := command.Pick(r.one, items, o.names, r.names)
+	if e, ok := errors.AsType[*report.Error](err); ok {
+		e.Try = command.Program + " get " + strings.ToLower(r.many) // which is what the command is called
+	}
+	return picked, err
 }
 
 // named returns the items that the names stand for; unlike [command.Pick] it lets names stand for nothing.

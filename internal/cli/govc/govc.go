@@ -48,7 +48,7 @@ each vCenter in turn, whose name goes to standard error; the exit status is that
 of the first that failed. TLS is verified, and no session is kept in your home
 directory.`,
 		Example: `  vsphere-sandbox govc find / -type m
-  vsphere-sandbox govc --vcenter us vm.info worker-1
+  vsphere-sandbox govc --vcenter us vm.info worker-west-1
   vsphere-sandbox govc vm.info -h`,
 		ValidArgsFunction: completion,
 		RunE: func(cmd *cobra.Command, args []string) error {

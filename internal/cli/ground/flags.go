@@ -2,11 +2,11 @@ package ground
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,11 +24,20 @@ const (
 	Pod = "pod"
 )
 
+// kindAuto is the default of --kind-volumes: block devices where they are possible.
+const kindAuto = "auto"
+
+func kindVolumes() []string {
+	return []string{kindAuto, sandbox.KindVolumesDevice, sandbox.KindVolumesDir}
+}
+
 // Flags are the flags. Bind them, and Check them before anything is touched.
 type Flags struct {
 	Cluster    string
 	KindImage  string
 	KindConfig string
+	// KindVolumes is one of kindVolumes.
+	KindVolumes string
 	// There is where to put it in a cluster that is there, In what it is to know in its pod there.
 	There There
 	In    In
@@ -44,9 +53,11 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	flags.StringVar(&f.Cluster, "cluster", Embedded, "the Kubernetes cluster: embedded (a process, and one for each node), kind (containers; needs Docker, Podman or nerdctl), or existing (in one that is there)")
 	flags.StringVar(&f.KindImage, "kind-image", "", "with --cluster kind, the image of its nodes (default: one for this Kubernetes, see \"images list\")")
 	flags.StringVar(&f.KindConfig, "kind-config", "", "with --cluster kind, a configuration of kind's to be merged into the one that is made")
-	// Neither can fail: the flags were added above.
+	flags.StringVar(&f.KindVolumes, "kind-volumes", kindAuto, "with --cluster kind, what volumes are: device (block devices, which takes root on Linux), dir (directories), or auto (directories where devices are refused)")
+	// None can fail: the flags were added above.
 	_ = cmd.RegisterFlagCompletionFunc("cluster", cobra.FixedCompletions([]string{Embedded, Kind, Existing}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("kind-image", complete.None)
+	_ = cmd.RegisterFlagCompletionFunc("kind-volumes", cobra.FixedCompletions(kindVolumes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // BindOutside adds those of a cluster that is there already, for a command that can put a sandbox there.
@@ -65,6 +76,9 @@ func (f *Flags) Check() error {
 	case Embedded, "":
 		return nil
 	case Kind:
+		if v := f.KindVolumes; v != "" && !slices.Contains(kindVolumes(), v) {
+			return report.UsageError("--kind-volumes dir", "--kind-volumes %s: want %s", v, strings.Join(kindVolumes(), ", "))
+		}
 		return f.readConfig()
 	case Existing:
 		if !f.outside {
@@ -98,9 +112,17 @@ func (f *Flags) misplaced() error {
 // given are the flags of one value of --cluster, by name; "" is what is their default.
 func (f *Flags) given(cluster string) map[string]string {
 	if cluster == Kind {
-		return map[string]string{"--kind-image": f.KindImage, "--kind-config": f.KindConfig}
+		return map[string]string{"--kind-image": f.KindImage, "--kind-config": f.KindConfig, "--kind-volumes": f.kindVolumes()}
 	}
 	return f.There.given()
+}
+
+// kindVolumes is the flag's value, "" for the default.
+func (f *Flags) kindVolumes() string {
+	if f.KindVolumes == kindAuto {
+		return ""
+	}
+	return f.KindVolumes
 }
 
 func (f *Flags) readConfig() error {
@@ -111,7 +133,7 @@ func (f *Flags) readConfig() error {
 	if f.config, err = os.ReadFile(f.KindConfig); errors.Is(err, fs.ErrNotExist) {
 		return report.UsageError("--kind-config FILE, a configuration of kind's", "--kind-config %s: there is no such file", f.KindConfig)
 	} else if err != nil {
-		return fmt.Errorf("--kind-config: %w", err)
+		return report.UsageError("--kind-config FILE that you may read", "--kind-config: %v", err)
 	}
 	return nil
 }
@@ -126,7 +148,7 @@ func (f *Flags) Others() bool { return f.Cluster == Existing || f.Cluster == Pod
 func (f *Flags) Of(retain bool) sandbox.Cluster {
 	switch f.Cluster {
 	case Kind:
-		return sandbox.Cluster{Kind: &sandbox.Kind{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Retain: retain}}
+		return sandbox.Cluster{Kind: &sandbox.Kind{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Volumes: f.kindVolumes(), Retain: retain}}
 	case Pod:
 		return sandbox.Cluster{Pod: f.pod}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
 // ExplainState gives the errors of [Open] their codes and ways out. Verb is the command that was typed.
@@ -33,7 +34,7 @@ func ExplainState(err error, name, verb string) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return &report.Error{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Err: err, Exit: report.Prerequisite,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
 		}
 	}
 	return fmt.Errorf("sandbox %q: %w", name, err)
@@ -42,9 +43,12 @@ func ExplainState(err error, name, verb string) error {
 // ExplainRun does so for the errors that a sandbox ends with, nil among them. FreePort is what to type for a free port.
 func ExplainRun(err error, name, freePort string) error {
 	var network *net.OpError
+	var left *sandbox.LeftError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &left):
+		return behind(err, name)
 	case ground(err) != nil:
 		return ground(err)
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -65,6 +69,17 @@ func ExplainRun(err error, name, freePort string) error {
 		return err
 	}
 	return fmt.Errorf("sandbox %q: %w", name, err)
+}
+
+// behind is that something is left of a sandbox. Whatever else went wrong is told with it: what is left is what there is to do
+// something about.
+func behind(err error, name string) error {
+	try := "vsphere-sandbox down --name " + name + "   # takes away what is left"
+	var e *runtime.Error
+	if errors.As(err, &e) && e.Try != "" {
+		try = e.Try + "\n" + try
+	}
+	return &report.Error{Code: "left-behind", Message: fmt.Sprintf("sandbox %q: not all of it is gone", name), Try: try, Err: err, Exit: report.Failure}
 }
 
 // ground is an error of what the cluster of a sandbox stands on, as one that commands end with; nil for any other.

@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -31,10 +32,7 @@ type Home struct {
 // [Home.Leave].
 func Open(ctx context.Context, root, name, scenario string, say func(string)) (*Home, error) {
 	// What the dead have left elsewhere, while their directory tells of it.
-	sweeping, cancel := context.WithTimeout(ctx, sweepTime)
-	err := leftovers.Sweep(sweeping, root, name, say)
-	cancel()
-	if err != nil {
+	if err := leftovers.Sweep(ctx, root, name, say); err != nil {
 		return nil, err
 	}
 	dir, err := instance.Create(root, name)
@@ -49,10 +47,6 @@ func Open(ctx context.Context, root, name, scenario string, say func(string)) (*
 	}
 	return h, nil
 }
-
-// sweepTime is how long it may take to take back what a dead sandbox has left: a cluster may be large, and a container runtime
-// that hangs says nothing at all.
-const sweepTime = 3 * time.Minute
 
 func (h *Home) furnish() error {
 	if err := h.Dir.WriteRecord(h.record); err != nil {
@@ -80,17 +74,22 @@ func (h *Home) Ready() {
 	}
 }
 
-// Leave removes the directory, or leaves it to whoever wants to look at the logs, to be cleaned up later.
+// Leave removes the directory, or leaves it to whoever wants to look at the logs, to be cleaned up later. A directory that tells
+// of what is left elsewhere stays in any case, and the next command takes that back.
 func (h *Home) Leave(retain bool) error {
 	h.restore()
 	var errs []error
 	if h.log != nil {
 		errs = append(errs, debug.SetCrashOutput(nil, debug.CrashOptions{}), h.log.Close())
 	}
-	if retain {
+	with, err := sandbox.KindRuntime(h.Dir.Path())
+	switch {
+	case retain:
 		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
 		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
-	} else {
+	case err != nil, with != nil:
+		errs = append(errs, err, h.Dir.Close())
+	default:
 		errs = append(errs, h.Dir.Remove())
 	}
 	return errors.Join(errs...)

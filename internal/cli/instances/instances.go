@@ -28,7 +28,7 @@ func (i Instances) Root() (string, error) {
 	if err != nil {
 		return "", &report.Error{
 			Code: "no-home", Message: "there is no place for sandboxes", Err: err, Exit: report.Prerequisite,
-			Try: "export " + instance.RootEnv + "=DIR that you may write",
+			Try: "export " + instance.RootEnv + "=DIR   # a folder that you may write",
 		}
 	}
 	return root, nil
@@ -91,6 +91,14 @@ func (i Instances) Logs(name string) (map[string]string, error) {
 	return logs, nil
 }
 
+// unreverted tells of writes to real vCenters, of which nothing will tell once the directory is gone but "doctor".
+func unreverted(root, name string) string {
+	if all, err := leftovers.Unreverted(root); err == nil && all[name] > 0 {
+		return "; " + leftovers.Words(name, all[name])
+	}
+	return ""
+}
+
 // Reap removes what dead sandboxes left behind, but for those that were asked to leave it. Their logs go, too: each line
 // has the last words of one.
 func (i Instances) Reap(ctx context.Context) ([]string, error) {
@@ -127,7 +135,7 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 		if len(r.Spared) > 0 {
 			line += fmt.Sprintf("; %d processes are not certain to be its own and were left alone", len(r.Spared))
 		}
-		line += broken
+		line += broken + unreverted(root, e.Name)
 		if last != "" {
 			line += "; its log ends with: " + last
 		}

@@ -1,6 +1,7 @@
 package instances
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/vim25/types"
 
 	_ "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest" // -update
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
 var _ command.Sandboxes = Instances{}
@@ -93,5 +96,33 @@ func TestNoRoot(t *testing.T) {
 		if !errors.Is(err, trouble) {
 			t.Errorf("err = %v", err)
 		}
+	}
+}
+
+// A sandbox that has written to real VMs is cleaned up like any other, and it is said what is left.
+func TestReapOfAWriter(t *testing.T) {
+	root := t.TempDir()
+	dir, err := instance.Create(root, "lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(dir.WriteRecord(instance.Record{Name: "lab"}), dir.Close()); err != nil {
+		t.Fatal(err)
+	}
+	j, err := journal.Open(filepath.Join(root, "lab.writes.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := journal.Entry{
+		VCenter: "vc", Ref: types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}, VM: "/dc/vm/vm-1",
+		Do: journal.Action{Kind: "reset"}, Undo: journal.Action{Kind: "nothing"},
+	}
+	if err := errors.Join(j.Write(t.Context(), e, func(context.Context) error { return nil }), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	said, err := Instances{RootFunc: func() (string, error) { return root, nil }}.Reap(t.Context())
+	want := []string{"lab (0 processes ended); 1 writes to real VMs are not taken back: vsphere-sandbox down --name lab does so"}
+	if diff := cmp.Diff(want, said); err != nil || diff != "" {
+		t.Errorf("%v, %s", err, diff)
 	}
 }

@@ -42,7 +42,7 @@ func edit(ctx context.Context, path string, change func(*clientcmdapi.Config) (b
 		path = target // replace the file, not the link to it
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
+		return unwritable(err)
 	}
 	unlock, err := lock(ctx, path)
 	if err != nil {
@@ -54,7 +54,9 @@ func edit(ctx context.Context, path string, change func(*clientcmdapi.Config) (b
 		config, err = clientcmdapi.NewConfig(), nil
 	}
 	if err != nil {
-		return fmt.Errorf("kubeconfig %s: %w", path, err)
+		return &report.Error{
+			Code: "kubeconfig-unusable", Message: "kubeconfig " + path, Err: err, Try: "mend it, or export KUBECONFIG=FILE   # another one, which need not be there",
+		}
 	}
 	if changed, err := change(config); err != nil || !changed {
 		return err
@@ -78,7 +80,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 			return func() { os.Remove(name) }, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("kubeconfig: %w", err)
+			return nil, unwritable(err)
 		}
 		if time.Since(begin) > lockPatience {
 			return nil, &report.Error{
@@ -102,7 +104,7 @@ func replace(path string, text []byte) error {
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
+		return unwritable(err)
 	}
 	_, err = temp.Write(text)
 	err = errors.Join(err, temp.Chmod(mode), temp.Close())
@@ -111,7 +113,14 @@ func replace(path string, text []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(temp.Name())
-		return fmt.Errorf("kubeconfig: %w", err)
+		return unwritable(err)
 	}
 	return nil
+}
+
+// unwritable is the error for a file that cannot be written, or not beside its lock.
+func unwritable(err error) error {
+	return &report.Error{
+		Code: "kubeconfig-unwritable", Message: "kubeconfig", Err: err, Try: "export KUBECONFIG=FILE   # in a folder that you may write",
+	}
 }

@@ -141,6 +141,20 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
+// What is in the way is named, and how another file is taken.
+func TestUnusableFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, code := range map[string]string{"a-file/config": "kubeconfig-unwritable", "a-file": "kubeconfig-unusable"} {
+		if err := os.WriteFile(filepath.Join(dir, "a-file"), []byte("clusters: {"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := report.Of(Merge(t.Context(), filepath.Join(dir, name), admin("x")))
+		if r.Code != code || !strings.Contains(r.Message+r.Why, dir) || !strings.Contains(r.Try, "export KUBECONFIG=FILE") {
+			t.Errorf("%s: ended with %+v", name, r)
+		}
+	}
+}
+
 func TestPath(t *testing.T) {
 	for _, tc := range []struct{ kubeconfig, home, want string }{
 		{"/a:/b", "/h", "/a"},

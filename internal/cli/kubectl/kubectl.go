@@ -43,7 +43,7 @@ func NewCmdKubectl(d *command.Deps, runF func(context.Context, *options) error) 
 All arguments are kubectl's; --name stands before the word kubectl. Its exit
 status is kubectl's. Plugins are not looked for.`,
 		Example: `  vsphere-sandbox kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
-  vsphere-sandbox --name other kubectl describe node worker-1`,
+  vsphere-sandbox --name other kubectl describe node worker-west-1`,
 		DisableFlagParsing: true,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			o.args = args

@@ -15,15 +15,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
 // patience is how long a device may be held by what ends at the same time.
 const patience = 5 * time.Second
 
+// sweepTime is how long it may take to take back what a dead sandbox has left: a cluster may be large, and whoever types a
+// command waits for it.
+const sweepTime = 3 * time.Minute
+
 // Sweep takes back what the sandbox of that name has left, and tells say what it takes back. It does nothing for one that
-// runs, and for none. An error says that something is left: the directory is to stay, or nobody would know of it.
+// runs, and for none. A [sandbox.LeftError] says that something is left: the directory is to stay.
 func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	dir, err := instance.Open(root, name)
 	if errors.As(err, new(instance.ErrNotFound)) {
@@ -35,22 +38,37 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	if _, running := dir.Running(); running {
 		return nil
 	}
+<<<<<<< HEAD
+	ctx, cancel := context.WithTimeoutCause(ctx, sweepTime, fmt.Errorf("not done after %s", sweepTime))
+	defer cancel()
 	_, err = attach.Sweep(ctx, root, name, say)
-	return errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say))
+	if err = errors.Join(err, containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
+=======
+	if err = errors.Join(attach.Sweep(ctx, root, name, say), containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
+>>>>>>> b578d97022c6b912ddcb89e3145d41e3c8e37e79
+		return &sandbox.LeftError{Err: err}
+	}
+	return nil
 }
 
 // containers removes those of a cluster of kind's.
 func containers(ctx context.Context, dir *instance.Dir, say func(string)) error {
 	with, err := sandbox.KindRuntime(dir.Path())
-	if err != nil || with == "" {
+	if err != nil || with == nil {
 		return err
 	}
-	removed, err := kind.Reap(ctx, runtime.New(with), dir.Name(), dir.Path())
+	if err := with.Answer(ctx); err != nil { // soon: one that hangs would have the whole time
+		return fmt.Errorf("sandbox %q: its containers are left: %w", dir.Name(), err)
+	}
+	removed, err := kind.Reap(ctx, with, dir.Name(), dir.Path())
 	if err != nil {
 		return fmt.Errorf("sandbox %q: its containers are left: %w", dir.Name(), err)
 	}
 	if len(removed) > 0 {
 		say(fmt.Sprintf("removed %d containers", len(removed)))
+	}
+	if err := sandbox.RemoveKindVolumes(ctx, dir.Path()); err != nil {
+		return fmt.Errorf("sandbox %q: %w", dir.Name(), err)
 	}
 	return nil
 }

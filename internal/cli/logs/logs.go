@@ -45,7 +45,7 @@ func NewCmdLogs(d *command.Deps, runF func(context.Context, *options) error) *co
 The sandbox need not run: what it left when it crashed is there to be read.`,
 		Example: `  vsphere-sandbox logs
   vsphere-sandbox logs ccm -f --tail 20
-  vsphere-sandbox logs node/worker-1`,
+  vsphere-sandbox logs node/worker-west-1`,
 		Args:              command.AtMostOne,
 		ValidArgsFunction: complete.Once(complete.Logs(d)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -117,6 +117,7 @@ func choose(files map[string]string, component string) (string, error) {
 	}
 	return "", &report.Error{
 		Code: "ambiguous", Message: fmt.Sprintf("several components are called %q: %s", component, strings.Join(short, ", ")),
+		Try: command.Program + " logs " + short[0],
 	}
 }
 

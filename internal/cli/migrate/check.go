@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/check"
 )
 
@@ -20,6 +21,7 @@ type checkOptions struct {
 	target
 
 	old    string
+	force  bool
 	format string
 }
 
@@ -69,13 +71,19 @@ fails, 4 when the cluster cannot be asked.`,
 			if err := o.real.Unasked(cmd); err != nil {
 				return err
 			}
+			if o.force && o.old == "" {
+				return report.UsageError(command.Program+" migrate check FILE --force", noForce)
+			}
 			return runF(cmd.Context(), o)
 		},
 	}
 	o.bind(cmd)
+	cmd.Flags().BoolVar(&o.force, "force", false, "go past what is not known of FILE")
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	return cmd
 }
+
+const noForce = "--force is about a FILE, and none is named"
 
 func oneFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -85,15 +93,14 @@ func oneFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCo
 }
 
 func runCheck(ctx context.Context, o *checkOptions) error {
-	var old []byte
+	var old migration.Source
 	if o.old != "" {
-		src, err := readSource(o.streams.In, o.old)
-		if err != nil {
+		var err error
+		if old, err = readSource(o.streams.In, o.old); err != nil {
 			return err
 		}
-		old = src.Data
 	}
-	w, err := o.open(ctx, o.old, old)
+	w, err := o.open(ctx, old, o.force)
 	if err != nil {
 		return err
 	}

@@ -119,6 +119,14 @@ func TestCheckRefused(t *testing.T) {
 		"check old.conf --kubeconfig " + config: "cluster-forbidden",
 		"check --vcenter-config env --kubeconfig " + config: "vcenter-config-invalid",
 		"check unknown.conf --kubeconfig " + config:         "cloud-config-invalid",
+		"check unknown.conf --force --kubeconfig " + config: "cluster-forbidden",
+		"check pool.conf --kubeconfig " + config:            "cluster-forbidden",
+		"check balancer.conf --kubeconfig " + config:        "cluster-forbidden",
+		"check new.conf --kubeconfig " + config:             "cluster-forbidden",
+		"check empty.conf --kubeconfig " + config:           "cloud-config-invalid",
+		"plan unknown.conf --force --kubeconfig " + config:  "cluster-forbidden",
+		"plan pool.conf --kubeconfig " + config:             "cluster-forbidden",
+		"check --force":                                     "usage",
 	} {
 		e := clitest.NewEnv(nil)
 		r := e.Run(t.Context(), NewCmdMigrate(e.Deps), strings.Fields(args)...)

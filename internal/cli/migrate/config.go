@@ -99,7 +99,7 @@ func convert(o *configOptions) error {
 		Manifests: in.manifests, ClusterID: o.clusterID, DatastoreURLs: in.urls, Force: o.force,
 	})
 	if err != nil {
-		return refused(o, err)
+		return refused(in.old.Name, o.old, err)
 	}
 	if o.out != "" {
 		if err := o.write(m); err != nil {
@@ -124,7 +124,9 @@ func (o *configOptions) write(m *migration.Migration) error {
 		}
 	}
 	if err != nil {
-		return &report.Error{Code: "folder-unwritable", Message: err.Error(), Exit: report.Prerequisite}
+		return &report.Error{
+			Code: "folder-unwritable", Message: err.Error(), Exit: report.Prerequisite, Try: "--out with a folder whose parent is there and may be written to",
+		}
 	}
 	return nil
 }

@@ -29,7 +29,10 @@ folder = k8s
 default-datastore = shared
 `
 	unknown = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\nspeed = fast\n"
-	classes = `apiVersion: storage.k8s.io/v1
+	// What migrate config knows of, and the provider does not; and what it does not carry over.
+	pool     = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\ndatacenter = dc\nresourcepool-path = p\n"
+	balancer = "[Global]\nuser = u@d\npassword = hunter2\nserver = vc.example\n[LoadBalancer]\nipPoolName = p\n"
+	classes  = `apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata:
   name: standard
@@ -70,7 +73,7 @@ func world(t *testing.T) (back func()) {
 	}
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
-		"old.conf": old, "unknown.conf": unknown, "classes.yaml": classes, "empty.conf": "", "full/note": "mine", "full/vsphere.conf": "mine",
+		"old.conf": old, "unknown.conf": unknown, "pool.conf": pool, "balancer.conf": balancer, "classes.yaml": classes, "empty.conf": "", "full/note": "mine", "full/vsphere.conf": "mine",
 		"new.conf": "global: {user: u, password: hunter2}\nvcenter: {a: {server: vc}}\n", "many.conf": strings.Repeat("[Nope]\n", 30),
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -193,6 +196,29 @@ func TestRefused(t *testing.T) {
 		}
 		if got, r := run(t, "", strings.Fields(args)...); r.Exit == 0 || r.Exit == report.Failure || !strings.Contains(r.Message, want) {
 			t.Errorf("%s: %+v, %s", args, r, got)
+		}
+	}
+}
+
+// Every refusal says what to do about it, and calls the file what it is.
+func TestWayOut(t *testing.T) {
+	defer world(t)()
+	for name, text := range map[string]string{
+		"latin": "[Global]\nuser = \xe4\n", "large": "[Global]\n" + strings.Repeat("#", 1<<20), "backslash": "[Global]\nuser = a\\b\n", "value": "[Global]\nport = x\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for args, called := range map[string]string{name: name, "-": "standard input"} {
+			got, r := run(t, text, args)
+			if r.Try == "" || !strings.HasPrefix(r.Message, called+" cannot be converted") {
+				t.Errorf("%s: %s", args, got)
+			}
+		}
+	}
+	for _, args := range []string{"old.conf --out no/such", "old.conf --out classes.yaml"} {
+		if got, r := run(t, "", strings.Fields(args)...); r.Try == "" {
+			t.Errorf("%s: %s", args, got)
 		}
 	}
 }

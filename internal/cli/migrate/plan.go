@@ -87,9 +87,9 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	// What cannot be converted is told before anybody is asked.
 	m, err := migration.Convert(src, migration.Options{ClusterID: o.clusterID, Force: o.force})
 	if err != nil {
-		return refused(&configOptions{old: o.old}, err)
+		return refused(src.Name, o.old, err)
 	}
-	s, err := o.open(ctx, o.old, src.Data)
+	s, err := o.open(ctx, src, o.force)
 	if err != nil {
 		return err
 	}
@@ -100,6 +100,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	p := steps.New(steps.Input{
 		Report: r, Config: m, Old: o.old, Folder: o.files, ClusterID: o.clusterID, Force: o.force, Datastores: steps.Datastores(src),
 		Kubeconfig: o.kubeconfig, Context: o.context, Sandbox: s.sandbox,
+		VCenters: o.real.Config(), CSI: o.csi, Choice: o.real.Choice(),
 	})
 	return o.write(p)
 }

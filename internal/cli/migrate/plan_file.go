@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/steps"
@@ -47,27 +48,46 @@ func (o *planOptions) write(p *steps.Plan) error {
 	case errors.Is(err, fs.ErrExist) && !o.force: // somebody was faster
 		return o.exists()
 	case err != nil:
-		return &report.Error{Code: "file-unwritable", Message: err.Error(), Exit: report.Prerequisite}
+		return &report.Error{
+			Code: "file-unwritable", Message: err.Error(), Exit: report.Prerequisite, Try: "--out with a file in a folder that is there and may be written to",
+		}
 	}
 	fmt.Fprintf(o.streams.Err, "%s: %d steps\n", o.out, len(p.Steps))
 	return nil
 }
 
+// put writes the file. One that is there is replaced by another of a name that is nobody's, with its permissions.
 func (o *planOptions) put(text []byte) error {
-	name, flags := o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL
-	if o.force {
-		name, flags = o.out+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC
+	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) && o.force {
+		return o.replace(text)
 	}
-	f, err := os.OpenFile(name, flags, 0o644)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil && o.force {
-		err = os.Rename(name, o.out)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(o.out))
+	}
+	return nil
+}
+
+func (o *planOptions) replace(text []byte) error {
+	is, err := os.Stat(o.out)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.out), ".unfinished-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(is.Mode().Perm()), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), o.out)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(name))
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/steps"
@@ -15,7 +17,7 @@ import (
 func TestPlanFile(t *testing.T) {
 	dir := t.TempDir()
 	old, there, folder := filepath.Join(dir, "vsphere.conf"), filepath.Join(dir, "plan.md"), filepath.Join(dir, "folder")
-	for _, file := range []string{old, there} {
+	for _, file := range []string{old, there, there + ".new"} {
 		if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +56,19 @@ func TestPlanFile(t *testing.T) {
 			}
 		})
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*.new")); len(left) > 0 { // the pattern is fine
-		t.Errorf("left: %s", left)
+	var names []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if d := cmp.Diff([]string{"folder", "new.md", "plan.md", "plan.md.new", "vsphere.conf"}, names); err != nil || d != "" {
+		t.Errorf("%v, beside the plans: %s", err, d)
+	}
+	if is, err := os.Stat(there); err != nil || is.Mode().Perm() != 0o600 {
+		t.Errorf("%v, what was replaced is %v", err, is)
+	}
+	if text, err := os.ReadFile(there + ".new"); err != nil || string(text) != "before" {
+		t.Errorf("somebody else's file is now %q, %v", text, err)
 	}
 	if text, err := os.ReadFile(old); err != nil || string(text) != "before" {
 		t.Errorf("%v %s", err, text)

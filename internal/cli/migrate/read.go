@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -54,9 +55,12 @@ func (o *configOptions) source(name string) (migration.Source, error) {
 	return readSource(o.streams.In, name)
 }
 
+// standardInput is what "-" is called.
+const standardInput = "standard input"
+
 // readSource reads a file, or standard input, no further than it takes to see that it is too large.
 func readSource(in io.Reader, name string) (migration.Source, error) {
-	s, r := migration.Source{Name: "standard input"}, in
+	s, r := migration.Source{Name: standardInput}, in
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -102,27 +106,35 @@ func names(files []migration.File) []string {
 	return all
 }
 
-// refused tells why there is nothing to show.
-func refused(o *configOptions, err error) error {
+// refused tells why there is nothing to show of a file; typed is what it was called on the command line.
+func refused(name, typed string, err error) error {
 	if r, ok := errors.AsType[*migration.Refusal](err); ok {
 		e := &report.Error{Code: r.Code, Message: r.Message + told(r.Problems), Try: r.Try, Exit: report.Usage}
 		if r.Code == "already-migrated" {
-			e.Try = "vsphere-sandbox config validate " + o.old
+			e.Try = "vsphere-sandbox config validate " + typed
 		}
 		return e
 	}
 	if bad, ok := errors.AsType[*config.Error](err); ok {
 		e := &report.Error{
-			Code: "cloud-config-invalid", Message: o.old + " cannot be converted, and nothing has been written" + told(bad.Problems), Exit: report.Usage,
+			Code: "cloud-config-invalid", Message: name + " cannot be converted, and nothing has been written" + told(bad.Problems), Exit: report.Usage,
 		}
-		for _, p := range bad.Problems {
-			if strings.HasPrefix(p.Message, "unknown ") {
-				e.Try = "mend the file, or drop what is not known with --force"
-			}
+		e.Try = "mend the file, and convert it once more"
+		if whole := !slices.ContainsFunc(bad.Problems, func(p config.Problem) bool { return p.Line > 0 || p.Hint != "" }); whole {
+			e.Try = "name the vsphere.conf that --cloud-config names, as UTF-8 text"
+		}
+		if hasUnknown(err) {
+			e.Try = "mend the file, or drop what is not known with --force"
 		}
 		return e
 	}
 	return err
+}
+
+// hasUnknown is whether a file has something that --force goes past.
+func hasUnknown(err error) bool {
+	bad, ok := errors.AsType[*config.Error](err)
+	return ok && slices.ContainsFunc(bad.Problems, func(p config.Problem) bool { return strings.HasPrefix(p.Message, "unknown ") })
 }
 
 // told are the first problems, one a line.

@@ -23,6 +23,7 @@ type rolesOptions struct {
 	fileVolumes bool
 	govc        bool
 	create, yes bool
+	force       bool
 	format      string
 }
 
@@ -90,6 +91,7 @@ fails, 2 for a bad flag or file.`,
 	f.BoolVar(&o.govc, "govc", false, "print commands of govc")
 	f.BoolVar(&o.create, "create", false, "make what is missing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.force, "force", false, "go past what is not known of FILE")
 	for _, name := range []string{"datastore", "ccm-user", "csi-user"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions) // cannot fail: the flags were added above
 	}
@@ -110,6 +112,8 @@ func (o *rolesOptions) complete(cmd *cobra.Command) error {
 		return report.UsageError(connect, "--create needs a vCenter, and none is named")
 	case len(o.datastores) > 0 && !o.real.Asked():
 		return report.UsageError(connect, "--datastore names one of a vCenter, and none is named")
+	case o.force && o.conf == "":
+		return report.UsageError(command.Program+" migrate roles FILE --force", noForce)
 	case o.yes && !o.create:
 		return report.UsageError("--create", "--yes: nothing is asked without --create")
 	case o.govc && o.create:

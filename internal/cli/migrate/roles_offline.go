@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -19,11 +20,11 @@ func (o *rolesOptions) offline() ([]*roles.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Load(source.Name, source.Data)
+	cfg, err := meaning(source, o.force)
 	if err != nil {
 		return nil, &report.Error{
 			Code: "cloud-config-invalid", Message: source.Name + " cannot be used\n" + strings.TrimSpace(err.Error()), Exit: report.Usage,
-			Try: "vsphere-sandbox migrate config " + o.conf,
+			Try: tryMeaning(o.conf, err),
 		}
 	}
 	place := workspace(source.Name, source.Data)
@@ -31,9 +32,9 @@ func (o *rolesOptions) offline() ([]*roles.Plan, error) {
 	for _, v := range cfg.VCenters {
 		sites := roles.Sites{privilege.Root: {{Path: "/"}}}
 		for _, dc := range v.Datacenters {
-			sites[privilege.Datacenter] = append(sites[privilege.Datacenter], roles.Object{Path: rooted(dc)})
+			sites[privilege.Datacenter] = append(sites[privilege.Datacenter], roles.Object{Path: datacenter(dc)})
 		}
-		if place.server == v.Server && place.datacenter != "" {
+		if config.SameHost(place.server, v.Server) && place.datacenter != "" {
 			place.add(sites)
 		}
 		p, err := o.request(v.Tenant, sites)
@@ -45,50 +46,73 @@ func (o *rolesOptions) offline() ([]*roles.Plan, error) {
 	return plans, nil
 }
 
+// datacenter is one as govc takes it: a path, or a reference as it is.
+func datacenter(name string) string {
+	if isReference(name) {
+		return name
+	}
+	return rooted(name)
+}
+
+// isReference is whether a datacenter is named as Datacenter:datacenter-3 is.
+func isReference(name string) bool { return strings.HasPrefix(name, "Datacenter:") }
+
 func rooted(path string) string { return "/" + strings.Trim(path, "/") }
 
 // place is where the in-tree provider puts things.
 type place struct{ server, datacenter, folder, datastore string }
 
-// workspace reads the section that says so; what is no INI has none.
-func workspace(name string, data []byte) (p place) {
+// workspace reads what says so: [Workspace], or [Global] where vCenters have no sections. What is no INI has none.
+func workspace(name string, data []byte) place {
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	if !config.LooksLikeINI(data) {
-		return p
+		return place{}
 	}
+	var global, own place
+	alone := true
 	sections, _ := config.ReadINI(name, data)
 	for _, s := range sections {
-		if !strings.EqualFold(s.Name, "Workspace") {
-			continue
-		}
 		for _, e := range s.Entries {
-			switch strings.ToLower(e.Key) {
-			case "server":
-				p.server = e.Value
-			case "datacenter":
-				p.datacenter = e.Value
-			case "folder":
-				p.folder = e.Value
-			case "default-datastore":
-				p.datastore = e.Value
+			switch strings.ToLower(s.Name + "/" + e.Key) {
+			case "workspace/server":
+				own.server = e.Value
+			case "workspace/datacenter":
+				own.datacenter = e.Value
+			case "workspace/folder":
+				own.folder = e.Value
+			case "workspace/default-datastore":
+				own.datastore = e.Value
+			case "global/server":
+				global.server = e.Value
+			case "global/datacenter":
+				global.datacenter = e.Value
+			case "global/working-dir":
+				global.folder = e.Value
+			case "global/datastore":
+				global.datastore = e.Value
 			}
 		}
+		alone = alone && !strings.EqualFold(s.Name, "VirtualCenter")
 	}
-	return p
+	if alone {
+		return global
+	}
+	return own
 }
 
-// add adds the folder of the nodes and the datastore of the volumes.
+// add adds the folder of the nodes and the datastore of the volumes. What is in a datacenter that is a reference has no path.
 func (p place) add(sites roles.Sites) {
-	dc := rooted(p.datacenter)
+	dc, named := rooted(p.datacenter), !isReference(p.datacenter)
 	switch {
 	case strings.HasPrefix(p.folder, "/"):
 		sites[privilege.Machines] = []roles.Object{{Path: p.folder}}
-	case p.folder != "":
+	case p.folder != "" && named:
 		sites[privilege.Machines] = []roles.Object{{Path: dc + "/vm/" + p.folder}}
 	}
 	switch {
 	case strings.HasPrefix(p.datastore, "/"):
 		sites[privilege.Datastore] = []roles.Object{{Path: p.datastore}}
-	case p.datastore != "":
+	case p.datastore != "" && named:
 		sites[privilege.Datastore] = []roles.Object{{Path: dc + "/datastore/" + p.datastore}}
 	}
 }

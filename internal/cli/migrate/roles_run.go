@@ -22,7 +22,7 @@ func (o *rolesOptions) request(name string, sites roles.Sites) (*roles.Plan, err
 	}
 	p, err := roles.Make(r)
 	if err != nil {
-		return nil, report.UsageError("", "%v", err)
+		return nil, report.UsageError("--ccm-user ccm@vsphere.local --csi-user csi@vsphere.local", "%v", err)
 	}
 	return p, nil
 }
@@ -77,6 +77,9 @@ func (o *rolesOptions) connected(ctx context.Context) error {
 
 func (o *rolesOptions) plan(ctx context.Context, c *vcenter.Connection, s inventory.Selection, categories inventory.Categories) (*roles.Plan, error) {
 	inv, err := inventory.Read(ctx, c, s, categories)
+	if err == nil {
+		err = inventory.Nowhere(inv) // each has to have it: where nothing is chosen, something is granted on everything
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,50 @@ func TestRolesOutput(t *testing.T) {
 	}
 }
 
+// A file that can be converted can be planned for.
+func TestRolesOfWhatIsConverted(t *testing.T) {
+	defer world(t)()
+	for args, exit := range map[string]int{
+		"pool.conf": 0, "balancer.conf": 0, "new.conf": 0, "unknown.conf --force": 0, "unknown.conf": report.Usage, "--force": report.Usage,
+	} {
+		got, r := (&at{T: t}).run(t.Context(), "", args)
+		if r.Exit != exit || exit == 0 && !strings.Contains(got, "vc") || strings.Contains(got, "hunter2") {
+			t.Errorf("%s: %+v, %s", args, r, got)
+		}
+		if args == "unknown.conf" && !strings.Contains(r.Try, "--force") {
+			t.Errorf("%s: try %s", args, r.Try)
+		}
+	}
+}
+
+// The objects are those that the file names, in either of its forms.
+func TestRolesOfFile(t *testing.T) {
+	defer world(t)()
+	const login = "[Global]\nuser = u@d\npassword = hunter2\n"
+	for text, want := range map[string][]string{
+		login + "server = vc\ndatacenter = dc\ndatastore = shared\nworking-dir = k8s\n": {"/dc", "/dc/datastore/shared", "/dc/vm/k8s"},
+		login + "[VirtualCenter \"vc\"]\ndatacenters = Datacenter:datacenter-3, dc\n[Workspace]\nserver = VC\ndatacenter = dc\nfolder = f\n": {
+			" Datacenter:datacenter-3", "/dc/vm/f",
+		},
+		login + "datastore = unread\n[VirtualCenter \"vc\"]\ndatacenters = dc\n[Workspace]\nserver = vc\ndatacenter = dc\nfolder = /dc/vm/f\ndefault-datastore = ds\n": {
+			"/dc/datastore/ds", "/dc/vm/f",
+		},
+	} {
+		if err := os.WriteFile("f.conf", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, r := (&at{T: t}).run(t.Context(), "", "f.conf --govc")
+		for _, object := range want {
+			if r.Exit != 0 || !strings.Contains(got, object+"\n") {
+				t.Errorf("%+v, no %s in\n%s", r, object, got)
+			}
+		}
+		if strings.Contains(got, "$DATASTORE") && strings.Contains(text, "datastore =") || strings.Contains(got, "/Datacenter:") {
+			t.Error(got)
+		}
+	}
+}
+
 // From nothing to all of it, and once more.
 func TestRolesCreate(t *testing.T) {
 	a := atOffice(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
@@ -49,9 +50,9 @@ type subject struct {
 	sandbox string
 }
 
-// open finds the cluster and the vCenters. old is an old vsphere.conf with its name, whose vCenters are taken where no flag
-// names any; it may be empty.
-func (t *target) open(ctx context.Context, name string, old []byte) (*subject, error) {
+// open finds the cluster and the vCenters. old is an old vsphere.conf, whose vCenters are taken where no flag names any; it
+// may be none. force goes past what is not known of it.
+func (t *target) open(ctx context.Context, old migration.Source, force bool) (*subject, error) {
 	w := &subject{}
 	var box *command.Target
 	var err error
@@ -71,8 +72,8 @@ func (t *target) open(ctx context.Context, name string, old []byte) (*subject, e
 			return nil, err
 		}
 		chosen, w.selection = real.Config, real.Selection
-	case len(old) > 0:
-		if chosen, err = w.ofOld(ctx, t.deps.Streams, name, old); err != nil {
+	case old.Name != "":
+		if chosen, err = w.ofOld(ctx, t.deps.Streams, old, force); err != nil {
 			return nil, err
 		}
 	case box != nil:
@@ -137,11 +138,12 @@ func ofSandbox(ctx context.Context, box *command.Target) (*vcenter.Config, error
 }
 
 // ofOld are the vCenters of an old file, with the account in it or in the Secret of the cluster that it names.
-func (w *subject) ofOld(ctx context.Context, streams *iostreams.Streams, name string, old []byte) (*vcenter.Config, error) {
-	read, err := config.Load(name, old)
+func (w *subject) ofOld(ctx context.Context, streams *iostreams.Streams, old migration.Source, force bool) (*vcenter.Config, error) {
+	name := old.Name
+	read, err := meaning(old, force)
 	if err != nil {
 		return nil, &report.Error{
-			Code: "cloud-config-invalid", Message: err.Error(), Exit: report.Usage, Try: "vsphere-sandbox migrate config " + name + "\n--vcenter-config FILE",
+			Code: "cloud-config-invalid", Message: err.Error(), Exit: report.Usage, Try: tryMeaning(name, err) + "\n--vcenter-config FILE",
 		}
 	}
 	progress := vcenterconfig.NewProgress(streams.Err, streams.ErrTTY())

@@ -77,6 +77,8 @@ flag or vsphere.conf, 130 when it was interrupted; then nothing is written.`,
 	f.BoolVar(&o.force, "force", false, "replace a file that is there")
 	f.StringVar(&o.name, "name-of-topology", "recorded", "`NAME` of the topology")
 	f.BoolVar(&o.anonymise, "anonymise", false, "write pseudonyms in place of names, UUIDs, MACs, addresses and VLANs")
+	f.BoolVar(&o.anonymise, "anonymize", false, "")
+	_ = f.MarkHidden("anonymize") // as others spell it; its only error is an unknown flag
 	f.StringVar(&o.pseudonyms, "pseudonyms", "", "`FILE` of the pseudonyms, which is read if it is there, and written; for its owner's eyes only")
 	output.BindFormat(cmd, &o.format, output.YAML, output.JSON)
 	return cmd
@@ -100,5 +102,7 @@ func (o *options) complete() error {
 
 // unwritable is the error for a file that cannot be written.
 func unwritable(err error) error {
-	return &report.Error{Code: "file-unwritable", Message: fmt.Sprint(err), Exit: report.Prerequisite}
+	return &report.Error{
+		Code: "file-unwritable", Message: fmt.Sprint(err), Exit: report.Prerequisite, Try: "another file, in a folder that is there and that you may write",
+	}
 }

@@ -33,7 +33,7 @@ func New(d *command.Deps, c Commands) *cobra.Command {
 		Long:  long,
 		Example: `  vsphere-sandbox up --detach
   vsphere-sandbox get nodes
-  vsphere-sandbox vm power-off worker-1
+  vsphere-sandbox vm power-off worker-west-1
   vsphere-sandbox events --since 1m
   vsphere-sandbox down`,
 		Version:          build.Version(),

@@ -22,6 +22,9 @@ func tidy(cmd *cobra.Command, d *command.Deps) error {
 	if top.Hidden || !top.HasParent() {
 		return nil
 	}
+	if _, err := d.Sandboxes.Root(); err != nil {
+		return nil // where there is no place for sandboxes, none was left; a command that needs the place says so
+	}
 	cleared, err := d.Sandboxes.Reap(cmd.Context())
 	for _, c := range cleared {
 		fmt.Fprintf(d.Streams.Err, "a sandbox did not end by itself and was cleaned up: %s\n", c)

@@ -126,10 +126,13 @@ func (c catalogue) unknown(verb, word string, err error) error {
 func unusable(name string, err error) error {
 	var bad topology.Errors
 	if !errors.As(err, &bad) {
-		return &report.Error{Code: "scenario-unreadable", Message: err.Error(), Exit: report.Usage}
+		return &report.Error{
+			Code: "scenario-unreadable", Message: err.Error(), Exit: report.Usage, Try: "a file that you may read\nvsphere-sandbox scenario list   # those that are built in",
+		}
 	}
 	return &invalid{&report.Error{
 		Code: "scenario-invalid", Message: fmt.Sprintf("scenario %s cannot be used\n%v", name, err), Exit: report.Usage,
+		Try: "vsphere-sandbox scenario show lifecycle/power-off   # a scenario that works",
 	}, bad}
 }
 

@@ -110,7 +110,7 @@ something, 130 when interrupted.`,
 	f.BoolVar(&o.failFast, "fail-fast", false, "stop at the first step that does not pass")
 	f.StringVar(&o.artifacts, "artifacts", "", "leave results, logs and a report in `DIR`")
 	f.StringVar(&o.on, "on", "", "run on the sandbox of this `NAME`, which is up")
-	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which one did not pass, until the next command cleans up")
+	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which one did not pass, until \"down\" of its name; on kind, of one that did not come up, its nodes too")
 	f.BoolVarP(&o.asking.Yes, "yes", "y", false, "with --on, do not ask before faults may change VMs of real vCenters")
 	output.BindFormat(cmd, &o.format, formatText, formatJSON, formatJUnit)
 	// Cannot fail: the flags were added in the lines above.

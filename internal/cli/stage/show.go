@@ -76,7 +76,7 @@ func (s *Show) Keep(path string, suite *result.Suite) error {
 		return report.UsageError("--artifacts DIR that is new, or empty", "%v", err)
 	}
 	if err != nil {
-		return fmt.Errorf("artifacts: %w", err)
+		return unwritable(err)
 	}
 	s.Dir, s.log = d, live.New(d.Log(), false)
 	return nil
@@ -92,7 +92,7 @@ func (s *Show) Finish(ctx context.Context, suite *result.Suite, err *error) {
 		fmt.Fprintf(s.Dir.Log(), "error: %v\n", *err)
 	}
 	if ferr := s.Dir.Finish(suite, ctx.Err() != nil); ferr != nil && *err == nil {
-		*err = fmt.Errorf("artifacts: %w", ferr)
+		*err = unwritable(ferr)
 		return
 	}
 	s.live.Say("\nreport: %s/report.html", s.Dir.Path)
@@ -140,4 +140,12 @@ func (s *Show) Lost(logs string, log *event.Log) {
 	if err := errors.Join(errs...); err != nil {
 		s.Say("note: some artifacts are missing: %v", err)
 	}
+}
+
+// unwritable is the error for artifacts that cannot be kept.
+func unwritable(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &report.Error{Code: "artifacts-unwritable", Message: "artifacts", Err: err, Try: "--artifacts DIR in a folder that is there and that you may write"}
 }

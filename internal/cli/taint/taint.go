@@ -20,7 +20,7 @@ func NewCmdTaint(d *command.Deps) *cobra.Command {
 		Use:     "taint",
 		Short:   "Say that nodes are out of service",
 		Long:    "Taint nodes as an administrator does who knows more than the cluster. Any other\ntaint: see \"vsphere-sandbox kubectl taint\".",
-		Example: "  vsphere-sandbox taint out-of-service worker-1",
+		Example: "  vsphere-sandbox taint out-of-service worker-west-1",
 	}, NewCmdOutOfService(d, nil))
 }
 
@@ -48,9 +48,9 @@ It tells the cluster that the machine is off and stays so: pods on it are
 removed within 20 seconds at any speed, and volumes are detached as soon as they
 are rather than after six minutes. On a machine that runs, that would corrupt
 data; here you may see how.`,
-		Example: `  vsphere-sandbox vm power-off worker-1
-  vsphere-sandbox taint out-of-service worker-1
-  vsphere-sandbox taint out-of-service worker-1 --remove`,
+		Example: `  vsphere-sandbox vm power-off worker-west-1
+  vsphere-sandbox taint out-of-service worker-west-1
+  vsphere-sandbox taint out-of-service worker-west-1 --remove`,
 		Args:              command.AtLeastOne("NODE"),
 		ValidArgsFunction: complete.Nodes(d),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
@@ -36,6 +40,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	o.tellUnreverted(root)
 	house, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
 		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name did not end by itself:", text)
 	})
@@ -141,8 +146,23 @@ func leave(o *options, house *home.Home, err error) error {
 	retain := err != nil && o.retain
 	if retain {
 		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", house.Dir.Path())
+		tellNodes(o, house.Dir.Path())
 	}
 	return house.Leave(retain)
+}
+
+// tellNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
+func tellNodes(o *options, dir string) {
+	with, err := sandbox.KindRuntime(dir)
+	if err != nil || with == nil {
+		return
+	}
+	fmt.Fprintf(o.Streams.Err, "kept with it are its nodes, as far as they were made: %s\n", kind.Listing(with, o.name))
+	logs := filepath.Join(dir, "logs", "kind")
+	if _, err := os.Stat(logs); err == nil {
+		fmt.Fprintln(o.Streams.Err, "what they have logged is in", logs)
+	}
+	fmt.Fprintf(o.Streams.Err, "this removes all of it: %s%s down\n", command.Typed(os.Args[0]), o.nameFlag())
 }
 
 // announce shows what has come up. Whoever waits for it is told in any case, also when nobody reads what is shown.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,11 +57,11 @@ func TestExplain(t *testing.T) {
 		}},
 		{name: "permission", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EACCES}, want: report.Record{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: permission denied", Exit: 4,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
 		}},
 		{name: "read-only", state: true, err: &fs.PathError{Op: "mkdir", Path: "/x", Err: syscall.EROFS}, want: report.Record{
 			Code: "state-unwritable", Message: "the state directory cannot be written", Why: "mkdir /x: read-only file system", Exit: 4,
-			Try: "export VSPHERE_SANDBOX_STATE=DIR that you may write",
+			Try: "export VSPHERE_SANDBOX_STATE=DIR   # a folder that you may write",
 		}},
 		{name: "disk, before the run", state: true, err: &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}, want: report.Record{
 			Code: "disk-full", Message: "the disk of the state directory is full", Why: "write /x: no space left on device", Exit: 4,
@@ -90,6 +91,26 @@ func TestTellTrouble(t *testing.T) {
 	tellTrouble(&options{Deps: e.Deps}, log)
 	if diff := cmp.Diff("  ✗ error 2\n  ✗ error 3\n  ✗ error 4\n  ✗ error 5\n  ✗ error 6\n", e.Err.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whoever has nodes kept is told how to see them, and how to be rid of them.
+func TestTellNodes(t *testing.T) {
+	for note, want := range map[string]string{
+		"":                     "",
+		`{"runtime":"podman"}`: "kept with it are its nodes, as far as they were made: podman ps --all --filter label=io.x-k8s.kind.cluster=vsphere-sandbox-lab\n",
+	} {
+		dir := t.TempDir()
+		if note != "" {
+			if err := os.WriteFile(filepath.Join(dir, "kind.json"), []byte(note), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := clitest.NewEnv(nil)
+		tellNodes(&options{Deps: e.Deps, name: "lab"}, dir)
+		if said := e.Err.String(); !strings.HasPrefix(said, want) || (said == "") != (want == "") || want != "" && !strings.HasSuffix(said, " --name lab down\n") {
+			t.Errorf("%s: said %q", note, said)
+		}
 	}
 }
 

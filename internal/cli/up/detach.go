@@ -60,7 +60,9 @@ func detach(ctx context.Context, o *options) error {
 	case err != nil:
 		return fmt.Errorf("sandbox %q: %w", o.name, err)
 	}
-	return fmt.Errorf("sandbox %q: ended before it was ready", o.name)
+	return &report.Error{
+		Message: fmt.Sprintf("sandbox %q: ended before it was ready", o.name), Try: "the same without --detach, which shows more",
+	}
 }
 
 // again are the arguments with which the program does in the foreground what it is to do in the background.

@@ -33,7 +33,9 @@ func (o *options) completeOthers(cmd *cobra.Command) error {
 		return nil
 	}
 	if o.realFlags.Asked() {
-		return report.UsageError("vsphere-sandbox up --cluster "+string(o.ground.Cluster), "--cluster %s and --vcenter-config exclude each other", o.ground.Cluster)
+		// Its own cloud controller manager logs in to the vCenters directly. A front of ours that nobody asks would gate nothing.
+		return report.UsageError("vsphere-sandbox up --vcenter-config FILE   # the VMs, with a control plane here\nvsphere-sandbox doctor --vcenter-config FILE --kubeconfig FILE   # which VM each node of that cluster is",
+			"--cluster %s and --vcenter-config exclude each other: a sandbox is not put in front of a real cluster's nodes and their real vCenters", o.ground.Cluster)
 	}
 	if !cmd.Flags().Changed("csi") {
 		o.csi.Driver = csi.Off
@@ -47,7 +49,7 @@ func (o *options) completeOthers(cmd *cobra.Command) error {
 	}
 	for _, none := range []string{"api-port", "audit", "retain"} {
 		if cmd.Flags().Changed(none) && o.ground.Cluster == ground.Existing && !o.detached {
-			return report.UsageError("", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
+			return report.UsageError("leave --"+none+" out", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
 		}
 	}
 	return nil

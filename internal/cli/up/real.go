@@ -8,10 +8,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
+
+// tellUnreverted says that an earlier sandbox of the name has left writes at real vCenters, which one of simulated ones does
+// not know how to take back.
+func (o *options) tellUnreverted(root string) {
+	if o.real != nil {
+		return // then they are, or it is refused
+	}
+	if all, err := leftovers.Unreverted(root); err == nil && all[o.name] > 0 {
+		fmt.Fprintln(o.Streams.Err, "note: of an earlier sandbox of this name,", leftovers.Words(o.name, all[o.name]))
+	}
+}
 
 // completeReal checks the flags of real vCenters, which take the place of a scenario or file.
 func (o *options) completeReal(cmd *cobra.Command, args []string) error {
@@ -23,6 +36,10 @@ func (o *options) completeReal(cmd *cobra.Command, args []string) error {
 	}
 	if len(o.set) > 0 {
 		return report.UsageError("vsphere-sandbox up --vcenter-config FILE", "--set is about the parameters of a topology: no topology goes with --vcenter-config")
+	}
+	if o.ground.Cluster == ground.Kind {
+		return report.UsageError("--cluster embedded, or --cluster kind without --vcenter-config",
+			"--cluster kind and --vcenter-config exclude each other: a container has no address that the guest of a real VM reports, and no node is initialized by another")
 	}
 	if !cmd.Flags().Changed("csi") {
 		o.csi.Driver = csi.Off // no write scope is about making volumes
@@ -38,6 +55,12 @@ func (o *options) readReal(ctx context.Context) error {
 	root, err := o.Sandboxes.Root()
 	if err != nil {
 		return err
+	}
+	// One that runs has its journal open, and is not to be mistaken for one that has died.
+	if dir, err := instance.Open(root, o.name); err == nil && !o.dryRun {
+		if pid, running := dir.Running(); running {
+			return explainState(o, instance.ErrRunning{Name: o.name, PID: pid})
+		}
 	}
 	progress := vcenterconfig.NewProgress(o.Streams.Err, o.Streams.ErrTTY())
 	defer progress.Close()

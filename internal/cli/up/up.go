@@ -3,8 +3,6 @@ package up
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"os/signal"
 	"syscall"
 
@@ -116,7 +114,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: a free one)")
 	f.BoolVar(&o.audit, "audit", false, "keep the API server's audit log, which \"logs audit\" shows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
-	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that failed, until the next command cleans up")
+	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that did not come up, and on kind its nodes, until \"down\" or the next \"up\" of its name")
 	f.BoolVar(&o.tui, "tui", false, "open the terminal UI on it, which asks whether it is to end when you leave")
 	o.look.Bind(cmd)
 	f.BoolVar(&o.detached, "detached", false, "")
@@ -206,33 +204,4 @@ func start(ctx context.Context, o *options) error {
 		return detach(ctx, o)
 	}
 	return boot(ctx, o)
-}
-
-// next is what a person may want to do with a sandbox that has come up.
-func next(o *options) string {
-	name := ""
-	if o.name != command.DefaultName {
-		name = " --name " + o.name
-	}
-	if o.alone != nil {
-		return fmt.Sprintf(`
-  eval "$(%[1]s%[2]s env)"
-  %[1]s%[2]s govc ls
-  %[1]s%[2]s events -f
-`, command.Typed(os.Args[0]), name)
-	}
-	worker := "VM"
-	if o.topology != nil { // else it is another process that has read it
-		for _, n := range o.topology.Nodes() {
-			if n.VM.Role == topology.RoleWorker {
-				worker = n.VM.Name
-				break
-			}
-		}
-	}
-	return fmt.Sprintf(`
-  %[1]s%[2]s kubectl get nodes -L topology.kubernetes.io/region,topology.kubernetes.io/zone
-  %[1]s%[2]s vm power-off %[3]s
-  %[1]s%[2]s events -f
-`, command.Typed(os.Args[0]), name, worker)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestEnvFileThatCannotBe(t *testing.T) {
 		dir:                               "--env: " + dir + ": is a directory",
 	} {
 		err := writeEnv(t.Context(), path, "x")
-		if r := report.Of(err); r.Message != want || r.Exit != report.Prerequisite {
+		if r := report.Of(err); r.Message != want || r.Exit != report.Prerequisite || !strings.Contains(r.Try, "--env -") {
 			t.Errorf("%s: %+v, want %q", path, r, want)
 		}
 	}

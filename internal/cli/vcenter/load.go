@@ -23,7 +23,7 @@ func (o *upOptions) open() (*topology.Topology, error) {
 	}
 	t, err := sim.TopologyOf(o.saved...)
 	if err != nil {
-		return nil, report.UsageError("", "--load: %v", err)
+		return nil, report.UsageError(upCommand+" --load "+o.load[0]+", and the other as another sandbox, with --name", "--load: %v", err)
 	}
 	return t, nil
 }

@@ -197,7 +197,7 @@ func (o *upOptions) topology() (*topology.Topology, error) {
 	}
 	t, err := topology.Load("flags", []byte(o.shape.topology()))
 	if err != nil {
-		return nil, report.UsageError("", "there cannot be as much of everything as the flags ask for\n%v", err)
+		return nil, report.UsageError("smaller numbers of --dc, --cluster, --host and --vm", "there cannot be as much of everything as the flags ask for\n%v", err)
 	}
 	return t, nil
 }

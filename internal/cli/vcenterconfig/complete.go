@@ -35,7 +35,7 @@ func (f *Flags) Unasked(cmd *cobra.Command) error {
 // getenv is os.Getenv or its like. Its errors are of package report; all that is wrong with a file is told at once.
 func (f *Flags) Complete(getenv func(string) string) (*sandbox.Real, error) {
 	if err := f.chosen.Selection.Check(); err != nil {
-		return nil, report.UsageError("", "%v", err)
+		return nil, report.UsageError("--datacenter NAME, --folder PATH, --pool PATH, --tag CATEGORY:TAG, --vm 'worker-*'", "what chooses VMs: %v", err)
 	}
 	if err := f.checkScope(); err != nil {
 		return nil, err
@@ -75,11 +75,11 @@ func (f *Flags) checkScope() error {
 	for _, folder := range s.Folders { // one that counts in every datacenter may be more than anybody thinks of
 		if !strings.HasPrefix(folder, "/") {
 			return report.UsageError("--write-folder /DATACENTER/vm/"+folder,
-				"--write-folder %s: is written from the root, so that it is one folder and no other", folder)
+				"--write-folder %s: is written from the root, so that it is not one of each datacenter", folder)
 		}
 	}
 	if err := s.Check(); err != nil {
-		return report.UsageError("", "--write-folder, --write-tag: %v", err)
+		return report.UsageError("--write-folder /DATACENTER/vm/FOLDER\n--write-tag CATEGORY:TAG", "--write-folder, --write-tag: %v", err)
 	}
 	return nil
 }
@@ -96,9 +96,11 @@ func (f *Flags) unusable(err error) error {
 	if bad, ok := errors.AsType[*config.Error](err); ok {
 		e.Message = f.config + " cannot be used\n" + strings.TrimSpace(bad.Error())
 		e.Try = "vsphere-sandbox config validate " + f.config
-	} else if errors.As(err, &file) && errors.Is(err, fs.ErrNotExist) {
+	} else if errors.As(err, &file) {
 		e.Code = "vcenter-config-unreadable"
 		e.Try = "--vcenter-config FILE, a vsphere.conf with user and password\n--vcenter-config " + Environment + " for govc's variables"
+	} else {
+		e.Try = "vsphere-sandbox config validate " + f.config
 	}
 	return e
 }

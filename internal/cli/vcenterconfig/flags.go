@@ -31,6 +31,23 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	quiet(cmd, "folder", "tag", "vm", "pool", "datacenter")
 }
 
+// Config is what --vcenter-config was given; empty when it was not.
+func (f *Flags) Config() string { return f.config }
+
+// Choice are the flags that choose VMs, as they were given: for a command line that looks at the same.
+func (f *Flags) Choice() (args []string) {
+	s := f.chosen.Selection
+	for _, flag := range []struct {
+		name   string
+		values []string
+	}{{"--folder", s.Folders}, {"--tag", s.Tags}, {"--vm", s.Names}, {"--pool", s.Pools}, {"--datacenter", s.Datacenters}} {
+		for _, value := range flag.values {
+			args = append(args, flag.name, value)
+		}
+	}
+	return args
+}
+
 // BindNodes adds the flags that say which VMs are nodes.
 func (f *Flags) BindNodes(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -47,7 +64,7 @@ func (f *Flags) BindWrites(cmd *cobra.Command) {
 	flags.BoolVar(&f.chosen.Scope.AllowWrites, "allow-writes", false,
 		"let real VMs be written to (power, tags, disks), where --write-folder or --write-tag says; it is taken back at the end")
 	flags.StringArrayVar(&f.chosen.Scope.Folders, "write-folder", nil,
-		"`FOLDER` whose VMs, and those below, may be written to, from the root (/dc/vm/k8s); repeat it for more")
+		"`FOLDER` whose VMs, and those below, may be written to, from the root (/dc/vm/k8s), in every vCenter; repeat it for more")
 	flags.StringArrayVar(&f.chosen.Scope.Tags, "write-tag", nil, "VMs with this tag, `CATEGORY:TAG`, may be written to; repeat it for more")
 	flags.BoolVar(&f.chosen.Keep, "keep-writes", false, "leave real VMs at the end as they are then, in place of taking back what was written")
 	quiet(cmd, "write-folder", "write-tag")

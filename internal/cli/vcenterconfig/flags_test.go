@@ -3,6 +3,7 @@ package vcenterconfig
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,5 +124,19 @@ func TestCompleteRefuses(t *testing.T) {
 		if r := report.Of(f.Unasked(cmd)); r.Exit != report.Usage || !strings.Contains(r.Try, "--vcenter-config") {
 			t.Errorf("%s: %+v", flag, r)
 		}
+	}
+}
+
+// What chose VMs can be given once more.
+func TestChoice(t *testing.T) {
+	args := []string{"--folder", "a", "--folder", "b c", "--tag", "d:e", "--vm", "f-*", "--pool", "g", "--datacenter", "h"}
+	var f Flags
+	cmd := &cobra.Command{Use: "x"}
+	f.Bind(cmd)
+	if err := cmd.ParseFlags(append([]string{"--vcenter-config", "i"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Choice(); !slices.Equal(got, args) || f.Config() != "i" {
+		t.Errorf("%q, %q", f.Config(), got)
 	}
 }

@@ -16,7 +16,7 @@ func NewCmdMove(d *command.Deps, runF func(context.Context, *options) error) *co
 	cmd, o := newCmd(d, api.Move, "Move VMs to another host of their vCenter",
 		"Move VMs to another host of their vCenter, as vMotion does.", runF)
 	cmd.Use = "move VM... --to HOST"
-	cmd.Example = "  vsphere-sandbox vm move worker-1 --to esx-2"
+	cmd.Example = "  vsphere-sandbox vm move worker-west-1 --to esx-west-2"
 	cmd.Flags().StringVar(&o.host, "to", "", "the `HOST` to move them to (required)")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("to", complete.Flag(complete.Hosts(d)))

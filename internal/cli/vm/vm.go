@@ -26,9 +26,9 @@ Name a VM as NAME, HOSTNAME, VCENTER/NAME or by its inventory path. Each command
 takes several, and returns when the vCenter reports it done; what Kubernetes
 makes of it comes later: see events and wait. Before a VM of a real vCenter is
 changed you are asked, and told how it is taken back; --yes answers.`,
-		Example: `  vsphere-sandbox vm power-off worker-1
-  vsphere-sandbox vm power-on worker-1
-  vsphere-sandbox vm move worker-1 --to esx-2`,
+		Example: `  vsphere-sandbox vm power-off worker-west-1
+  vsphere-sandbox vm power-on worker-west-1
+  vsphere-sandbox vm move worker-west-1 --to esx-west-2`,
 	},
 		NewCmdPowerOn(d, nil), NewCmdPowerOff(d, nil), NewCmdSuspend(d, nil), NewCmdReset(d, nil), NewCmdHang(d, nil),
 		NewCmdMove(d, nil), NewCmdDestroy(d, nil),
@@ -57,7 +57,7 @@ func newCmd(d *command.Deps, action api.VMAction, short, long string, runF func(
 		Use:               string(action) + " VM...",
 		Short:             short,
 		Long:              long,
-		Example:           fmt.Sprintf("  vsphere-sandbox vm %s worker-1", action),
+		Example:           fmt.Sprintf("  vsphere-sandbox vm %s worker-west-1", action),
 		Args:              command.AtLeastOne("VM"),
 		ValidArgsFunction: complete.VMs(d),
 		RunE: func(cmd *cobra.Command, args []string) error {

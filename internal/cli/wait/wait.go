@@ -53,7 +53,7 @@ happens. A condition is one of
 The exit status is 3 when the time is over; the nodes as they are then go to
 standard error.`,
 		Example: `  vsphere-sandbox wait --for=ready
-  vsphere-sandbox wait --for=node/worker-1=NotReady --for=node/worker-1:taint=shutdown --timeout 30s`,
+  vsphere-sandbox wait --for=node/worker-west-1=NotReady --for=node/worker-west-1:taint=shutdown --timeout 30s`,
 		Args:              command.NoArgs,
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -51,17 +51,13 @@ func Write(dir string, files []migrate.File, replace bool) error {
 	return plain(dir, update(dir, files))
 }
 
-// create makes the folder under another name first.
+// create makes the folder under another name first. It is its owner's alone, as the credentials in it are.
 func create(dir string, files []migrate.File) error {
 	staged, err := stage(filepath.Dir(dir), files)
 	if err != nil {
 		return err
 	}
-	err = os.Chmod(staged, 0o755)
-	if err == nil {
-		err = os.Rename(staged, dir)
-	}
-	if err != nil {
+	if err := os.Rename(staged, dir); err != nil {
 		return errors.Join(err, os.RemoveAll(staged))
 	}
 	return nil

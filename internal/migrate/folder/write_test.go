@@ -93,6 +93,22 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A folder that is made is its owner's, whatever the umask; one that is there stays as it is.
+func TestFolderMode(t *testing.T) {
+	there, made := t.TempDir(), filepath.Join(t.TempDir(), "made")
+	if err := os.Chmod(there, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]fs.FileMode{there: 0o750, made: 0o700} {
+		if err := Write(dir, two("x"), false); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%v, %v, want %v", err, info.Mode(), want)
+		}
+	}
+}
+
 func TestOccupied(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one", "two", "three", "four"} {

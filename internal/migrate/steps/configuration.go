@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,13 +34,11 @@ func (w *writer) convert() *Step {
 		s.Commands = append(s.Commands, run("%s", w.kubectl("--namespace %s get secret %s -o yaml > %s", shellescape.Quote(ref.Namespace), shellescape.Quote(ref.Name), shellescape.Quote(name))))
 		line += " --manifests " + shellescape.Quote(name)
 	}
-	for _, vc := range w.r.VCenters {
-		for _, name := range slices.Sorted(maps.Keys(vc.Datastores)) {
-			if url := vc.Datastores[name]; url != "" && w.names(name) && !strings.Contains(line, shellescape.Quote(name+"=")) {
-				line += " --datastore-url " + shellescape.Quote(name+"="+url)
-			}
-		}
+	urls, others := w.urls()
+	for _, name := range slices.Sorted(maps.Keys(urls)) {
+		line += " --datastore-url " + shellescape.Quote(name+"="+urls[name])
 	}
+	s.Text = append(slices.Clone(s.Text), others...)
 	if w.in.ClusterID != "" {
 		line += " --cluster-id " + shellescape.Quote(w.in.ClusterID)
 	}
@@ -48,6 +47,26 @@ func (w *writer) convert() *Step {
 	}
 	s.Commands = append(s.Commands, Command{Run: line})
 	return s
+}
+
+// urls are those of the datastores that the old file or a class names: of one name in several vCenters that of the first, and a
+// note of the others.
+func (w *writer) urls() (urls map[string]string, others []string) {
+	urls, from := map[string]string{}, map[string]string{}
+	for _, vc := range w.r.VCenters {
+		for _, name := range slices.Sorted(maps.Keys(vc.Datastores)) {
+			url := vc.Datastores[name]
+			switch first, named := urls[name]; {
+			case url == "" || !w.names(name) || first == url:
+			case named:
+				others = append(others, fmt.Sprintf("Datastore %s: the URL is that of vCenter %s, and in vCenter %s one of the same name is %s. "+
+					"Give that of the vCenter in which volumes were made.", name, from[name], vc.Name, url))
+			default:
+				urls[name], from[name] = url, vc.Name
+			}
+		}
+	}
+	return urls, others
 }
 
 // names says whether the old file or a class names a datastore: migrate config takes the URLs of those alone.
@@ -115,7 +134,7 @@ func (w *writer) secrets() *Step {
 
 // roles makes roles with no more privileges than are used.
 func (w *writer) roles() *Step {
-	line := "vsphere-sandbox migrate roles --vcenter-config env"
+	line := "vsphere-sandbox migrate roles --vcenter-config env" + w.choice() // an administrator makes roles
 	for _, name := range w.datastores() {
 		line += " --datastore " + shellescape.Quote(name)
 	}

@@ -22,6 +22,9 @@ type Input struct {
 	Force     bool
 	// Kubeconfig, Context and Sandbox say how the cluster is named to programs; one that is empty is not named.
 	Kubeconfig, Context, Sandbox string
+	// VCenters and CSI are the files of --vcenter-config and --csi-vcenter-config, and Choice the flags that chose VMs.
+	VCenters, CSI string
+	Choice        []string
 }
 
 // Datastores are the names of datastores that an old file has.

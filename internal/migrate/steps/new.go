@@ -62,10 +62,19 @@ func (w *writer) kubectl(format string, args ...any) string {
 // own is a command line of this program about the cluster.
 func (w *writer) own(format string, args ...any) string {
 	line := "vsphere-sandbox " + fmt.Sprintf(format, args...)
-	for _, f := range []struct{ name, value string }{{"name", w.in.Sandbox}, {"kubeconfig", w.in.Kubeconfig}, {"context", w.in.Context}} {
+	for _, f := range []struct{ name, value string }{{"name", w.in.Sandbox}, {"kubeconfig", w.in.Kubeconfig}, {"context", w.in.Context}, {"vcenter-config", w.in.VCenters}, {"csi-vcenter-config", w.in.CSI}} {
 		if f.value != "" {
 			line += " --" + f.name + " " + shellescape.Quote(f.value)
 		}
+	}
+	return line + w.choice()
+}
+
+// choice are the flags that choose VMs.
+func (w *writer) choice() string {
+	line := ""
+	for _, arg := range w.in.Choice {
+		line += " " + shellescape.Quote(arg)
 	}
 	return line
 }

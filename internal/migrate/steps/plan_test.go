@@ -131,6 +131,43 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
+// Every datastore that is named has its URL once, whatever others are called; what is ambiguous is told.
+func TestDatastoreURLs(t *testing.T) {
+	r := before()
+	r.VCenters = []check.VCenter{
+		{Name: "vc", Datastores: map[string]string{"ds": "ds:///1/", "a-ds": "ds:///2/", "fast disks": "ds:///3/", "unnamed": "ds:///9/"}},
+		{Name: "vc2", Datastores: map[string]string{"ds": "ds:///1/", "fast disks": "ds:///4/"}},
+	}
+	r.Classes = []check.Class{{Name: "a", Parameters: map[string]string{"datastore": "a-ds"}}, {Name: "b", Parameters: map[string]string{"Datastore": "ds"}}}
+	for _, s := range steps.New(input(t, old, r)).Steps {
+		if s.ID != "configuration" {
+			continue
+		}
+		line := s.Commands[len(s.Commands)-1].Run
+		if want := " --datastore-url a-ds=ds:///2/ --datastore-url ds=ds:///1/ --datastore-url 'fast disks=ds:///3/'"; !strings.HasSuffix(line, want) {
+			t.Errorf("%s, want%s", line, want)
+		}
+		if last := s.Text[len(s.Text)-1]; !strings.Contains(last, "in vCenter vc2 one of the same name is ds:///4/") || strings.Count(strings.Join(s.Text, "\n"), "same name") != 1 {
+			t.Errorf("%q", s.Text)
+		}
+	}
+}
+
+// The commands of a plan look at what the plan was made of.
+func TestSameFlags(t *testing.T) {
+	in := input(t, old, before())
+	in.VCenters, in.CSI, in.Choice = "vc.conf", "my csi.conf", []string{"--folder", "a b", "--vm", "w-*"}
+	text := steps.New(in).Markdown()
+	for _, want := range []string{
+		"migrate check vsphere.conf --context prod --vcenter-config vc.conf --csi-vcenter-config 'my csi.conf' --folder 'a b' --vm 'w-*'\n",
+		"migrate roles --vcenter-config env --folder 'a b' --vm 'w-*' --datastore",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
 // TestComplete has every step say how it is seen to have worked, and the way back.
 func TestComplete(t *testing.T) {
 	for name, p := range plans(t) {

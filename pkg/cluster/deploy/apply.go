@@ -164,6 +164,7 @@ func (d *Deployment) apply(ctx context.Context, o *unstructured.Unstructured) er
 			return err
 		}
 	}
+	d.stamp(o)
 	made, err := serverSide(ctx, into, o, fieldManager)
 	if err != nil {
 		return err

@@ -117,9 +117,24 @@ func TestManifestIsAppliedAsItIs(t *testing.T) {
 	if keys, _, _ := unstructured.NestedMap(secret.Object, "data"); len(keys) != 2 || secret.Object["stringData"] != nil {
 		t.Errorf("the Secret is %v", secret.Object)
 	}
-	images, err := ManifestImages([]byte(release))
-	if err != nil || !slices.Equal(images, []string{"registry.example.net/cpi:v1"}) {
-		t.Errorf("images %q, %v", images, err)
+}
+
+// Of several containers of a manifest one is the cloud controller manager: the one that reads its configuration.
+func TestCCMImage(t *testing.T) {
+	const beside = `      initContainers: [{name: first, image: registry.example.net/first:v1}]
+      containers:
+      - {name: beside, image: registry.example.net/beside:v1}
+`
+	for name, manifest := range map[string]string{
+		"alone":          release,
+		"one of several": strings.Replace(release, "      containers:\n", beside, 1),
+	} {
+		if got, err := CCMImage([]byte(manifest)); err != nil || got != "registry.example.net/cpi:v1" {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	if got, err := CCMImage([]byte(strings.ReplaceAll(release, "/etc/there/,", "/etc/elsewhere,"))); err == nil {
+		t.Errorf("of none that reads a configuration: %q", got)
 	}
 }
 

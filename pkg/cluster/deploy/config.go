@@ -41,6 +41,8 @@ type layout struct {
 	holder, holderNamespace string
 	holderIsSecret          bool
 	key                     string
+	// image is that of the container that reads the file, where a manifest says so.
+	image string
 }
 
 // write puts the configuration into the cluster: first the Secret, since the file names it.
@@ -89,6 +91,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 		return err
 	}
 	mark(o, part)
+	d.stamp(o)
 	there, err := into.Get(ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = into.Create(ctx, o, metav1.CreateOptions{FieldManager: contentManager})
@@ -102,6 +105,7 @@ func (d *Deployment) content(ctx context.Context, o *unstructured.Unstructured, 
 	}
 	there = there.DeepCopy()
 	mark(there, part)
+	d.stamp(there)
 	there.Object["data"] = o.Object["data"]
 	delete(there.Object, "stringData")
 	_, err = into.Update(ctx, there, metav1.UpdateOptions{FieldManager: contentManager})

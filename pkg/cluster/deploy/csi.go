@@ -14,7 +14,8 @@ import (
 const (
 	// BackendDevice mounts the disk that appears below /dev/disk/by-id of the node.
 	BackendDevice = "device"
-	// BackendDir makes a folder of the volume, below CSI.VolumesDir: for nodes to which no disk can be given.
+	// BackendDir shows the directory that the link of a disk there leads to, below CSI.VolumesDir: for nodes to which no disk
+	// can be given.
 	BackendDir = "dir"
 )
 
@@ -30,7 +31,7 @@ type CSI struct {
 	Manifest []byte
 	// Backend is BackendDevice, the default, or BackendDir.
 	Backend string
-	// VolumesDir is where volumes are with BackendDir: a folder that all nodes share, or a volume stays on its first node.
+	// VolumesDir is where volumes are with BackendDir: a directory that all nodes have at that path, and share.
 	VolumesDir string
 	// SerialFile is the file on every node that has the serial number of its VM. Default: where firmware's is.
 	SerialFile string

@@ -155,9 +155,9 @@ func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	program := container(&pod.Spec, csiNodeContainer)
 	program.Image = c.Image
 	program.ReadinessProbe = readiness(program)
-	program.Args = withFlags(program.Args, "--backend="+c.Backend)
 	if c.Backend == BackendDir {
-		program.Args = withFlags(program.Args, "--volumes-dir="+c.VolumesDir, "--state-dir="+csiState)
+		// Pods are in containers, so content is bind mounted.
+		program.Args = withFlags(program.Args, "--backend=hollow", "--bind", "--state-dir="+csiState)
 		mountHost(&pod.Spec, program, "volumes", c.VolumesDir, corev1.HostPathDirectoryOrCreate, false)
 	}
 	if c.SerialFile != "" {

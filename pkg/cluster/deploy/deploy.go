@@ -32,6 +32,9 @@ type Options struct {
 	// At keeps the cloud controller manager of the sandbox's own in one place: in a cluster that others use the control plane
 	// is not the sandbox's, nor are all nodes there to run it. Optional.
 	At *At
+	// Instance is a label of all that is made, and nothing without it is removed: in a cluster that others use there may be
+	// something left of another sandbox, or one that came after this. Optional.
+	Instance string
 }
 
 // At is a node, and what it takes to run there.
@@ -54,6 +57,8 @@ type Deployment struct {
 	speed   pace.Speed
 	exec    Exec
 	at      *At
+	// instance is a label's value; "": there is no such label.
+	instance string
 
 	changing sync.Mutex // held while what runs is changed
 	ccm      CCM        // the last that was asked for
@@ -88,7 +93,7 @@ func newDeployment(client kubernetes.Interface, dyn dynamic.Interface, mapper me
 		o.Speed = pace.Default
 	}
 	return &Deployment{
-		client: client, dynamic: dyn, mapper: mapper, speed: o.Speed, exec: o.Exec, at: o.At,
+		client: client, dynamic: dyn, mapper: mapper, speed: o.Speed, exec: o.Exec, at: o.At, instance: o.Instance,
 		tracker: newTracker(client),
 	}
 }

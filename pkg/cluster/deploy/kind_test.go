@@ -366,11 +366,11 @@ func swap(ctx context.Context, t *testing.T, d *deploy.Deployment, client kubern
 	if err != nil {
 		t.Fatal(err)
 	}
-	images, err := deploy.ManifestImages(manifest)
+	name, err := deploy.CCMImage(manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := image.FromProgram(ctx, program, "/bin/vsphere-cloud-controller-manager", images...)
+	set, err := image.FromProgram(ctx, program, "/bin/vsphere-cloud-controller-manager", name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ const (
 	// ManagedByLabel and ManagedBy mark everything that was made here.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "vsphere-sandbox"
+	// InstanceLabel says of which sandbox it is, where [Options.Instance] does.
+	InstanceLabel = "app.kubernetes.io/instance"
 	// selectOurs is what has the mark.
 	selectOurs = ManagedByLabel + "=" + ManagedBy
 
@@ -38,6 +40,27 @@ func mark(o *unstructured.Unstructured, part string) {
 	}
 	labels[ManagedByLabel], labels[partLabel] = ManagedBy, part
 	o.SetLabels(labels)
+}
+
+// stamp says on an object that is written of which sandbox it is.
+func (d *Deployment) stamp(o *unstructured.Unstructured) {
+	if d.instance == "" {
+		return
+	}
+	labels := o.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[InstanceLabel] = d.instance
+	o.SetLabels(labels)
+}
+
+// selector selects what was made here: of the instance alone, if there is one.
+func (d *Deployment) selector() string {
+	if d.instance == "" {
+		return selectOurs
+	}
+	return selectOurs + "," + InstanceLabel + "=" + d.instance
 }
 
 // ours tells whether an object was made here. An object of somebody else's manifest gets its labels a moment after it was

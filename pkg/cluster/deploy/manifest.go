@@ -54,7 +54,7 @@ func layoutOf(all []*unstructured.Unstructured, f form) (layout, error) {
 		}
 		for i := range pod.Spec.Containers {
 			if found, ok := mounted(&pod.Spec, &pod.Spec.Containers[i], f); ok {
-				found.holderNamespace = o.GetNamespace()
+				found.holderNamespace, found.image = o.GetNamespace(), pod.Spec.Containers[i].Image
 				l = found
 				break
 			}
@@ -167,30 +167,21 @@ func (d *Deployment) own(ctx context.Context, o *unstructured.Unstructured, part
 	}
 	labelled := bare(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
 	mark(labelled, part)
+	d.stamp(labelled)
 	_, err = serverSide(ctx, into, labelled, ownerManager)
 	return err
 }
 
-// ManifestImages lists the images that the pods of a manifest run, each once: those that nodes need to have.
-func ManifestImages(manifest []byte) ([]string, error) {
+// CCMImage is the image of the container of a manifest that reads the cloud controller manager's configuration: what stands in its
+// place on nodes runs in place of that program. Whatever else the manifest runs has images of its own.
+func CCMImage(manifest []byte) (string, error) {
 	all, err := parse("manifest", manifest)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	var images []string
-	for _, o := range all {
-		if !isWorkload(o) {
-			continue
-		}
-		pod, err := podOf(o)
-		if err != nil {
-			return nil, named(o, err)
-		}
-		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			if !slices.Contains(images, c.Image) {
-				images = append(images, c.Image)
-			}
-		}
+	l, err := layoutOf(all, ccmForm())
+	if err != nil {
+		return "", fmt.Errorf("manifest: %w", err)
 	}
-	return images, nil
+	return l.image, nil
 }

@@ -37,14 +37,14 @@ func kinds() []schema.GroupVersionKind {
 	return all
 }
 
-// kinds are those of which this deployment can have objects. Kept in one place it has none of other people's manifests, and
-// need not be allowed to look for what only those have.
+// kinds are those of which this deployment can have objects. Kept in one place it has none of other people's manifests and
+// none of the CSI driver's, and need not be allowed to look for what only those have.
 func (d *Deployment) kinds() []schema.GroupVersionKind {
 	if d.at == nil {
 		return kinds()
 	}
 	return slices.DeleteFunc(kinds(), func(k schema.GroupVersionKind) bool {
-		return slices.Contains([]string{"batch", "policy", "networking.k8s.io", "scheduling.k8s.io", "admissionregistration.k8s.io"}, k.Group)
+		return slices.Contains([]string{"storage.k8s.io", "snapshot.storage.k8s.io", "batch", "policy", "networking.k8s.io", "scheduling.k8s.io", "admissionregistration.k8s.io"}, k.Group)
 	})
 }
 
@@ -71,7 +71,7 @@ func (d *Deployment) marked(ctx context.Context, kind schema.GroupVersionKind, p
 	if err != nil {
 		return nil, nil //nolint:nilerr // the cluster has no such kind, and so none of it
 	}
-	selector := selectOurs
+	selector := d.selector()
 	if part != "" {
 		selector += "," + partLabel + "=" + part
 	}

@@ -40,6 +40,9 @@ func (e *VolumesError) Error() string {
 func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	if d.at != nil {
+		return d.removeMarked(ctx) // who keeps it in one place has made the namespaces for it, and there is no driver
+	}
 	driver, err := d.marked(ctx, schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"}, partCSI)
 	if err != nil {
 		return fmt.Errorf("remove: %w", err)
@@ -49,6 +52,22 @@ func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
 			return err
 		}
 	}
+	if err := d.removeMarked(ctx); err != nil {
+		return err
+	}
+	left := d.removeDefinitions(ctx)
+	namespaces, err := d.marked(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "")
+	if err != nil {
+		return errors.Join(left, fmt.Errorf("remove: %w", err))
+	}
+	if err := each(ctx, namespaces, atOnce, d.removeNamespace); err != nil {
+		return errors.Join(left, fmt.Errorf("remove: %w", err))
+	}
+	return left
+}
+
+// removeMarked removes all but definitions and namespaces.
+func (d *Deployment) removeMarked(ctx context.Context) error {
 	for _, kind := range d.kinds() {
 		there, err := d.marked(ctx, kind, "")
 		if err != nil {
@@ -58,18 +77,7 @@ func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
 			return fmt.Errorf("remove: %w", err)
 		}
 	}
-	left := d.removeDefinitions(ctx)
-	if d.at != nil {
-		return left // who keeps it in one place has made the namespaces for it
-	}
-	namespaces, err := d.marked(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "")
-	if err != nil {
-		return errors.Join(left, fmt.Errorf("remove: %w", err))
-	}
-	if err := each(ctx, namespaces, atOnce, d.removeNamespace); err != nil {
-		return errors.Join(left, fmt.Errorf("remove: %w", err))
-	}
-	return left
+	return nil
 }
 
 // removeNamespace removes a namespace that has nothing of others' in it: a pod or a claim that somebody has made there.

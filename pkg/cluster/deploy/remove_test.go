@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,46 @@ func deployed(t *testing.T, there ...runtime.Object) *rig {
 	}
 	r.did = nil
 	return r
+}
+
+// With an instance everything that is written has it, and what has another, or none, is not removed.
+func TestInstance(t *testing.T) {
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "other", Namespace: "kube-system", Labels: map[string]string{ManagedByLabel: ManagedBy, InstanceLabel: "other"},
+	}}
+	us := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "us", Namespace: Namespace, Labels: map[string]string{ManagedByLabel: ManagedBy}}}
+	r := newRig(t, Options{Instance: "mine", At: &At{Node: "n"}}, other, us)
+	if err := r.CCM(t.Context(), CCM{Config: conf(), Image: "localhost/ccm:1"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.VCenters(t.Context(), []Endpoint{{Name: "us", Addr: netip.MustParseAddrPort("10.0.0.1:8989")}}); err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for _, kind := range r.kinds() {
+		m, err := r.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := r.dyn.Resource(m.Resource).List(t.Context(), metav1.ListOptions{LabelSelector: selectOurs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list.Items {
+			if made++; o.GetName() != "other" && o.GetLabels()[InstanceLabel] != "mine" {
+				t.Errorf("%s %s: labels %v", kind.Kind, o.GetName(), o.GetLabels())
+			}
+		}
+	}
+	if made < 8 {
+		t.Errorf("%d objects", made)
+	}
+	if err := r.Remove(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if r.get(t, core("ConfigMap"), "kube-system", "other") == nil || r.get(t, core("Secret"), "kube-system", "vsphere-cloud-secret") != nil {
+		t.Errorf("it did %q", r.did)
+	}
 }
 
 func TestRemove(t *testing.T) {

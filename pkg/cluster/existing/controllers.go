@@ -9,9 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// driver is the name of the CSI driver.
-const driver = "csi.vsphere.vmware.com"
-
 // workload is what may be a cloud controller manager.
 type workload struct {
 	name string // "daemonset kube-system/cloud-controller-manager"

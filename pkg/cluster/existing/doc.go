@@ -9,7 +9,7 @@
 //	err = c.Install(ctx, "mine", feed, objects)
 //	pod, err := c.Pod(ctx, "mine", say)
 //	conn, err := c.Tunnel("mine").Dial(ctx, existing.ControlPort)
-//	left, err := c.Remove(ctx, "mine", say)
+//	err = c.Remove(ctx, "mine", say)
 //
 // It is two sides. The one on the user's machine checks the cluster, installs, leads to the pod and removes everything again;
 // the one in the pod ([InCluster], [Expose]) is the cluster of the sandbox there.

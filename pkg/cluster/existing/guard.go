@@ -19,8 +19,6 @@ type Intent struct {
 	// Nodes are the names that Nodes of the sandbox will have, UUIDs the BIOS UUIDs of their VMs, Addresses what is theirs: by
 	// each of them a cloud controller manager may take a node of the cluster for one of the VMs.
 	Nodes, UUIDs, Addresses []string
-	// Volumes says that the CSI driver comes, too.
-	Volumes bool
 	// BesideController allows a cluster that has a cloud controller manager, BesideUnowned one with nodes that no cloud has
 	// given a providerID. Nothing else is allowed by either.
 	BesideController, BesideUnowned bool
@@ -32,7 +30,7 @@ type Intent struct {
 func (c *Cluster) Guard(ctx context.Context, i Intent) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
 	defer cancel()
-	for _, check := range []func(context.Context, Intent) error{c.guardSandboxes, c.guardNodes, c.guardController, c.guardDriver} {
+	for _, check := range []func(context.Context, Intent) error{c.guardSandboxes, c.guardNodes, c.guardController} {
 		if err := check(ctx, i); err != nil {
 			return c.explain(ctx, err)
 		}
@@ -53,7 +51,7 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 			Try: fmt.Sprintf("vsphere-sandbox down --name %s\n--context NAME   # another cluster", name),
 		}
 	}
-	for _, name := range append(shared(), NamespaceOf(i.Name)) {
+	for _, name := range []string{program, NamespaceOf(i.Name)} { // those that the chart makes
 		_, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
@@ -72,9 +70,6 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 	}
 	return nil
 }
-
-// shared are the namespaces that the chart makes beside the sandbox's own, whatever that is called.
-func shared() []string { return []string{"vmware-system-csi", "vsphere-sandbox"} }
 
 // guardNodes refuses nodes that the cloud controller manager could take for VMs of the sandbox.
 func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
@@ -193,22 +188,4 @@ func (c *Cluster) controller(ctx context.Context) (where string, err error) {
 		}
 	}
 	return "", nil
-}
-
-// guardDriver refuses a cluster that has the CSI driver: there is one CSIDriver object of its name.
-func (c *Cluster) guardDriver(ctx context.Context, i Intent) error {
-	if !i.Volumes {
-		return nil
-	}
-	_, err := c.client.StorageV1().CSIDrivers().Get(ctx, driver, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return &Error{
-		Code: CodeTaken, Message: "the cluster has the CSI driver " + driver + " already",
-		Try: "--csi off\n--context NAME   # another cluster",
-	}
 }

@@ -24,7 +24,6 @@ func node(name, providerID string, change ...func(*corev1.Node)) *corev1.Node {
 func intent() Intent {
 	return Intent{
 		Name: "mine", Nodes: []string{"worker-1"}, UUIDs: []string{"4213a0fe-0000-4000-8000-000000000001"}, Addresses: []string{"10.10.0.4"},
-		Volumes: true,
 	}
 }
 
@@ -87,15 +86,14 @@ func TestGuard(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "ccm-a", Namespace: "kube-system", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}},
 			Spec:       running1("k8s.test/cloud-provider-gcp:v1"),
 		}}, code: CodeController, says: "pod kube-system/ccm-a"},
-		"a driver": {has: []runtime.Object{&storagev1.CSIDriver{ObjectMeta: named(driver)}}, code: CodeTaken, says: driver},
-		"a driver, no volumes": {
-			has: []runtime.Object{&storagev1.CSIDriver{ObjectMeta: named(driver)}}, change: func(i *Intent) { i.Volumes = false },
-		},
+		"a driver": {has: []runtime.Object{
+			&storagev1.CSIDriver{ObjectMeta: named("csi.vsphere.vmware.com")}, &corev1.Namespace{ObjectMeta: named("vmware-system-csi")},
+		}},
 		"another sandbox": {has: []runtime.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: "vsphere-sandbox-other", Labels: chartLabels("other"),
 		}}}, code: CodeTaken, says: `sandbox "other"`},
-		"the namespace":          {has: []runtime.Object{&corev1.Namespace{ObjectMeta: named("vsphere-sandbox-mine")}}, code: CodeTaken, says: "vsphere-sandbox-mine"},
-		"the driver's namespace": {has: []runtime.Object{&corev1.Namespace{ObjectMeta: named("vmware-system-csi")}}, code: CodeTaken, says: "vmware-system-csi"},
+		"the namespace":           {has: []runtime.Object{&corev1.Namespace{ObjectMeta: named("vsphere-sandbox-mine")}}, code: CodeTaken, says: "vsphere-sandbox-mine"},
+		"the vCenters' namespace": {has: []runtime.Object{&corev1.Namespace{ObjectMeta: named("vsphere-sandbox")}}, code: CodeTaken, says: "vsphere-sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := intent()

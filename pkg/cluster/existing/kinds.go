@@ -30,15 +30,12 @@ func kinds() []made {
 	of := func(wide bool, group, version, kind, resource string) made {
 		return made{kind, schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, wide}
 	}
-	const rbac, storage, snapshots = "rbac.authorization.k8s.io", "storage.k8s.io", "snapshot.storage.k8s.io"
+	const rbac = "rbac.authorization.k8s.io"
 	return []made{
 		of(false, "apps", "v1", "Deployment", "deployments"),
 		of(false, "apps", "v1", "DaemonSet", "daemonsets"),
 		of(false, "apps", "v1", "StatefulSet", "statefulsets"),
 		of(true, "", "v1", "Node", "nodes"),
-		of(true, snapshots, "v1", "VolumeSnapshotClass", "volumesnapshotclasses"),
-		of(true, storage, "v1", "StorageClass", "storageclasses"),
-		of(true, storage, "v1", "CSIDriver", "csidrivers"),
 		of(false, "discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
 		of(false, "", "v1", "Service", "services"),
 		of(false, "", "v1", "ConfigMap", "configmaps"),
@@ -49,7 +46,6 @@ func kinds() []made {
 		of(true, rbac, "v1", "ClusterRoleBinding", "clusterrolebindings"),
 		of(true, rbac, "v1", "ClusterRole", "clusterroles"),
 		of(false, "", "v1", "ServiceAccount", "serviceaccounts"),
-		of(true, "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"),
 		of(true, "", "v1", "Namespace", "namespaces"),
 	}
 }

@@ -20,29 +20,25 @@ import (
 const patience = 90 * time.Second
 
 // Remove removes everything that was made for a sandbox, and waits until it is gone: first what runs, so that nothing is made
-// again; then its Nodes, and what volumes of it the cluster has; then the rest, by label, and its namespaces last. It is for a
-// sandbox in any state, one that was never whole or that is gone already among them. It returns what it has left because it
-// is the users': claims whose volumes are gone.
-func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) (left []string, err error) {
+// again; then its Nodes; then the rest, by label, and its namespaces last. It is for a sandbox in any state, one that was
+// never whole or that is gone already among them.
+func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) error {
 	client, err := metadata.NewForConfig(c.REST())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := remover{client: client, selectors: []string{selectChart(name), selectManaged}}
-	left, err = r.all(ctx, say)
+	r := remover{client: client, selectors: []string{selectChart(name), selectManaged(name)}}
+	err = r.all(ctx, say)
 	var waits *stillThere
-	switch {
-	case errors.As(err, &waits):
-		return left, &Error{
+	if errors.As(err, &waits) {
+		return &Error{
 			Code: CodeLeft, Message: fmt.Sprintf("not everything of sandbox %q is gone from the cluster: %s", name, waits),
 			Try: fmt.Sprintf("vsphere-sandbox down --name %s\nkubectl --context %s get namespace %s -o yaml", name, c.context, NamespaceOf(name)),
 		}
-	case err != nil:
-		return left, c.explain(ctx, err)
 	}
-	return left, nil
+	return c.explain(ctx, err)
 }
 
 // remover removes what is selected.
@@ -77,40 +73,21 @@ func (e *stillThere) Error() string {
 	return text
 }
 
-func (r remover) all(ctx context.Context, say func(string)) (left []string, err error) {
-	volumes, err := r.list(ctx, driverKind())
-	if err != nil {
-		return nil, err
-	}
+func (r remover) all(ctx context.Context, say func(string)) error {
 	for _, k := range kinds() {
-		var found []object
-		if found, err = r.list(ctx, k); err != nil {
-			return left, err
-		}
-		if k.kind == "CSIDriver" && len(volumes) > 0 {
-			if left, err = r.volumes(ctx, say); err != nil {
-				return left, err
-			}
+		found, err := r.list(ctx, k)
+		if err != nil {
+			return err
 		}
 		if len(found) == 0 {
 			continue
 		}
-		if k.kind == "CustomResourceDefinition" {
-			if err := r.unguard(ctx, found); err != nil {
-				return left, err
-			}
-		}
 		say(fmt.Sprintf("removing %d %s", len(found), k.resource.Resource))
 		if err := r.gone(ctx, found); err != nil {
-			return left, err
+			return err
 		}
 	}
-	return left, nil
-}
-
-func driverKind() made {
-	all := kinds()
-	return all[slices.IndexFunc(all, func(k made) bool { return k.kind == "CSIDriver" })]
+	return nil
 }
 
 // list returns all objects of a kind that are selected, each once; none where the cluster has no such kind.

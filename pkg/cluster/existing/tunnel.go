@@ -14,8 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
 )
 
@@ -25,7 +23,10 @@ type Tunnel struct {
 	c    *Cluster
 	name string
 
-	mu     sync.Mutex
+	turn chan struct{} // holds a value while somebody looks for the pod, or connects to it: requests to a cluster that may hang
+	done chan struct{} // closed when the tunnel is
+
+	mu     sync.Mutex            // held for moments
 	conn   httpstream.Connection // nil until it is needed, and again once it has broken
 	pod    types.UID             // where it leads
 	doubt  bool                  // the pod may be another by now
@@ -34,19 +35,24 @@ type Tunnel struct {
 }
 
 // Tunnel returns a tunnel to the pod of the sandbox of a name. It goes nowhere yet.
-func (c *Cluster) Tunnel(name string) *Tunnel { return &Tunnel{c: c, name: name} }
+func (c *Cluster) Tunnel(name string) *Tunnel {
+	return &Tunnel{c: c, name: name, turn: make(chan struct{}, 1), done: make(chan struct{})}
+}
 
-// Close ends it, and every connection through it.
+// Close ends it, and every connection through it. It waits for nobody.
 func (t *Tunnel) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.closed {
+		close(t.done)
+	}
 	t.closed = true
 	t.drop()
 	return nil
 }
 
 // drop forgets the connection to the pod. Its end is not waited for: it says good-bye to each stream, over a network that may
-// be gone.
+// be gone. The caller holds the lock.
 func (t *Tunnel) drop() {
 	if t.conn == nil {
 		return
@@ -122,7 +128,41 @@ func openWithin(ctx context.Context, conn httpstream.Connection, port, number in
 	}
 }
 
+// connection is the one to the pod, made anew where that has to be, and the number of a request over it.
 func (t *Tunnel) connection(ctx context.Context) (httpstream.Connection, int, error) {
+	if conn, n, err := t.has(false); conn != nil || err != nil {
+		return conn, n, err
+	}
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-t.done:
+		return nil, 0, net.ErrClosed
+	case <-ctx.Done():
+		return nil, 0, context.Cause(ctx)
+	}
+	if conn, n, err := t.has(false); conn != nil || err != nil { // somebody was first
+		return conn, n, err
+	}
+	pod, err := t.c.newestPod(ctx, t.name)
+	if err != nil {
+		return nil, 0, t.c.explain(ctx, err)
+	}
+	if !t.leads(pod) {
+		if err := t.connect(ctx, pod); err != nil {
+			return nil, 0, err
+		}
+	}
+	conn, n, err := t.has(true)
+	if conn == nil && err == nil {
+		err = fmt.Errorf("the connection to the pod: %w", io.ErrUnexpectedEOF)
+	}
+	return conn, n, err
+}
+
+// has returns the connection that there is, one in doubt only if that is good enough, with the number of the next request;
+// nil for none.
+func (t *Tunnel) has(doubted bool) (httpstream.Connection, int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -135,59 +175,22 @@ func (t *Tunnel) connection(ctx context.Context) (httpstream.Connection, int, er
 		default:
 		}
 	}
-	if t.conn != nil && t.doubt {
-		pod, err := t.c.newestPod(ctx, t.name)
-		if err != nil {
-			return nil, 0, t.c.explain(ctx, err)
-		}
-		if t.doubt = false; pod == nil || pod.UID != t.pod {
-			t.drop()
-		}
-	}
-	if t.conn == nil {
-		if err := t.connect(ctx); err != nil {
-			return nil, 0, err
-		}
+	if t.conn == nil || t.doubt && !doubted {
+		return nil, 0, nil
 	}
 	t.next++
 	return t.conn, t.next, nil
 }
 
-func (t *Tunnel) connect(ctx context.Context) error {
-	pod, err := t.c.newestPod(ctx, t.name)
-	if err != nil {
-		return t.c.explain(ctx, err)
+// leads tells whether the connection leads to that pod, and forgets it if not.
+func (t *Tunnel) leads(pod *corev1.Pod) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn != nil && (pod == nil || pod.UID != t.pod) {
+		t.drop()
 	}
-	if pod == nil || !running(pod) {
-		waiting, _ := state(pod)
-		return &Error{
-			Code: CodePod, Message: "the sandbox's pod does not run: it waits for " + waiting,
-			Try: "kubectl -n " + NamespaceOf(t.name) + " get pods",
-		}
-	}
-	to := t.c.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
-	config := t.c.REST()
-	transport, upgrader, err := spdy.RoundTripperFor(config)
-	if err != nil {
-		return err
-	}
-	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
-	dialer := httpstream.Dialer(old)
-	if websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config); err == nil {
-		// API servers before 1.30, and proxies on the way, know the older protocol alone.
-		dialer = portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {
-			return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-		})
-	}
-	conn, protocol, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
-	if err != nil {
-		return fmt.Errorf("pod %s: %w", pod.Name, err)
-	}
-	if protocol != portforward.PortForwardProtocolV1Name {
-		return errors.Join(fmt.Errorf("pod %s: the API server speaks %q", pod.Name, protocol), conn.Close())
-	}
-	t.conn, t.pod = conn, pod.UID
-	return nil
+	t.doubt = false
+	return t.conn != nil
 }
 
 // open makes one connection within the one to the pod: a stream for what is said, and one for what went wrong. Refused is

@@ -188,6 +188,45 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
+// An API server that says nothing keeps nobody longer than he waits, and not the end of the tunnel.
+func TestTunnelToSilence(t *testing.T) {
+	s := &podServer{t: t, pod: sandboxPod("a", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})}
+	asked, release := make(chan struct{}, 8), make(chan struct{})
+	c := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/portforward") {
+			asked <- struct{}{}
+			<-release
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { close(release) }) // before the server is closed, which waits for it
+	tunnel := c.Tunnel("mine")
+	first := make(chan error, 1)
+	go func() {
+		_, err := tunnel.Dial(t.Context(), ControlPort)
+		first <- err
+	}()
+	<-asked
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := tunnel.Dial(ctx, ControlPort); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who waits for his turn: %v", err)
+	}
+	if err := tunnel.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-first; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("who has waited for the server: %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var late interface{ Timeout() bool } // the connection's deadline may be what tells
+	if _, err := c.Tunnel("mine").Dial(ctx, ControlPort); !errors.As(err, &late) || !late.Timeout() {
+		t.Errorf("who has waited long enough: %v", err)
+	}
+}
+
 // Doors lead to sockets and addresses, both ways, and are closed with all that goes through them.
 func TestExpose(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")

@@ -41,6 +41,9 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 				v1alpha4.Mount{HostPath: unitFile(o.Dir), ContainerPath: unitPath, Readonly: true},
 				v1alpha4.Mount{HostPath: m.ByID, ContainerPath: byIDPath},
 			)
+			if o.Volumes != "" {
+				n.ExtraMounts = append(n.ExtraMounts, v1alpha4.Mount{HostPath: o.Volumes, ContainerPath: o.Volumes})
+			}
 			n.KubeadmConfigPatches = []string{nodePatch(m, o.Host)}
 		}
 		// All nodes, as containerd of all is told of it.

@@ -36,7 +36,7 @@ func (c *Cluster) Create(ctx context.Context) (err error) {
 		return nil
 	}
 	// ctx may be over, which is why there is something to clear away.
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), DeleteTime)
 	defer cancel()
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -116,7 +116,7 @@ func (c *Cluster) make(ctx context.Context, l *logger) error {
 	case <-ctx.Done():
 	}
 	l.say("stopping: waiting for kind to give up")
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), DeleteTime)
 	defer cancel()
 	again := time.NewTicker(500 * time.Millisecond)
 	defer again.Stop()
@@ -128,7 +128,7 @@ func (c *Cluster) make(ctx context.Context, l *logger) error {
 		case <-made:
 			return context.Cause(ctx)
 		case <-after.Done():
-			return fmt.Errorf("%w; kind has not given up in %v", context.Cause(ctx), cleanupTime)
+			return fmt.Errorf("%w; kind has not given up in %v", context.Cause(ctx), DeleteTime)
 		case <-again.C:
 		}
 	}
@@ -136,7 +136,8 @@ func (c *Cluster) make(ctx context.Context, l *logger) error {
 
 // takeAway ends what kind works on: the containers go, or stay for who wants to look at them but no longer run.
 func (c *Cluster) takeAway(ctx context.Context) error {
-	names, err := c.rt.List(ctx, clusterLabel, c.Name())
+	left, err := Leftovers(ctx, c.rt, c.opts.Name)
+	names := ours(left, c.opts.Dir)
 	if err != nil || !c.opts.Retain {
 		return errors.Join(err, c.rt.Remove(ctx, names...))
 	}

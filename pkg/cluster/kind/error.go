@@ -21,6 +21,7 @@ const (
 	NodeGone      = "node-gone"           // somebody has removed its container
 	Unreachable   = "host-unreachable"    // the nodes have no way to programs of this machine
 	PortTaken     = "port-in-use"
+	NoLoopDevices = "no-loop-devices" // files cannot be disks here
 )
 
 func wrong(code, try string, err error, message string) *Error {

@@ -52,9 +52,9 @@ func (c *Cluster) Address(ctx context.Context, node string) (netip.Addr, error) 
 	if err != nil {
 		return netip.Addr{}, c.of(ctx, node, container, err)
 	}
-	addr := known.Networks[networkName()]
+	addr := known.Networks[Network(c.rt)]
 	if !addr.IsValid() {
-		return addr, fmt.Errorf("node %q: its container %s is %s and has no address in network %s", node, container, known.Status, networkName())
+		return addr, fmt.Errorf("node %q: its container %s is %s and has no address in network %s", node, container, known.Status, Network(c.rt))
 	}
 	return addr, nil
 }

@@ -28,7 +28,7 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 	if c.rt.Desktop(ctx) {
 		return c.exposeDesktop(ctx, target)
 	}
-	name := networkName()
+	name := Network(c.rt)
 	n, there, err := c.rt.Network(ctx, name)
 	if err != nil {
 		return netip.AddrPort{}, err

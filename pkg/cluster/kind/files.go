@@ -34,6 +34,11 @@ func (c *Cluster) writeFiles() error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("cluster: %s: is no directory", c.opts.Dir)
 	}
+	if c.opts.Volumes != "" { // or the container runtime makes it, as root
+		if err := os.MkdirAll(c.opts.Volumes, 0o700); err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+	}
 	// Mounted read-only; programs in the nodes run as root, so its owner alone may read it.
 	files := map[string]string{
 		ownerFile(c.opts.Dir): c.opts.Name + "\n",

@@ -14,6 +14,15 @@ const versionLabel, versionFile = "org.opencontainers.image.version", "/kind/ver
 // helperLabel is on containers of ours that are no nodes; they last for a moment.
 const helperLabel = "vsphere-sandbox.helper"
 
+// AsRoot returns what runs a shell script as root in a container of a node image that ends with it, where a directory of this
+// machine is at its own path. A sandbox whose user is not root has what pods have written copied and removed by it; there is no
+// other root to ask when the nodes are gone. [Reap] removes one that is left.
+func AsRoot(rt *runtime.Runtime, image, sandbox string) func(ctx context.Context, dir, script string, args ...string) error {
+	return func(ctx context.Context, dir, script string, args ...string) error {
+		return rt.Script(ctx, image, helperLabel+"="+ClusterName(sandbox), dir, script, args...)
+	}
+}
+
 // buildTry is how to come by a node image.
 const buildTry = "sudo hack/kind-node/build -load makes one without a registry; --kind-image names it\n" +
 	"or load an archive of one: vsphere-sandbox images load"

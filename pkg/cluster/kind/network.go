@@ -12,9 +12,11 @@ import (
 // networkLabel is on the network kind when it was made here, so that whichever sandbox is the last in it removes it.
 const networkLabel = "vsphere-sandbox.network"
 
-// networkName is the network of all of kind's clusters, the user's own included. kind reads the same variable.
-func networkName() string {
-	if n := os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK"); n != "" {
+// Network is the name of the network of all of kind's clusters, the user's own included, in a runtime. kind reads the same
+// variables: nerdctl has none.
+func Network(rt *runtime.Runtime) string {
+	env := map[string]string{"docker": "KIND_EXPERIMENTAL_DOCKER_NETWORK", "podman": "KIND_EXPERIMENTAL_PODMAN_NETWORK"}[rt.Kind()]
+	if n := os.Getenv(env); n != "" {
 		return n
 	}
 	return "kind"
@@ -22,7 +24,7 @@ func networkName() string {
 
 // ensureNetwork makes the network that kind would make, with a label, unless there is one.
 func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
-	name := networkName()
+	name := Network(rt)
 	if _, there, err := rt.Network(ctx, name); err != nil || there {
 		return err
 	}
@@ -44,7 +46,7 @@ func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
 
 // removeNetwork removes the network if it was made here and nobody has a container in it any more.
 func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
-	name := networkName()
+	name := Network(rt)
 	n, there, err := rt.Network(ctx, name)
 	if err != nil || !there || n.Labels[networkLabel] == "" {
 		return err

@@ -23,6 +23,9 @@ type Options struct {
 	Nodes []Node
 	// Image is the node image, by a name that the runtime knows or can pull.
 	Image string
+	// Volumes is a directory on this machine that every node which is a VM sees at the same path, where volumes are
+	// directories; it is made. "": none.
+	Volumes string
 	// UserConfig is a kind configuration to be merged; see the package's comment. UserFile is what errors call it.
 	UserConfig []byte
 	UserFile   string
@@ -80,6 +83,9 @@ func (o Options) check() error {
 		wrongly("directory %q: has to be an absolute path", o.Dir)
 	} else if strings.ContainsAny(o.Dir, ":,") {
 		wrongly("directory %q: a container runtime mounts no path with a colon or a comma: set another state directory", o.Dir)
+	}
+	if o.Volumes != "" && (!filepath.IsAbs(o.Volumes) || strings.ContainsAny(o.Volumes, ":,")) {
+		wrongly("directory %q: has to be an absolute path without a colon or a comma", o.Volumes)
 	}
 	if o.Image == "" {
 		wrongly("no node image is named")

@@ -20,6 +20,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		`node "worker-2": is there twice`:           func(o *Options) { o.Nodes[0].Name = "worker-2" },
 		`UUID "x": want 32 hexadecimal digits`:      func(o *Options) { o.Nodes[0].UUID = "x" },
 		"serial number":                             func(o *Options) { o.Nodes[0].Serial = "a\nb" },
+		`directory "/a,b": has to be an absolute`:   func(o *Options) { o.Volumes = "/a,b" },
 		"without a colon or a comma":                func(o *Options) { o.Nodes[0].ByID = "disks" },
 	} {
 		opts := planned(t, "single")

@@ -50,11 +50,7 @@ func Reap(ctx context.Context, rt *runtime.Runtime, sandbox, dir string) (remove
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range left {
-		if same(l.Dir, dir) {
-			removed = append(removed, l.Container)
-		}
-	}
+	removed = ours(left, dir)
 	if err := rt.Remove(ctx, removed...); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", ClusterName(sandbox), err)
 	}
@@ -63,6 +59,16 @@ func Reap(ctx context.Context, rt *runtime.Runtime, sandbox, dir string) (remove
 		err = rt.Remove(ctx, helpers...)
 	}
 	return removed, errors.Join(err, removeNetwork(ctx, rt))
+}
+
+// ours are the containers that the sandbox in a directory has made.
+func ours(left []Leftover, dir string) (names []string) {
+	for _, l := range left {
+		if same(l.Dir, dir) {
+			names = append(names, l.Container)
+		}
+	}
+	return names
 }
 
 // claim has the name free: what a killed sandbox of ours has left is removed, a cluster of others is refused.
@@ -107,8 +113,12 @@ func same(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// cleanupTime is how long what is left of a cluster may take to be removed after its context has ended.
-const cleanupTime = 90 * time.Second
+// DeleteTime is how long it may take to remove a cluster, even on a busy machine. Whoever deletes one is given that long.
+const DeleteTime = 90 * time.Second
+
+// GiveUpTime is how long [Cluster.Create] takes at most to return after its context has ended: kind has DeleteTime to give up, and
+// what there is by then as long to be removed.
+const GiveUpTime = 2 * DeleteTime
 
 // Delete removes the cluster: its containers and volumes, the ways to this machine, kind's network if nobody else has it, and
 // the files in Options.Dir. It does so again, and to a cluster that was never made, without an error.

@@ -58,6 +58,8 @@ func TestPlan(t *testing.T) {
 	}
 	several.Port, several.Speed = 6443, 1
 	several.Host = runtime.Capacity{CPUs: 16, MemoryBytes: 64 << 30}
+	folders := planned(t, "single")
+	folders.Volumes = "/state/demo/sim/volumes"
 	merged := planned(t, "zones-us-eu")
 	merged.Nodes = merged.Nodes[:3]
 	merged.UserFile = "testdata/user.yaml"
@@ -66,7 +68,7 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, opts := range map[string]Options{
-		"zones-us-eu": planned(t, "zones-us-eu"), "single": planned(t, "single"), "several-control-planes": several, "merged": merged,
+		"zones-us-eu": planned(t, "zones-us-eu"), "single": planned(t, "single"), "several-control-planes": several, "directories": folders, "merged": merged,
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, steps, err := Plan(opts)

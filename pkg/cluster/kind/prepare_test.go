@@ -146,6 +146,30 @@ func TestReap(t *testing.T) {
 	}
 }
 
+// While kind gives up, its containers are taken away, and no others that somebody has given the cluster's name meanwhile.
+func TestTakeAway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		retain bool
+		want   []string
+	}{
+		"removed": {false, []string{"rm --force --volumes one"}},
+		"killed":  {true, []string{"kill one"}},
+	} {
+		c, f, _ := fakedCluster(t, nil)
+		c.opts.Retain = tc.retain
+		f.answers["ps --all --filter label=io.x-k8s.kind.cluster=vsphere-sandbox-demo"] = "one\nforeign\n"
+		f.answers["container inspect one"] = `[{"Name":"/one","Mounts":[{"Source":"` + c.opts.Dir + `/sandbox","Destination":"/kind/vsphere-sandbox"}]}]`
+		f.answers["container inspect foreign"] = `[{"Name":"/foreign"}]`
+		f.answers["rm --force --volumes"], f.answers["kill"] = "", ""
+		if err := c.takeAway(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := append(f.called("rm"), f.called("kill")...); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestNetworkIsMadeWithoutIPv6WhereThereIsNone(t *testing.T) {
 	_, f, _ := fakedCluster(t, map[string]string{"network create --driver bridge --label vsphere-sandbox.network=true --opt com.docker.network.bridge.enable_ip_masquerade=true --ipv6": "!no IPv6"})
 	if err := ensureNetwork(t.Context(), runtime.With("docker", f)); err != nil {

@@ -89,10 +89,7 @@ func read(name string, data []byte) *written {
 }
 
 func (w *written) section(s provider.INISection) {
-	title := "[" + s.Name + "]"
-	if s.HasSub {
-		title = fmt.Sprintf("[%s %q]", s.Name, s.Sub)
-	}
+	title := s.Title()
 	at := value{line: s.Line, column: s.Column, path: title}
 	known, ok := sectionNamed(s.Name)
 	switch {
@@ -151,6 +148,7 @@ func (w *written) entry(known section, into *values, e provider.INIEntry) {
 	before := into.by[k.name]
 	switch {
 	case !ok:
+		v.path = into.title + " " + e.Called()
 		w.problem(v, keyHint(known, e.Key), "unknown key")
 		return
 	case before.line > 0:

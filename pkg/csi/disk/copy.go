@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Copy makes a disk at to that has the size, the file system and the content of the one at from: a snapshot, or a disk
 // restored from one. What is being written while it runs is copied as it is met. Sockets, pipes and device files are
-// left out, owners are not kept. Errors: fs.ErrNotExist, fs.ErrExist, ctx's. One at a time for a directory to.
+// left out. Owners are kept where this process may give files away, which is for root. Errors: fs.ErrNotExist, fs.ErrExist, ctx's. One at a time for a directory to.
 func Copy(ctx context.Context, from, to string) error {
 	bytes, err := Size(from)
 	if err != nil {
@@ -75,9 +76,22 @@ func copyTree(ctx context.Context, from, to string) error {
 	// Innermost first: a directory may be read-only, and changes with what is put in it.
 	for i := len(dirs) - 1; i >= 0; i-- {
 		d := dirs[i]
-		if err := errors.Join(os.Chmod(d.path, d.info.Mode()&modeBits), os.Chtimes(d.path, d.info.ModTime(), d.info.ModTime())); err != nil {
+		if err := errors.Join(keepOwner(d.path, d.info), os.Chmod(d.path, d.info.Mode()&modeBits), os.Chtimes(d.path, d.info.ModTime(), d.info.ModTime())); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// keepOwner gives what was copied to whose the original is: a program in a container that finds its files to be another's may
+// refuse to start. It comes before the mode, from which a change of owner takes bits.
+func keepOwner(path string, info fs.FileInfo) error {
+	of, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	if err := os.Lchown(path, int(of.Uid), int(of.Gid)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err // root of a container may have been denied that
 	}
 	return nil
 }
@@ -97,7 +111,10 @@ func copyOne(ctx context.Context, from, to string, info fs.FileInfo) error {
 		if err != nil {
 			return err
 		}
-		return os.Symlink(target, to)
+		if err := os.Symlink(target, to); err != nil {
+			return err
+		}
+		return keepOwner(to, info)
 	case 0:
 		return copyFile(ctx, from, to, info)
 	default:
@@ -116,7 +133,7 @@ func copyFile(ctx context.Context, from, to string, info fs.FileInfo) error {
 		return err
 	}
 	err = copyData(ctx, src, dst)
-	err = errors.Join(err, dst.Close(), os.Chmod(to, info.Mode()&modeBits))
+	err = errors.Join(err, dst.Close(), keepOwner(to, info), os.Chmod(to, info.Mode()&modeBits))
 	return errors.Join(err, os.Chtimes(to, info.ModTime(), info.ModTime()))
 }
 

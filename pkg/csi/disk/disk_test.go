@@ -327,3 +327,36 @@ func TestReadWhileWritten(t *testing.T) {
 	close(done)
 	wg.Wait()
 }
+
+// Root keeps whose files are whose: a database refuses to start on another's.
+func TestCopyKeepsOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("nobody but root gives files away")
+		return
+	}
+	from, d := create(t, gib)
+	write(t, filepath.Join(d.Data(), "file"), "content")
+	const uid = 999
+	for path, mode := range map[string]os.FileMode{d.Data(): 0o700, filepath.Join(d.Data(), "file"): 0o755 | os.ModeSetuid} {
+		if err := errors.Join(os.Chown(path, uid, uid), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to := from + "-copy"
+	if err := disk.Copy(t.Context(), from, to); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"data", "data/file"} {
+		was, err := os.Stat(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		is, err := os.Stat(filepath.Join(to, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of := is.Sys().(*syscall.Stat_t); of.Uid != uid || of.Gid != uid || is.Mode() != was.Mode() {
+			t.Errorf("%s belongs to %d:%d and is %v, not %v", name, of.Uid, of.Gid, is.Mode(), was.Mode())
+		}
+	}
+}

@@ -24,7 +24,8 @@ type Config struct {
 	// LeaseDuration is that of a node's Lease, renewed at a quarter of it. 0: a kubelet's. See fleet.LeaseDuration.
 	LeaseDuration time.Duration
 	// Labels and Taints are given to each Node beside a kubelet's own, when it is registered: by the labels somebody else's
-	// cluster tells these Nodes from its own, and the taints keep its pods away.
+	// cluster tells these Nodes from its own, and the taints keep its pods away. A Node of a machine's name that lacks one of
+	// the labels is somebody else's, and neither it nor its Lease is touched.
 	Labels map[string]string
 	Taints []corev1.Taint
 	// NodeIP has a Node say its machine's first address itself, as a kubelet with --node-ip does, for the cloud controller

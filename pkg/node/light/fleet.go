@@ -173,6 +173,9 @@ func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err erro
 		// A kubelet registers its Node when it starts and never again.
 		f.lost(t)
 		return 0, nil
+	case errors.Is(err, errOthers):
+		f.lost(t)
+		return 0, err
 	case err != nil:
 		return 0, err
 	}
@@ -185,8 +188,9 @@ func (f *fleet) keep(ctx context.Context, t task) (again time.Duration, err erro
 const settle = time.Second / 2
 
 var (
-	errTaken = errors.New("another machine has that name")
-	errLost  = errors.New("its Node was deleted")
+	errTaken  = errors.New("another machine has that name")
+	errLost   = errors.New("its Node was deleted")
+	errOthers = errors.New("the cluster has a Node of that name which is not the sandbox's: it is left alone")
 )
 
 // note tells of an error, once.

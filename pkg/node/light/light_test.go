@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -286,6 +287,54 @@ func TestStatusIsReported(t *testing.T) {
 		if patches < 11 || patches > 13 {
 			t.Errorf("%d reports in an hour, want 12", patches)
 		}
+	})
+}
+
+// In a cluster that others use, a Node of theirs that has a machine's name keeps all that it has, its Lease among it, whether
+// it was there first or came when ours was deleted. The machine has its turn when that Node is gone.
+func TestNodeOfOthers(t *testing.T) {
+	run(t, func(r *rig) {
+		r.maker.labels = map[string]string{"app.kubernetes.io/instance": "mine"}
+		nodes := r.client.CoreV1().Nodes()
+		theirs := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: r.m.Name, UID: "theirs", Labels: map[string]string{"app.kubernetes.io/instance": "other"}}}
+		left := func(when string) {
+			t.Helper()
+			time.Sleep(10 * time.Minute)
+			n, err := nodes.Get(t.Context(), r.m.Name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(theirs, n); diff != "" || r.lease() != nil {
+				t.Errorf("%s (-theirs +now):\n%s\nlease %v", when, diff, r.lease())
+			}
+			if _, alive := r.keeps(r.m.Name); alive {
+				t.Errorf("%s: its pods are played", when)
+			}
+		}
+		come := func() {
+			t.Helper()
+			if err := r.client.Tracker().Add(theirs.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gone := func() {
+			t.Helper()
+			if err := nodes.Delete(t.Context(), r.m.Name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			_ = r.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Delete(t.Context(), r.m.Name, metav1.DeleteOptions{}) // which may not be there
+		}
+		come()
+		r.tell(same)
+		left("there first")
+		gone()
+		time.Sleep(time.Minute)
+		if n := r.node(); n.Labels["app.kubernetes.io/instance"] != "mine" || !ready(n) || r.lease() == nil {
+			t.Errorf("not registered when the name was free: %+v", n)
+		}
+		gone()
+		come()
+		left("came later")
 	})
 }
 

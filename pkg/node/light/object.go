@@ -63,6 +63,17 @@ func (k maker) object(m feed.Machine, now time.Time) *corev1.Node {
 	return n
 }
 
+// others tells whether a Node is somebody else's: ours all have the labels that they are to be told by. Where there are none,
+// every Node is ours.
+func (k maker) others(n *corev1.Node) bool {
+	for key, value := range k.labels {
+		if n.Labels[key] != value {
+			return true
+		}
+	}
+	return false
+}
+
 // status brings a Node's status in line with the machine, as a kubelet does: all but what is the cloud provider's.
 func (k maker) status(n *corev1.Node, m feed.Machine, now time.Time) {
 	s := &n.Status

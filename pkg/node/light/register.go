@@ -17,7 +17,8 @@ import (
 )
 
 // register does what a kubelet does when it starts: it creates the Node or, where there is one of the name already, brings
-// its labels and status in line. Taints it leaves alone then. existed tells which it was.
+// its labels and status in line. Taints it leaves alone then. existed tells which it was. A Node that is somebody else's it
+// does not touch: [errOthers].
 func (f *fleet) register(ctx context.Context, m feed.Machine) (n *corev1.Node, existed bool, err error) {
 	api := f.client.CoreV1().Nodes()
 	n, err = api.Create(ctx, f.maker.object(m, time.Now()), metav1.CreateOptions{})
@@ -28,11 +29,15 @@ func (f *fleet) register(ctx context.Context, m feed.Machine) (n *corev1.Node, e
 	return n, true, err
 }
 
-// post writes the status of a Node that there is, as a kubelet does that has something new to say of it.
+// post writes the status of a Node that there is, as a kubelet does that has something new to say of it. A kubelet owns the
+// name; in a cluster that others use, a Node without the labels of ours belongs to a machine of theirs.
 func (f *fleet) post(ctx context.Context, m feed.Machine) (*corev1.Node, error) {
 	was, err := f.client.CoreV1().Nodes().Get(ctx, m.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
+	}
+	if f.maker.others(was) {
+		return nil, errOthers
 	}
 	now := time.Now()
 	is, own := was.DeepCopy(), f.maker.object(m, now)

@@ -16,7 +16,7 @@ var (
 func (e *endpoint) check(p *problems) {
 	if e.server.good() {
 		if message, hint := hostProblem(e.server.value); message != "" {
-			p.at(e.server.at, hint, message, e.server.value)
+			p.at(e.server.at, hint, message, withoutLogin(e.server.value))
 		}
 	}
 	if e.port.good() && (e.port.value < 1 || e.port.value > 65535) {

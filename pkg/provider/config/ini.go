@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,26 @@ type iniReader struct {
 // NSX-T.
 func iniUnused() []string {
 	return []string{"Workspace", "Disk", "Network", "NSXT", "NSX-T", "LoadBalancer", "LoadBalancerClass", "Route"}
+}
+
+// iniSections are all that are known.
+func iniSections() []string {
+	return append(iniUnused(), "Global", "VirtualCenter", "Labels", "Nodes")
+}
+
+// iniKeys are all keys that a file may have, those of sections without effect and the CSI driver's in place of another's too.
+func iniKeys() []string {
+	return slices.Concat(
+		names(globalFields(), iniName), names(labelFields(), iniName), names(nodeFields(), iniName),
+		[]string{"folder", "default-datastore", "resourcepool-path", "scsicontrollertype", "public-network", "cluster-id"},
+	)
+}
+
+// familiar is whether a word is one of the names, but for case and hyphens, and for a slip if it is so long that it is none by
+// chance.
+func familiar(word string, all []string) bool {
+	const long = 8
+	return len(word) >= long && nearest(word, all) != "" || slices.ContainsFunc(all, func(name string) bool { return fold(name) == fold(word) })
 }
 
 // readINI returns nil when there is nothing worth checking further.
@@ -63,7 +84,7 @@ func (r *iniReader) section(f *file, s iniSection) {
 		setSection(r, s, at, &f.nodes, nodeFields())
 	default:
 		hint := ""
-		if best := nearest(s.name, append(iniUnused(), "Global", "VirtualCenter", "Labels", "Nodes")); best != "" {
+		if best := nearest(s.name, iniSections()); best != "" {
 			hint = "did you mean [" + best + "]?"
 		}
 		f.lost = true
@@ -78,6 +99,7 @@ func setSection[S any](r *iniReader, s iniSection, section position, into *S, fi
 		at := position{file: r.name, line: e.line, column: e.column, path: section.path + " " + e.key}
 		f, ok := named(fields, iniName, key)
 		if !ok {
+			at.path = section.path + " " + e.called()
 			r.p.unknown(at, func() string { return unknownHint(e.key, names(fields, iniName), iniElsewhere()) })
 			continue
 		}
@@ -119,7 +141,7 @@ func (r *iniReader) oldForm(f *file) {
 // title is the section's header.
 func (s iniSection) title() string {
 	if s.hasSub {
-		return fmt.Sprintf("[%s %q]", s.name, s.sub)
+		return fmt.Sprintf("[%s %q]", s.name, withoutLogin(s.sub))
 	}
 	return "[" + s.name + "]"
 }

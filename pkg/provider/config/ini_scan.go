@@ -10,6 +10,7 @@ type iniSection struct {
 	name, sub    string
 	hasSub       bool
 	line, column int
+	commented    bool // a comment follows on the line
 	entries      []iniEntry
 }
 
@@ -17,7 +18,17 @@ type iniSection struct {
 type iniEntry struct {
 	key, value   string
 	bare         bool
+	commented    bool // a comment follows on the last of its lines
 	line, column int
+	tail         bool // nobody knows the key, and it may be the rest of the password before it
+}
+
+// called is what a key is called that nobody knows.
+func (e iniEntry) called() string {
+	if e.tail {
+		return "(a word after the password)"
+	}
+	return e.key
 }
 
 // iniScanner splits an INI file as gopkg.in/gcfg.v1 does, which upstream's and the in-tree provider read it with:
@@ -34,6 +45,8 @@ type iniScanner struct {
 	line int
 	bol  int // where the line begins
 	p    *problems
+	// afterPassword is whether a line may be the rest of a password that was wrapped: no word of it is told then.
+	afterPassword bool
 }
 
 // scanINI returns the sections in the order of the file, as far as they can be read, and whether one could not be.
@@ -63,17 +76,25 @@ func scanINI(name string, data []byte, p *problems) (sections []iniSection, anyL
 			switch {
 			case !ok || lost:
 			case len(sections) == 0:
-				s.problem(line, column, "", "%s stands before the first section", e.key)
+				s.problem(line, column, "", "%s stands before the first section", e.called())
 			default:
 				last := &sections[len(sections)-1]
 				last.entries = append(last.entries, e)
 			}
+		case s.afterPassword:
+			s.problem(line, column, restOfPassword, noKey)
+			s.skipLine()
 		default:
-			s.problem(line, column, "", "a line begins with a [section], a key or a comment, not with %q", c)
+			s.problem(line, column, "", noKey+", not with %q", c)
 			s.skipLine()
 		}
 	}
 }
+
+const (
+	noKey          = "a line begins with a [section], a key or a comment"
+	restOfPassword = "is it the rest of the password? That is in one line, in quotes"
+)
 
 // header reads [name] or [name "sub"] and the rest of its line.
 func (s *iniScanner) header() (iniSection, bool) {
@@ -88,6 +109,10 @@ func (s *iniScanner) header() (iniSection, bool) {
 	section := iniSection{name: s.word()}
 	if section.name == "" {
 		return fail("", "a section has no name")
+	}
+	called := section.name
+	if s.afterPassword && !familiar(called, iniSections()) {
+		called = "…"
 	}
 	s.spaces()
 	if s.peek() == '"' {
@@ -110,22 +135,24 @@ func (s *iniScanner) header() (iniSection, bool) {
 		s.next()
 		section.sub, section.hasSub = sub.String(), true
 		if section.sub == "" {
-			return fail("", `section [%s ""] has an empty name`, section.name)
+			return fail("", `section [%s ""] has an empty name`, called)
 		}
 	}
 	s.spaces()
 	if c := s.peek(); c != ']' {
 		hint := ""
 		if !section.hasSub && c != end && c != '\n' {
-			hint = "a second name needs quotes: [" + section.name + ` "NAME"]`
+			hint = "a second name needs quotes: [" + called + ` "NAME"]`
 		}
-		return fail(hint, "section [%s is not closed by ]", section.name)
+		return fail(hint, "section [%s is not closed by ]", called)
 	}
 	s.next()
 	s.spaces()
 	if c := s.peek(); c != end && c != '\n' && c != '#' && c != ';' {
 		return fail("", "nothing may follow the ] of a section")
 	}
+	s.afterPassword = false
+	section.commented = s.atComment()
 	s.skipLine()
 	return section, true
 }
@@ -133,6 +160,9 @@ func (s *iniScanner) header() (iniSection, bool) {
 // entry reads "key = value" or "key", and the rest of its line.
 func (s *iniScanner) entry() (iniEntry, bool) {
 	e := iniEntry{key: s.word()}
+	if e.tail = s.afterPassword && !familiar(e.key, iniKeys()); !e.tail {
+		s.afterPassword = nearest(e.key, []string{"password"}) != ""
+	}
 	s.spaces()
 	switch c := s.peek(); c {
 	case '=':
@@ -140,13 +170,19 @@ func (s *iniScanner) entry() (iniEntry, bool) {
 		s.spaces()
 		var ok bool
 		e.value, ok = s.value(e.key)
+		e.commented = s.atComment()
 		s.skipLine()
 		return e, ok
 	case end, '\n', '#', ';':
+		e.bare, e.commented = true, s.atComment()
 		s.skipLine()
-		e.bare = true
 		return e, true
 	default:
+		if e.tail {
+			s.problem(s.line, s.column(), restOfPassword, noKey)
+			s.skipLine()
+			return e, false
+		}
 		hint := ""
 		if c == ':' {
 			hint = "is this meant to be YAML?"
@@ -259,6 +295,8 @@ func (s *iniScanner) word() string {
 	}
 	return string(s.text[from:s.pos])
 }
+
+func (s *iniScanner) atComment() bool { return s.peek() == '#' || s.peek() == ';' }
 
 func (s *iniScanner) skipLine() {
 	for c := s.peek(); c != end && c != '\n'; c = s.peek() {

@@ -11,7 +11,14 @@ type INISection struct {
 	HasSub bool
 	// Line and Column are where its header begins, from 1.
 	Line, Column int
-	Entries      []INIEntry
+	// Commented is whether a comment follows on its line.
+	Commented bool
+	Entries   []INIEntry
+}
+
+// Title is the section's header.
+func (s INISection) Title() string {
+	return iniSection{name: s.Name, sub: s.Sub, hasSub: s.HasSub}.title()
 }
 
 // INIEntry is one variable of a section. A Bare one has no equals sign and stands for true.
@@ -19,7 +26,14 @@ type INIEntry struct {
 	Key, Value   string
 	Bare         bool
 	Line, Column int
+	// Commented is whether a comment follows on its line, the last one where it has several.
+	Commented bool
+	// AfterPassword is whether nobody knows the key, and it may be the rest of the password in the lines before.
+	AfterPassword bool
 }
+
+// Called is what a key is called that nobody knows.
+func (e INIEntry) Called() string { return iniEntry{key: e.Key, tail: e.AfterPassword}.called() }
 
 // ReadINI returns the sections in the order of the file, as far as they can be read, and what is wrong with the rest; name
 // stands for the file in it.
@@ -28,9 +42,9 @@ func ReadINI(name string, data []byte) ([]INISection, []Problem) {
 	scanned, _ := scanINI(name, data, p)
 	sections := make([]INISection, len(scanned))
 	for i, s := range scanned {
-		sections[i] = INISection{Name: s.name, Sub: s.sub, HasSub: s.hasSub, Line: s.line, Column: s.column}
+		sections[i] = INISection{Name: s.name, Sub: s.sub, HasSub: s.hasSub, Line: s.line, Column: s.column, Commented: s.commented}
 		for _, e := range s.entries {
-			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column})
+			sections[i].Entries = append(sections[i].Entries, INIEntry{e.key, e.value, e.bare, e.line, e.column, e.commented, e.tail})
 		}
 	}
 	return sections, p.list
@@ -48,7 +62,7 @@ func HostProblem(text string) (message, hint string) {
 	message, hint = hostProblem(text)
 	if message != "" {
 		p := &problems{}
-		p.at(position{}, "", message, text)
+		p.at(position{}, "", message, withoutLogin(text))
 		message = p.list[0].Message
 	}
 	return message, hint

@@ -108,7 +108,7 @@ func (f *file) distinct(p *problems) {
 		}
 		key := hostKey(e.server.value)
 		if other, ok := seen[key]; ok {
-			p.at(e.at, "", "server %s is that of %s too", e.server.value, f.vcenters[other].at.path)
+			p.at(e.at, "", "server %s is that of %s too", withoutLogin(e.server.value), f.vcenters[other].at.path)
 			continue
 		}
 		seen[key] = tenant

@@ -111,7 +111,7 @@ func TestYAML(t *testing.T) {
 		{"a mistake is one of YAML", "global:\n  server: vc\n  user: u\n password: p\n", "c:4: did not find expected key"},
 		{"no section", "user = u\n", "c:1: must be a mapping, not the text \"user = u\", is this an INI file without its first section?"},
 		{"names of INI", "Global: {}\nVirtualCenter: {}\n", "c:1: Global: unknown key, did you mean global?\nc:2: VirtualCenter: unknown key, did you mean vcenter?"},
-		{"cycle", "global: &a {user: *a}\n", "c: anchor 'a' value contains itself"},
+		{"cycle", "global: &a {user: *a}\n", "c: anchor value contains itself"},
 		{"not UTF-8", "global: \xff", "c: file is not UTF-8 text"},
 		{"tenant without a name", "global: {user: u, password: p}\nvcenter: {'': {server: vc}}", "c:2: vcenter.\"\": the vCenter's name is empty"},
 		{"not vCenters", "global: {user: u, password: p}\nvcenter: [{server: vc}]", "c:2: vcenter: must be a mapping, not a list"},

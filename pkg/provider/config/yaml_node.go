@@ -115,6 +115,7 @@ func notMapping(n *yaml.Node) string {
 
 // shown is a key as messages have it: one that is empty or holds what cannot be printed is in quotes.
 func shown(key string) string {
+	key = withoutLogin(key)
 	if quoted := strconv.Quote(key); key == "" || len(quoted) != len(key)+2 {
 		return quoted
 	}

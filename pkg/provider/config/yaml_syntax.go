@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"regexp"
 	"strconv"
@@ -33,8 +34,25 @@ func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
 			at.line, at.column = key.Line, key.Column
 			text = "a key must be text, not " + describe(resolveAlias(key))
 		}
-		r.p.at(at, tabHint(text, at.line, data), "%s", text)
+		text, hint := withoutValues(text)
+		r.p.at(at, cmp.Or(hint, tabHint(text, at.line, data)), "%s", text)
 	}
+}
+
+// values are the parts of the library's messages that are of the text it reads, which may be a password.
+var values = regexp.MustCompile("(anchor '[^']*')|(`[^`]*` as)")
+
+// withoutValues is a message of the library without what it quotes, and what may be meant.
+func withoutValues(text string) (message, hint string) {
+	if strings.HasPrefix(text, "unknown anchor ") {
+		hint = "a value that begins with * is in quotes"
+	}
+	return values.ReplaceAllStringFunc(text, func(quoted string) string {
+		if strings.HasPrefix(quoted, "anchor") {
+			return "anchor"
+		}
+		return "text as"
+	}), hint
 }
 
 // complexKey returns the first key below n that is no text, which the decoder refuses without a line.

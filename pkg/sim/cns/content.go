@@ -21,9 +21,20 @@ func (m *Manager) Dir(id string) string {
 // removeContent is the end of a volume's content.
 func (m *Manager) removeContent(id string) error {
 	if dir := m.Dir(id); dir != "" {
-		return content.Remove(dir)
+		return m.removeDir(dir)
 	}
 	return nil
+}
+
+// removeDir removes a directory of content.
+func (m *Manager) removeDir(dir string) error {
+	k, ok := m.opts.Guests.(Keeper)
+	if !ok {
+		return content.Remove(dir)
+	}
+	ctx, cancel := m.lifetime()
+	defer cancel()
+	return k.Remove(ctx, dir)
 }
 
 // DirOfDisk is [Manager.Dir] of the volume whose disk has that UUID, in any form; false when there is none.
@@ -49,6 +60,9 @@ func (m *Manager) snapshotDir(volume, snapshot string) string {
 func (m *Manager) copyContent(from, to string) error {
 	ctx, cancel := m.lifetime()
 	defer cancel()
+	if k, ok := m.opts.Guests.(Keeper); ok {
+		return k.Copy(ctx, from, to)
+	}
 	return content.Copy(ctx, from, to)
 }
 

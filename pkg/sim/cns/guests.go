@@ -28,6 +28,13 @@ type Guests interface {
 	Flush(ctx context.Context, vm types.ManagedObjectReference, d GuestDisk) error
 }
 
+// Keeper is what [Guests] may be, too: those whose guests write to the directories of contents themselves, so that there are
+// files which this process may neither read nor remove. Both are as the functions of package csi/disk.
+type Keeper interface {
+	Copy(ctx context.Context, from, to string) error
+	Remove(ctx context.Context, dir string) error
+}
+
 // GuestDisk is a disk of a VM that is a volume's, or could be one.
 type GuestDisk struct {
 	// Volume is the first class disk's id, UUID that of its backing.

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -183,5 +186,37 @@ func TestGuestDoesNotSeeADisk(t *testing.T) {
 	}
 	if !told {
 		t.Error("no event says that the guest has not let go of it")
+	}
+}
+
+// keeper are guests who have contents of their own.
+type keeper struct {
+	*guests
+	kept []string
+}
+
+func (k *keeper) Copy(ctx context.Context, from, to string) error {
+	k.kept = append(k.kept, "copy "+filepath.Base(from)+" "+filepath.Base(to))
+	return disk.Copy(ctx, from, to)
+}
+
+func (k *keeper) Remove(_ context.Context, dir string) error {
+	k.kept = append(k.kept, "remove "+filepath.Base(dir))
+	return disk.Remove(dir)
+}
+
+// Whoever lets guests write to the directories of contents copies and removes them, too.
+func TestKeeper(t *testing.T) {
+	k := &keeper{guests: &guests{disks: map[string]vc.Ref{}}}
+	s := serve(t, 1, cns.Options{Guests: k, Dir: t.TempDir()})
+	id := s.create(t, spec("a", "one", 64))
+	r := s.snapshot(t, id, "s").(*cnstypes.CnsSnapshotCreateResult)
+	fine(t, r)
+	snapshot := r.Snapshot.SnapshotId.Id
+	fine(t, s.deleteSnapshot(t, id, snapshot))
+	fine(t, s.remove(t, id))
+	want := []string{"copy " + id + " " + id + "+" + snapshot, "remove " + id + "+" + snapshot, "remove " + id}
+	if diff := cmp.Diff(want, k.kept); diff != "" {
+		t.Error(diff)
 	}
 }

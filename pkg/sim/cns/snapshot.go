@@ -10,7 +10,6 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 
-	content "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
@@ -90,7 +89,7 @@ func (m *Manager) deleteSnapshot(ctx *simulator.Context, spec *cnstypes.CnsSnaps
 		return 0, fault
 	}
 	if dir := m.snapshotDir(v.id, spec.SnapshotId.Id); dir != "" {
-		if err := content.Remove(dir); err != nil {
+		if err := m.removeDir(dir); err != nil {
 			m.release(v, nil)
 			return 0, because(nil, "the content of snapshot %s was not removed: %v", spec.SnapshotId.Id, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -151,6 +152,18 @@ func (g *Guests) Info(vm types.ManagedObjectReference) (info Info, ok bool) {
 		info.Addresses = maps.Clone(m.info.Addresses)
 	})
 	return info, err == nil
+}
+
+// Cards are the MAC addresses, in lower case, of the VM's network cards, in the order of its hardware; none of a VM that is gone.
+func (g *Guests) Cards(vm types.ManagedObjectReference) (macs []string) {
+	_ = g.with(vm, func(_ *simulator.Context, _ *machine, obj *mo.VirtualMachine) {
+		for _, d := range obj.Config.Hardware.Device {
+			if card, ok := d.(types.BaseVirtualEthernetCard); ok {
+				macs = append(macs, strings.ToLower(card.GetVirtualEthernetCard().MacAddress))
+			}
+		}
+	}) // its only error is that the VM is gone
+	return macs
 }
 
 // Become makes the guest of the VM another one: what an installation does to an empty disk. One that is up reports it.

@@ -43,12 +43,23 @@ func Check(ctx context.Context, config *vcenter.Config, o Options) []Finding {
 	var (
 		all   []Finding
 		vms   []inventory.VM
+		invs  []*inventory.Inventory
 		whole = true
 	)
 	for _, v := range config.VCenters {
 		l := &list{vcenter: v.Name}
-		some, read := l.one(ctx, v, inventory.Categories{Region: config.Region, Zone: config.Zone}, o)
-		vms, whole = append(vms, some...), whole && read
+		inv := l.one(ctx, v, inventory.Categories{Region: config.Region, Zone: config.Zone}, o)
+		if inv == nil {
+			whole = false
+		} else {
+			vms, invs = append(vms, inv.VMs...), append(invs, inv)
+		}
+		all = append(all, l.all...)
+	}
+	if err := inventory.Nowhere(invs...); err != nil && len(invs) == len(config.VCenters) {
+		whole = false
+		l := new(list)
+		l.add(Error, "inventory", err.Error(), "no VM can be looked at that is chosen by it", "check the selection, and that the account may read the datacenters")
 		all = append(all, l.all...)
 	}
 	all = append(all, duplicates(vms)...)
@@ -58,16 +69,16 @@ func Check(ctx context.Context, config *vcenter.Config, o Options) []Finding {
 	return all
 }
 
-// one checks a vCenter, and returns its VMs; read is false when they cannot be known.
-func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.Categories, o Options) (vms []inventory.VM, read bool) {
+// one checks a vCenter, and returns what was read of it; nil when its VMs cannot be known.
+func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.Categories, o Options) *inventory.Inventory {
 	o.OnStep(v.Name, "certificate and login")
 	if !l.certificate(ctx, v, o) {
-		return nil, false
+		return nil
 	}
 	c, err := v.Connect(ctx, vcenter.Options{UserAgent: o.UserAgent, Patience: o.Patience})
 	if err != nil {
 		l.refused(err)
-		return nil, false
+		return nil
 	}
 	defer c.Close()
 	l.ok("login", "%v lets us in", v)
@@ -79,7 +90,7 @@ func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.
 	inv, err := inventory.Read(ctx, c, o.Selection, categories)
 	if err != nil {
 		l.add(Error, "inventory", err.Error(), "no VM can be looked at", "check the selection, and that the account may read the datacenters")
-		return nil, false
+		return nil
 	}
 	if o.Inspect != nil {
 		o.Inspect(ctx, c, inv)
@@ -91,9 +102,13 @@ func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.
 		l.add(Warning, "inventory-warning", w, "what is said of VMs below is not about all that was asked for",
 			"check the selection, and that the account may read tags")
 	}
-	if len(inv.VMs) == 0 {
+	switch {
+	case len(inv.VMs) == 0 && len(inv.Absent) > 0: // which another vCenter may have
+		l.ok("inventory", "0 VMs: it does not have all that was chosen")
+		return inv
+	case len(inv.VMs) == 0:
 		l.add(Warning, "inventory", "there are no such VMs that the account may see", "no node can be found", "check the selection, and grant the account ReadOnly on the datacenters")
-		return nil, true
+		return inv
 	}
 	l.ok("inventory", "%d VMs", len(inv.VMs))
 	o.OnStep(v.Name, "privileges")
@@ -102,7 +117,7 @@ func (l *list) one(ctx context.Context, v vcenter.VCenter, categories inventory.
 	l.tags(ctx, c, inv, categories)
 	o.OnStep(v.Name, "VMs")
 	l.machines(ctx, c, inv.VMs)
-	return inv.VMs, true
+	return inv
 }
 
 // refused says why there is no session.

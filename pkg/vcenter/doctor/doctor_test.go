@@ -82,6 +82,28 @@ func TestAdministrator(t *testing.T) {
 	expect(t, doctor.Check(t.Context(), config, o), `tag-categories error "k8s-zoen"`)
 }
 
+// TestTwo has two vCenters, of which one has what was chosen, and then none.
+func TestTwo(t *testing.T) {
+	lab := sim.Start(t, `
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: two}
+spec:
+  vcenters:
+    - {name: west, datacenters: [{name: dcw, region: r, zone: w, hosts: [{name: h1}], vms: [{name: w, role: worker, folder: k8s, extraConfig: [{key: disk.enableUUID, value: "1"}]}]}]}
+    - {name: east, datacenters: [{name: dce, region: r, zone: e, hosts: [{name: h2}], vms: [{name: e}]}]}
+`)
+	config, err := vcenter.LoadFile(lab.CloudConfigFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options()
+	o.Selection = inventory.Selection{Folders: []string{"/dcw/vm/k8s"}}
+	expect(t, doctor.Check(t.Context(), config, o))
+	o.Selection = inventory.Selection{Folders: []string{"/dcw/vm/k8s", "/dcx/vm/k8s"}}
+	expect(t, doctor.Check(t.Context(), config, o), `inventory error folder "/dcx/vm/k8s": there is none`)
+}
+
 func TestReader(t *testing.T) {
 	lab := sim.Start(t, "../testdata/zones.yaml")
 	o := options()

@@ -20,23 +20,20 @@ func (l *list) release(ctx context.Context, c *vcenter.Connection) {
 	}
 }
 
-// about goes by the version of the API, as the CSI driver does: 6.7 Update 3, with which CNS came, is 6.7.3 there and calls
-// itself 6.7.0.
+// about tells what a release lacks.
 func (l *list) about(about types.AboutInfo) error {
-	var major, minor, update int
-	if n, err := fmt.Sscanf(about.ApiVersion, "%d.%d.%d", &major, &minor, &update); n < 2 {
-		return fmt.Errorf("API version %q: %w", about.ApiVersion, err)
+	short, err := vcenter.ShortcomingOf(about)
+	if err != nil {
+		return err
 	}
 	is := fmt.Sprintf("is %s %s build %s, API %s", about.Name, about.Version, about.Build, about.ApiVersion)
-	switch number := major*10000 + minor*100 + update; {
-	case about.ApiType != "VirtualCenter":
-		l.add(Error, "version", is, "a host alone has no tags and no volumes", "use the vCenter that manages it")
-	case number < 60703:
-		l.add(Error, "version", is, "it has no cloud native storage: no volume can be made", "upgrade to 7.0 or newer")
-	case number < 70000:
-		l.add(Warning, "version", is, "it is out of support, and the CSI driver can neither snapshot volumes nor grow those in use", "upgrade to 7.0 or newer")
-	default:
+	switch {
+	case short == nil:
 		l.ok("version", "%s", is)
+	case short.Serious:
+		l.add(Error, "version", is, short.Why, short.Try)
+	default:
+		l.add(Warning, "version", is, short.Why, short.Try)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 // The kinds of a journal's actions, and what they are done with.
 const (
 	power        = "power"         // to: what the VM is to be, a power state of the API
+	askGuest     = "ask-guest"     // to: what the VM is once its guest has done so, for which no task waits; no undo
 	reset        = "reset"         // of VM or guest
 	rename       = "rename"        // to: the name
 	attachTag    = "attach-tag"    // tag: its id
@@ -28,7 +29,7 @@ const (
 // Words says in words what an action makes of a VM; of one that is an undo, what the VM was like.
 func Words(a journal.Action) string {
 	switch a.Kind {
-	case power:
+	case power, askGuest:
 		return map[string]string{poweredOn: "powered on", poweredOff: "powered off", suspended: "suspended"}[a.With[to]]
 	case reset:
 		return "reset"

@@ -43,6 +43,8 @@ func TestSOAP(t *testing.T) {
 		{`<PowerOffVM_Task xmlns="urn:vim25">` + this + `</PowerOffVM_Task>`, "power"},
 		{`<v:PowerOnVM_Task xmlns:v="urn:vim25">` + this + `</v:PowerOnVM_Task>`, "power"},
 		{`<SuspendVM_Task xmlns="urn:vim25">` + this + `</SuspendVM_Task>`, "power"},
+		{`<ShutdownGuest xmlns="urn:vim25">` + this + `</ShutdownGuest>`, "ask-guest"},
+		{`<StandbyGuest xmlns="urn:vim25">` + this + `</StandbyGuest>`, "ask-guest"},
 		{`<ResetVM_Task xmlns="urn:vim25">` + this + `</ResetVM_Task>`, "reset"},
 		{`<Rename_Task xmlns="urn:vim25">` + this + `<newName>n</newName></Rename_Task>`, "rename"},
 		{`<Rename_Task xmlns="urn:vim25"><_this type="Folder">group-1</_this><newName>n</newName></Rename_Task>`, "write"},

@@ -28,12 +28,13 @@ import (
 // is gone has nothing to be taken back. Of several writes to the same thing it is the oldest that is taken back: a VM that
 // was powered off and on again is left alone. It may be interrupted at any time and called again.
 func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections map[string]*vcenter.Connection) error {
-	oldest := map[aspect]int{}
+	oldest, asked := map[aspect]int{}, guestsAsked(j.Pending())
 	for _, e := range j.Pending() { // the newest first
 		oldest[aspectOf(e)] = e.Seq
 	}
 	return j.Revert(ctx, func(ctx context.Context, e journal.Entry) error {
-		if e.Undo.Kind == nothing || oldest[aspectOf(e)] != e.Seq {
+		first, ending := oldest[aspectOf(e)] == e.Seq, asked[aspectOf(e)] == e.Seq
+		if e.Undo.Kind == nothing || !first && !ending {
 			return nil
 		}
 		c := connections[e.VCenter]
@@ -50,12 +51,20 @@ func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections 
 		if e.InstanceUUID != "" && !strings.EqualFold(e.InstanceUUID, vm.InstanceUUID) {
 			return fmt.Errorf("%s is another VM by now (instance UUID %s): nothing is done to it", vm.Path, vm.InstanceUUID)
 		}
-		// A tag that was taken off may be the one that had put the VM into the scope.
-		if e.Undo.Kind == attachTag && len(s.Folders) == 0 {
+		// A tag that was taken off may be the one that had put the VM into the scope, also where folders do so for others.
+		if e.Undo.Kind == attachTag && len(s.Tags) > 0 {
 			vm.Tags = append(vm.Tags, tagsByID(ctx, c, e.Undo.With[tagID])...)
 		}
 		if err := s.Allows(vm); err != nil {
 			return err
+		}
+		if ending {
+			if err := awaitGuest(ctx, c, e); err != nil {
+				return err
+			}
+		}
+		if !first {
+			return nil
 		}
 		return apply(ctx, c, vm, e.Undo)
 	})
@@ -81,16 +90,24 @@ func tagsByID(ctx context.Context, c *vcenter.Connection, id string) []inventory
 	return all
 }
 
-// apply makes of a VM what an action says it is to be. It bears being done again.
+// apply makes of a VM what an action says it is to be. It bears being done again, and asks for nothing where the VM is so
+// already: a write that was refused is in the journal, too, and whoever may not make it may not take it back either.
 func apply(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action) error {
 	switch a.Kind {
 	case power:
 		return setPower(ctx, c, vm, a.With[to])
 	case rename:
+		if vm.Name == a.With[to] {
+			return nil
+		}
 		return run(ctx, c, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
 			return object.NewVirtualMachine(vim, vm.Ref).Rename(ctx, a.With[to])
 		})
 	case attachTag, detachTag:
+		has, err := hasTag(ctx, c, vm.Ref, a.With[tagID])
+		if err != nil || has == (a.Kind == attachTag) {
+			return err
+		}
 		return c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
 			m := tags.NewManager(rc)
 			if a.Kind == attachTag {

@@ -73,11 +73,15 @@ func inSOAP(c call) Intent {
 	machine := in.This.Type == "VirtualMachine"
 	switch in.Method {
 	case "PowerOnVM_Task":
-		in.power(machine, poweredOn)
-	case "PowerOffVM_Task", "ShutdownGuest":
-		in.power(machine, poweredOff)
-	case "SuspendVM_Task", "StandbyGuest":
-		in.power(machine, suspended)
+		in.power(machine, power, poweredOn)
+	case "PowerOffVM_Task":
+		in.power(machine, power, poweredOff)
+	case "SuspendVM_Task":
+		in.power(machine, power, suspended)
+	case "ShutdownGuest":
+		in.power(machine, askGuest, poweredOff)
+	case "StandbyGuest":
+		in.power(machine, askGuest, suspended)
 	case "ResetVM_Task", "RebootGuest":
 		if machine {
 			in.VM, in.Do.Kind = in.This, reset
@@ -94,9 +98,9 @@ func inSOAP(c call) Intent {
 	return in
 }
 
-func (in *Intent) power(machine bool, state string) {
+func (in *Intent) power(machine bool, kind, state string) {
 	if machine {
-		in.VM, in.Do.Kind, in.Do.With = in.This, power, map[string]string{to: state}
+		in.VM, in.Do.Kind, in.Do.With = in.This, kind, map[string]string{to: state}
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // oldest one's is all that it takes.
 func (g *Guard) undo(ctx context.Context, vm inventory.VM, do journal.Action) (journal.Action, error) {
 	switch do.Kind {
-	case power:
+	case power, askGuest:
 		return journal.Action{Kind: power, With: map[string]string{to: vm.Power}}, nil
 	case rename:
 		return journal.Action{Kind: rename, With: map[string]string{to: vm.Name}}, nil

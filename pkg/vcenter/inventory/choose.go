@@ -9,15 +9,50 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
-// choose keeps the VMs that the selection means, tags aside.
-func (inv *Inventory) choose(s Selection, datacenters []string) error {
+// Absent is a path of the selection that the vCenter does not have.
+type Absent struct {
+	// What is the path with its noun. Err says that it is not there, with the nearest that is.
+	What string
+	Err  error
+}
+
+// Nowhere is an error for each path of a selection that none of the vCenters has; all are the readings of all of them. A
+// selection is one for all vCenters, and /west/vm/k8s is in one of them.
+func Nowhere(all ...*Inventory) error {
+	lack := map[string]int{}
+	for _, inv := range all {
+		for _, a := range inv.Absent {
+			lack[a.What]++
+		}
+	}
+	var errs []error
+	for _, inv := range all {
+		for _, a := range inv.Absent {
+			if lack[a.What] == len(all) {
+				errs = append(errs, a.Err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// choose keeps the VMs that the selection means, tags aside. The vCenter's own datacenters have to be there.
+func (inv *Inventory) choose(vcenter string, s Selection, datacenters []string) error {
 	all := inv.paths()
-	errs := []error{
-		missing("datacenter", s.Datacenters, all.datacenters), missing("datacenter", datacenters, all.datacenters),
-		missing("folder", s.Folders, all.folders), missing("resource pool", s.Pools, all.pools),
+	var errs []error
+	for _, a := range missing("datacenter", datacenters, all.datacenters) {
+		errs = append(errs, fmt.Errorf("vcenter %q: %w", vcenter, a.Err))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+	for _, absent := range [][]Absent{
+		missing("datacenter", s.Datacenters, all.datacenters), missing("folder", s.Folders, all.folders), missing("resource pool", s.Pools, all.pools),
+	} {
+		for _, a := range absent {
+			a.Err = fmt.Errorf("vcenter %q: %w", vcenter, a.Err)
+			inv.Absent = append(inv.Absent, a)
+		}
 	}
 	inv.VMs = slices.DeleteFunc(inv.VMs, func(vm VM) bool {
 		dc, folder, pool := inv.Tree.Above(vm.Ref, "Datacenter"), "", ""
@@ -77,9 +112,9 @@ func (inv *Inventory) paths() known {
 	return k
 }
 
-// missing is an error for each that is not there, with the nearest that is.
-func missing(noun string, wanted, there []string) error {
-	var errs []error
+// missing are those that are not there.
+func missing(noun string, wanted, there []string) []Absent {
+	var absent []Absent
 	for _, name := range wanted {
 		name = strings.TrimRight(name, "/")
 		if slices.Contains(there, name) {
@@ -89,9 +124,10 @@ func missing(noun string, wanted, there []string) error {
 		if near := nearest.Of(name, there); near != "" {
 			hint = fmt.Sprintf(": did you mean %q?", near)
 		}
-		errs = append(errs, fmt.Errorf("%s %q: there is none that this account may see%s", noun, name, hint))
+		what := fmt.Sprintf("%s %q", noun, name)
+		absent = append(absent, Absent{What: what, Err: fmt.Errorf("%s: there is none that this account may see%s", what, hint)})
 	}
-	return errors.Join(errs...)
+	return absent
 }
 
 // warnNames tells of patterns that no VM of the vCenter has.

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
@@ -140,13 +142,95 @@ func TestSelectionRefuses(t *testing.T) {
 		{inventory.Selection{Names: []string{"["}}, `name pattern "["`},
 		{inventory.Selection{Folders: []string{"/"}}, "is empty"},
 	} {
-		if _, err := inventory.Read(t.Context(), c, tc.s, categories()); err == nil || !strings.Contains(err.Error(), tc.want) {
+		inv, err := inventory.Read(t.Context(), c, tc.s, categories())
+		if err == nil {
+			err = inventory.Nowhere(inv)
+		}
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: error %v", tc.s, err)
 		}
 	}
 	inv, err := inventory.Read(t.Context(), c, inventory.Selection{Names: []string{"nobody*"}}, categories())
 	if err != nil || len(inv.VMs) != 0 || len(inv.Warnings) != 1 {
 		t.Errorf("%+v, %v", inv, err)
+	}
+}
+
+// TestInterrupted stops waiting for a vCenter that answers neither what it is asked nor what is to be put away.
+func TestInterrupted(t *testing.T) {
+	lab := sim.Start(t, "../testdata/zones.yaml")
+	config, err := vcenter.LoadFile(lab.CloudConfigFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, config.VCenters[0], nil)
+	v, _ := lab.VCenter("vc")
+	if _, err := v.Gate().Add(gate.Rule{Match: gate.Match{Methods: []string{"RetrievePropertiesEx", "DestroyView"}}, Action: gate.Hang{}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	begin := time.Now()
+	if _, err := inventory.Read(ctx, c, inventory.Selection{}, categories()); err == nil {
+		t.Error("it was answered")
+	}
+	if took := time.Since(begin); took > vcenter.Patience/2 {
+		t.Errorf("took %v", took)
+	}
+}
+
+// TestNowhere reads two vCenters with one selection: what one of them has is not missing.
+func TestNowhere(t *testing.T) {
+	config, err := vcenter.LoadFile(sim.Start(t, `
+apiVersion: sandbox.vsphere/v1alpha1
+kind: Topology
+metadata: {name: two}
+spec:
+  vcenters:
+    - {name: west, datacenters: [{name: dcw, hosts: [{name: h1}], vms: [{name: w, folder: k8s}, {name: other}]}]}
+    - {name: east, datacenters: [{name: dce, hosts: [{name: h2}], vms: [{name: e, folder: k8s}]}]}
+`).CloudConfigFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*vcenter.Connection
+	for _, v := range config.VCenters {
+		all = append(all, connect(t, v, nil))
+	}
+	for _, tc := range []struct {
+		s     inventory.Selection
+		chose string
+		wants []string
+	}{
+		{s: inventory.Selection{Folders: []string{"/dcw/vm/k8s"}}, chose: "w"},
+		{s: inventory.Selection{Folders: []string{"k8s"}}, chose: "e w"},
+		{s: inventory.Selection{Folders: []string{"/dcw/vm/k8s", "/dce/vm"}}, chose: "e w"},
+		{s: inventory.Selection{Datacenters: []string{"dce"}}, chose: "e"},
+		{s: inventory.Selection{Datacenters: []string{"dcw"}, Folders: []string{"/dcw/vm"}}, chose: "other w"},
+		{s: inventory.Selection{Folders: []string{"/dcw/vm/k8s", "k9s"}}, chose: "w", wants: []string{`vcenter "west": folder "k9s"`, `vcenter "east": folder "k9s"`}},
+	} {
+		var invs []*inventory.Inventory
+		var chose []string
+		for _, c := range all {
+			inv, err := inventory.Read(t.Context(), c, tc.s, categories())
+			if err != nil {
+				t.Fatal(err)
+			}
+			invs = append(invs, inv)
+			for _, vm := range inv.VMs {
+				chose = append(chose, vm.Name)
+			}
+		}
+		slices.Sort(chose)
+		err := inventory.Nowhere(invs...)
+		if (err != nil) != (tc.wants != nil) || strings.Join(chose, " ") != tc.chose {
+			t.Errorf("%+v: %v, %v", tc.s, chose, err)
+		}
+		for _, want := range tc.wants {
+			if !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("%+v: %v, want %s", tc.s, err, want)
+			}
+		}
 	}
 }
 

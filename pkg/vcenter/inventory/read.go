@@ -22,13 +22,15 @@ type Inventory struct {
 	VMs []VM
 	// Tree is everything that the account may see.
 	Tree Tree
+	// Absent are the paths of the selection that are not there; no VM is chosen by them. See [Nowhere].
+	Absent []Absent
 	// Warnings are about what could not be read or chose nothing, one line each.
 	Warnings []string
 }
 
-// Read reads the VMs of a selection; the vCenter's own list of datacenters narrows it further. Something in the selection
-// that is not there is an error, a name pattern that no VM has a warning. So is a vCenter that tells no tags, unless the
-// selection needs them.
+// Read reads the VMs of a selection; the vCenter's own list of datacenters narrows it further. A path in the selection that
+// is not there may be in another vCenter: once all are read, [Nowhere] tells. A name pattern that no VM has is a warning. So
+// is a vCenter that tells no tags, unless the selection needs them.
 func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Categories) (*Inventory, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -53,8 +55,8 @@ func Read(ctx context.Context, c *vcenter.Connection, s Selection, categories Ca
 		return nil, err
 	}
 	all := inv.VMs
-	if err := inv.choose(s, c.VCenter.Datacenters); err != nil {
-		return nil, fmt.Errorf("vcenter %q: %w", c.VCenter.Name, err)
+	if err := inv.choose(c.VCenter.Name, s, c.VCenter.Datacenters); err != nil {
+		return nil, err
 	}
 	if err := inv.readTags(ctx, c); err != nil {
 		err = fmt.Errorf("read tags: %w", err)

@@ -26,8 +26,10 @@ func retrieve(ctx context.Context, c *vcenter.Connection, kinds []string, specs 
 		return nil, fmt.Errorf("list inventory: %w", err)
 	}
 	defer func() {
-		// A view that stays behind goes with the session.
-		_ = c.Do(context.WithoutCancel(ctx), func(ctx context.Context, _ *vim25.Client) error { return v.Destroy(ctx) })
+		if ctx.Err() != nil {
+			return // nobody waits for an answer any more; a view that stays behind goes with the session
+		}
+		_ = c.Do(ctx, func(ctx context.Context, _ *vim25.Client) error { return v.Destroy(ctx) })
 	}()
 	ref := v.Reference()
 	all, err := Retrieve(ctx, c, types.PropertyFilterSpec{

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,29 +30,59 @@ type Journal struct {
 	broken  error
 }
 
-// Open opens a journal, and makes one for its owner's eyes only where there is none. No other process may have it open. What
-// another run has left to be taken back is in [Journal.Pending].
+// ErrInUse says that another process has the journal open.
+var ErrInUse = errors.New("is open in another process")
+
+// Open opens a journal, and makes one for its owner's eyes only where there is none. No other process may have it open
+// ([ErrInUse]). What another run has left to be taken back is in [Journal.Pending].
 func Open(name string) (*Journal, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	for {
+		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		j := &Journal{name: name, file: file}
+		err = j.load()
+		if errors.Is(err, errRemoved) {
+			_ = file.Close() // nothing is in it that anybody could find
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("journal: %s%w", name, err), file.Close())
+		}
+		return j, nil
+	}
+}
+
+// errRemoved says that a file was removed between its opening and its locking: what is written to it nobody finds.
+var errRemoved = errors.New("removed")
+
+// Read returns what is pending in the journal of that name, the newest first, and leaves the file alone: whoever has it open
+// may go on.
+func Read(name string) ([]Entry, error) {
+	data, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{name: name, file: file}
-	if err := j.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("journal: %s%w", name, err), file.Close())
+	j := &Journal{name: name}
+	if _, err := j.parse(data); err != nil {
+		return nil, fmt.Errorf("journal: %s%w", name, err)
 	}
-	return j, nil
+	return j.Pending(), nil
 }
 
 // load reads the file. A last line without its end was cut by a crash before anything was done that it speaks of, or after
 // something that bears being done again: it is taken away.
 func (j *Journal) load() error {
 	if err := syscall.Flock(int(j.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf(": is open in another process: %w", err)
+		return fmt.Errorf(": %w: %w", ErrInUse, err)
 	}
 	info, err := j.file.Stat()
 	if err != nil {
 		return fmt.Errorf(": %w", err)
+	}
+	if there, err := os.Stat(j.name); err != nil || !os.SameFile(info, there) {
+		return errRemoved
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return errors.New(": may be read or written by others: chmod 600 it")
@@ -60,15 +91,9 @@ func (j *Journal) load() error {
 	if err != nil {
 		return fmt.Errorf(": %w", err)
 	}
-	data = data[:bytes.LastIndexByte(data, '\n')+1]
-	number := 0
-	for one := range bytes.Lines(data) {
-		number++
-		if err := j.apply(one); err != nil {
-			return fmt.Errorf(":%d: %w", number, err)
-		}
+	if j.size, err = j.parse(data); err != nil {
+		return err
 	}
-	j.size = int64(len(data))
 	if err := j.file.Truncate(j.size); err != nil {
 		return fmt.Errorf(": %w", err)
 	}
@@ -76,6 +101,19 @@ func (j *Journal) load() error {
 		return fmt.Errorf(": %w", err)
 	}
 	return nil
+}
+
+// parse takes in what is whole of a file, and returns how many bytes that is.
+func (j *Journal) parse(data []byte) (int64, error) {
+	data = data[:bytes.LastIndexByte(data, '\n')+1]
+	number := 0
+	for one := range bytes.Lines(data) {
+		number++
+		if err := j.apply(one); err != nil {
+			return 0, fmt.Errorf(":%d: %w", number, err)
+		}
+	}
+	return int64(len(data)), nil
 }
 
 // syncDir has the name of a new file survive a crash, too.
@@ -89,6 +127,16 @@ func syncDir(name string) error {
 
 // Close lets go of the file, and is not called during a write.
 func (j *Journal) Close() error { return j.file.Close() }
+
+// Remove removes the file, and lets go of it only then: whoever opens a journal of that name meanwhile gets another one, and
+// not the one that is gone.
+func (j *Journal) Remove() error {
+	err := os.Remove(j.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, j.file.Close())
+}
 
 // Pending are the writes that are not taken back, the newest first. Those that failed are among them: a call whose answer
 // was lost may have been carried out.

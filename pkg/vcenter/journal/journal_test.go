@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +74,48 @@ func TestRevert(t *testing.T) {
 	}
 	if _, err := journal.Open(name); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("opened twice: %v", err)
+	}
+}
+
+// TestRemove has another process open the file before it is removed, and lock it afterwards.
+func TestRemove(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "j")
+	for range 100 {
+		j := open(t, name)
+		opened := make(chan *journal.Journal)
+		go func() {
+			for {
+				next, err := journal.Open(name)
+				if err == nil {
+					opened <- next
+					return
+				}
+				if !errors.Is(err, journal.ErrInUse) {
+					t.Error(err)
+					close(opened)
+					return
+				}
+			}
+		}()
+		if err := j.Remove(); err != nil {
+			t.Fatal(err)
+		}
+		next := <-opened
+		if next == nil {
+			return
+		}
+		if err := next.Write(t.Context(), set("a", "0", "1"), state{}.do("a", "1")); err != nil {
+			t.Error(err)
+		}
+		if pending, err := journal.Read(name); err != nil || len(pending) != 1 {
+			t.Fatalf("what was written is not there: %v, %v", pending, err)
+		}
+		if err := next.Remove(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := journal.Read(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("read what is gone: %v", err)
 	}
 }
 

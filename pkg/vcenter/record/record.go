@@ -59,7 +59,7 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 	if o.Pseudonyms != nil {
 		r.top.Spec.Categories = topology.Categories{Region: vcenter.DefaultRegion, Zone: vcenter.DefaultZone}
 	}
-	vms := 0
+	vms, all := 0, make([]*inventory.Inventory, 0, len(connections))
 	if o.OnStep == nil {
 		o.OnStep = func(string, string) {}
 	}
@@ -68,11 +68,15 @@ func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (
 		if err != nil {
 			return nil, err
 		}
-		vms += len(found.inv.VMs)
+		vms, all = vms+len(found.inv.VMs), append(all, found.inv)
+		r.dated(found)
 		r.unread(found)
 		if len(found.inv.VMs) > 0 {
 			r.vcenter(found)
 		}
+	}
+	if err := inventory.Nowhere(all...); err != nil {
+		return nil, err
 	}
 	if vms == 0 {
 		return nil, errors.New("record: no VM is chosen: choose other folders, tags, names or pools")
@@ -100,6 +104,21 @@ func (r *recorder) unread(f *found) {
 	}
 	for _, w := range f.inv.Warnings {
 		r.warn("%s", w)
+	}
+}
+
+// dated warns of a release that lacks something: what is recorded of it may do more than the vCenter itself.
+func (r *recorder) dated(f *found) {
+	name := f.name
+	if r.pseudonyms != nil {
+		name = r.pseudonyms.Name("vcenter", name)
+	}
+	short, err := vcenter.ShortcomingOf(f.about)
+	switch {
+	case err != nil:
+		r.warn("vCenter %s: its release is not known: %v", name, err)
+	case short != nil:
+		r.warn("vCenter %s is %s %s, API %s: %s: %s", name, f.about.Name, f.about.Version, f.about.ApiVersion, short.Why, short.Try)
 	}
 }
 

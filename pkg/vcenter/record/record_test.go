@@ -227,6 +227,9 @@ func TestStock(t *testing.T) {
 	for _, w := range r.Warnings {
 		t.Log(w)
 	}
+	if told := strings.Join(r.Warnings, "\n"); !strings.Contains(told, "API 6.5: it has no cloud native storage") {
+		t.Errorf("nothing of its age in %s", told)
+	}
 	replay := boot(t, string(r.File))
 	here, there := rows(t, original), rows(t, replay)
 	for i := range here {

@@ -252,6 +252,10 @@ func (b *box) aside(ctx context.Context, w wanted) error {
 
 // end ends the container when the machine does.
 func (b *box) end(ctx context.Context) {
+	if b.m.opts.Keep() {
+		b.kubelet.end()
+		return
+	}
 	w := b.m.wanted()
 	ctx = context.WithoutCancel(ctx)
 	var err error

@@ -71,8 +71,8 @@ func (m *Machine) State() (p node.Process, pid, restarts int) {
 	return m.process, m.pid, m.count
 }
 
-// Stop ends the container as the loss of power does, takes its disks off, and ends the machine. The container is left to
-// whoever deletes the cluster. It returns when that is done, or with ctx's error.
+// Stop ends the container as the loss of power does, takes its disks off, and ends the machine; where Options.Keep says so it
+// ends the machine alone. The container is left to whoever deletes the cluster. It returns when that is done, or with ctx's error.
 func (m *Machine) Stop(ctx context.Context) error {
 	m.quit()
 	select {

@@ -68,7 +68,9 @@ type Options struct {
 	Notice func(error)
 	// Addressed is told the container's address after each start. It is called as Notify is. Nil: nobody is told.
 	Addressed func(netip.Addr)
-	Logger    *slog.Logger // nil: none
+	// Keep tells, when the Machine is stopped, whether its container is left as it is, with its disks. Nil: it is not.
+	Keep   func() bool
+	Logger *slog.Logger // nil: none
 }
 
 // kindNetwork is what kind calls its network.
@@ -96,6 +98,9 @@ func (o *Options) complete() error {
 	}
 	if o.Identify == nil {
 		o.Identify = func(node.Machine) error { return nil }
+	}
+	if o.Keep == nil {
+		o.Keep = func() bool { return false }
 	}
 	if o.Addressed == nil {
 		o.Addressed = func(netip.Addr) {}

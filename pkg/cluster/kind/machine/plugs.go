@@ -117,14 +117,20 @@ func (p *plugs) newGuest() {
 	p.proven = false
 }
 
+// plugIn has the guest see a disk, unless it is detached meanwhile: then nobody would take it off any more.
 func (m *Machine) plugIn(ctx context.Context, is *plug) error {
 	if err := m.opts.Disks.Plug(ctx, m.opts.ByID, is.Disk); err != nil {
 		return err
 	}
-	m.plugs.mu.Lock()
-	is.in = true
-	m.plugs.mu.Unlock()
-	return nil
+	p := &m.plugs
+	p.mu.Lock()
+	now := p.by[is.VolumeID]
+	is.in = now == is
+	p.mu.Unlock()
+	if now != nil { // this one, or one that was attached anew, and has the disk in the same place
+		return nil
+	}
+	return m.opts.Disks.Unplug(context.WithoutCancel(ctx), m.opts.ByID, is.Disk)
 }
 
 // prove asks the guest, once each time it has been started, whether it sees a disk: the container runtime may be on another

@@ -92,6 +92,33 @@ func TestDisksOfAVMThatIsFound(t *testing.T) {
 	})
 }
 
+// A disk that is detached while the machine plugs it, as an observation has told it to, is taken off again.
+func TestDetachedWhilePlugged(t *testing.T) {
+	inBubble(t, "running", func(r *rig) {
+		r.sees()
+		r.disks.mu.Lock()
+		r.disks.slow = time.Second
+		r.disks.mu.Unlock()
+		r.Observe(vm(with("a")))
+		synctest.Wait() // it is being plugged
+		r.ok(r.Detach(r.t.Context(), volume("a")))
+		r.after(2 * time.Second)
+		r.requireDisks()
+	})
+}
+
+// A container that is to be kept runs on, with its disks.
+func TestKeep(t *testing.T) {
+	inBubble(t, "running", func(r *rig) {
+		r.sees(with("a"))
+		r.said()
+		r.locked(func() { r.keep = true })
+		r.ok(r.Stop(r.t.Context()))
+		r.require("running", node.Running)
+		r.requireDisks("a")
+	})
+}
+
 func TestWithheld(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees(with("a"))

@@ -57,6 +57,7 @@ type rig struct {
 
 	identity     string // the UUID that the container was last started with
 	unidentified error
+	keep         bool
 }
 
 // inBubble runs a test of a machine whose container has that status, and ends it.
@@ -74,6 +75,10 @@ func inBubble(t *testing.T, status string, test func(r *rig)) {
 			Identify: func(m node.Machine) error {
 				r.locked(func() { r.identity = m.UUID })
 				return r.unidentified
+			},
+			Keep: func() (keep bool) {
+				r.locked(func() { keep = r.keep })
+				return keep
 			},
 			Addressed: func(a netip.Addr) {
 				r.locked(func() { r.addrs = append(r.addrs, a) })
@@ -160,6 +165,7 @@ type shelf struct {
 	by    map[string]string // folder by volume
 	told  []string
 	fails bool
+	slow  time.Duration // a disk takes that long to be plugged
 }
 
 var errNoDevice = errors.New("no device is free")
@@ -178,6 +184,10 @@ func (s *shelf) tell(what string, d node.Disk, change func()) error {
 }
 
 func (s *shelf) Plug(_ context.Context, folder string, d node.Disk) error {
+	s.mu.Lock()
+	slow := s.slow
+	s.mu.Unlock()
+	time.Sleep(slow) // of the bubble
 	return s.tell("plug", d, func() { s.by[d.VolumeID] = folder })
 }
 

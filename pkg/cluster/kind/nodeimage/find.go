@@ -23,6 +23,8 @@ type Finder struct {
 	Kubernetes string
 	// Cache is where hack/kind-node keeps what it makes. Default: vsphere-sandbox/kind-node in the user's cache folder.
 	Cache string
+	// Helper says whose the containers are that read what images say, for whoever looks for what was left of them. Default: nobody's.
+	Helper string
 	// Say is told what takes its time, when it begins and every four seconds. It must not block. Optional.
 	Say func(string)
 }

@@ -1,6 +1,7 @@
 package nodeimage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -15,8 +16,8 @@ const (
 	Own      = "vsphere-sandbox/kind-node"
 )
 
-// helperLabel is on the container that reads what an image says.
-const helperLabel = "vsphere-sandbox.helper=nodeimage"
+// helperLabel is on the container that reads what an image says; its value is [Finder.Helper].
+const helperLabel = "vsphere-sandbox.helper"
 
 // Labels of our own images.
 const (
@@ -46,7 +47,7 @@ type Image struct {
 func (f Finder) of(ctx context.Context, is images.Image) (Image, error) {
 	version := released(is.Name, is.Labels)
 	if version == "" {
-		said, err := f.Store.Runtime.Read(ctx, is.Name, helperLabel, "/kind/version")
+		said, err := f.Store.Runtime.Read(ctx, is.Name, helperLabel+"="+cmp.Or(f.Helper, "nodeimage"), "/kind/version")
 		if err != nil || !isVersion(said) {
 			return Image{}, &Error{
 				Code: Unknown, Message: fmt.Sprintf("%s is no node image of kind: it does not say in /kind/version which Kubernetes it has", is.Name),

@@ -25,6 +25,7 @@ type docker struct {
 	has, registry map[string]string
 	own           []string // those of has that hack/kind-node has made, from old to young
 	pulled        []string
+	helpers       []string // the labels of containers that have read what an image says
 }
 
 func (d *docker) Run(_ context.Context, c runtime.Call) error {
@@ -86,6 +87,7 @@ func (d *docker) Run(_ context.Context, c runtime.Call) error {
 		d.has[name] = version
 		return nil
 	case "run":
+		d.helpers = append(d.helpers, c.Args[slices.Index(c.Args, "--label")+1])
 		version := d.has[c.Args[len(c.Args)-2]]
 		if version == "" {
 			return fail("cat: /kind/version: No such file or directory")
@@ -238,5 +240,19 @@ func TestSay(t *testing.T) {
 	}
 	if want := []string{"loading " + Own + ":a from " + filepath.Join(f.Cache, "node-a.tar")}; !slices.Equal(said, want) {
 		t.Errorf("said %v, want %v", said, want)
+	}
+}
+
+// Whoever looks for what a killed sandbox has left finds the containers that read an image for it.
+func TestHelperIsSomebodys(t *testing.T) {
+	for helper, want := range map[string]string{"": "vsphere-sandbox.helper=nodeimage", "vsphere-sandbox-lab": "vsphere-sandbox.helper=vsphere-sandbox-lab"} {
+		d := &docker{has: map[string]string{"node:1": "v1.36.4"}}
+		f := Finder{Store: images.Store{Runtime: runtime.With("docker", d)}, Kubernetes: "v1.36.4", Helper: helper}
+		if _, err := f.Check(t.Context(), "node:1"); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(d.helpers, []string{want}) {
+			t.Errorf("%q: %q", helper, d.helpers)
+		}
 	}
 }

@@ -8,14 +8,18 @@ import (
 	"time"
 )
 
-// command runs the program of that name, with this process's environment.
-type command string
+// command runs the program of that name.
+type command struct {
+	name string
+	env  []string // nil is this process's
+}
 
 // grace is how long a program that was told to end may take, and what it has left behind may hold its output.
 const grace = 5 * time.Second
 
-func (name command) Run(ctx context.Context, c Call) error {
-	cmd := exec.CommandContext(ctx, string(name), c.Args...)
+func (of command) Run(ctx context.Context, c Call) error {
+	cmd := exec.CommandContext(ctx, of.name, c.Args...)
+	cmd.Env = of.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	cmd.WaitDelay = grace
 	apart(cmd)

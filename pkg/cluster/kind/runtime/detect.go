@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Asked is the environment variable by which kind's users name the runtime.
@@ -48,8 +49,27 @@ func detect(ctx context.Context, asked string, open func(name string) *Runtime) 
 		nil, "no container runtime is installed: kind needs %s", strings.Join(names, ", "))
 }
 
-// Check tells why this runtime cannot be used for kind: it is missing, stopped, does not let this user in, or is too old.
+// answerTime is how long a daemon may take to answer a question that costs it nothing, even on a busy machine: one that hangs
+// never does, and commands would hang with it.
+const answerTime = 20 * time.Second
+
+// Answer returns when the daemon has answered, or why it has not.
+func (r *Runtime) Answer(ctx context.Context) error {
+	ctx, cancel := r.patience(ctx)
+	defer cancel()
+	return r.run(ctx, "version")
+}
+
+// patience is a context that ends when the daemon has had its time to answer, with an [Error] that says so.
+func (r *Runtime) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, answerTime, wrong(Stopped, r.restart(), nil, "%s is installed, but has not answered within %s", r.name, answerTime))
+}
+
+// Check tells why this runtime cannot be used for kind: it is missing, stopped, does not answer, does not let this user in, or is
+// too old.
 func (r *Runtime) Check(ctx context.Context) error {
+	ctx, cancel := r.patience(ctx)
+	defer cancel()
 	out, err := r.Output(ctx, "--version")
 	if err != nil {
 		return err

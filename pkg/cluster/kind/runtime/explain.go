@@ -61,6 +61,14 @@ func (r *Runtime) start() string {
 	return "sudo systemctl start containerd"
 }
 
+// restart is what to do about a daemon that hangs.
+func (r *Runtime) restart() string {
+	if r.Kind() == "docker" {
+		return "sudo systemctl restart docker, or restart Docker Desktop\nDOCKER_HOST and `docker context ls` say which daemon is asked"
+	}
+	return "see what " + r.name + " is busy with, and try again"
+}
+
 // verb is what a call is about: its first words that are no flags.
 func verb(args []string) string {
 	var words []string

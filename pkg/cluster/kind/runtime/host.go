@@ -3,23 +3,15 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 )
 
 // Remote returns where the daemon is when it is on another machine, "" when it is on this one or that cannot be told. What
 // is mounted in containers is then that machine's, and it reaches no loopback address of this one.
 func (r *Runtime) Remote(ctx context.Context) string {
-	host := ""
-	switch r.Kind() {
-	case "docker":
-		out, err := r.Output(ctx, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}") // DOCKER_HOST included
-		if err != nil {
-			return ""
-		}
-		host = strings.TrimSpace(string(out))
-	case "podman":
-		host = os.Getenv("CONTAINER_HOST")
+	host, fixed := r.Endpoint()
+	if !fixed {
+		host, _ = r.daemon(ctx)
 	}
 	if strings.HasPrefix(host, "ssh://") || strings.HasPrefix(host, "tcp://") || strings.HasPrefix(host, "http") {
 		return host

@@ -41,6 +41,14 @@ func (r *Runtime) Pull(ctx context.Context, name string, said io.Writer) error {
 	return err
 }
 
+// Script runs a shell script as root in a container of an image that ends with it, without a network, where a directory of this
+// machine is at its own path; args are its $1 and so on.
+func (r *Runtime) Script(ctx context.Context, image, label, dir, script string, args ...string) error {
+	// Privileged as nodes are, or an SELinux would keep it out of what nodes may use.
+	argv := []string{"run", "--rm", "--network", "none", "--label", label, "--privileged", "--user", "0", "--volume", dir + ":" + dir, "--entrypoint", "sh", image, "-c", script, "sh"}
+	return r.run(ctx, append(argv, args...)...)
+}
+
 // Read returns a file of an image, which is started for that, without a network, as nothing but cat.
 func (r *Runtime) Read(ctx context.Context, image, label, file string) (string, error) {
 	out, err := r.Output(ctx, "run", "--rm", "--network", "none", "--label", label, "--entrypoint", "cat", image, file)

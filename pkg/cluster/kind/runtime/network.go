@@ -89,20 +89,3 @@ func (r *Runtime) RemoveNetwork(ctx context.Context, name string) error {
 func (r *Runtime) InNetwork(ctx context.Context, name string) ([]string, error) {
 	return r.names(ctx, "ps", "--all", "--filter", "network="+name, "--format", "{{.Names}}")
 }
-
-// Connect gives a container its place in a network, at address when that is not "", under aliases.
-func (r *Runtime) Connect(ctx context.Context, network, container, address string, aliases ...string) error {
-	args := []string{"network", "connect"}
-	if address != "" {
-		args = append(args, "--ip", address)
-	}
-	for _, a := range aliases {
-		args = append(args, "--alias", a)
-	}
-	return r.run(ctx, append(args, network, container)...)
-}
-
-// Disconnect takes a container out of a network, at once and whether it runs or not.
-func (r *Runtime) Disconnect(ctx context.Context, network, container string) error {
-	return r.run(ctx, "network", "disconnect", "--force", network, container)
-}

@@ -23,15 +23,16 @@ type Runner interface {
 	Run(ctx context.Context, c Call) error
 }
 
-// Runtime is one container runtime. Make one with [New] or [With]; its methods may be called from any goroutine, and each
+// Runtime is one container runtime. Make one with [New], [At] or [With]; its methods may be called from any goroutine, and each
 // returns when the command behind it has ended. Containers are named by name or id.
 type Runtime struct {
-	name   string
-	runner Runner
+	name     string
+	runner   Runner
+	endpoint *string // of the daemon; nil is whichever the environment and the user's contexts name
 }
 
 // New returns the runtime whose command has that name: docker, podman, nerdctl, or finch, which is nerdctl by another name.
-func New(name string) *Runtime { return With(name, command(name)) }
+func New(name string) *Runtime { return With(name, command{name: name}) }
 
 // With returns a runtime of that name whose calls go to runner.
 func With(name string, runner Runner) *Runtime { return &Runtime{name: name, runner: runner} }

@@ -203,7 +203,7 @@ func TestCommand(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\ncase $1 in cat) cat ;; fail) echo because >&2; exit 3 ;; wait) echo started; exec sleep 600 ;; esac\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r := With("docker", command(path))
+	r := With("docker", command{name: path})
 	var out strings.Builder
 	if err := r.Do(t.Context(), Call{Args: []string{"cat"}, Stdin: strings.NewReader("in"), Stdout: &out}); err != nil || out.String() != "in" {
 		t.Errorf("%q, %v", out.String(), err)

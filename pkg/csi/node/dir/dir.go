@@ -17,7 +17,7 @@ type Options struct {
 	StateDir string
 	// Boot names this boot of the machine, as in package folder; empty for the kernel's own id of it.
 	Boot string
-	// Bind publishes by bind mounts, which need privilege and Linux: see [CanBind]. Otherwise links do.
+	// Bind publishes by bind mounts, which need privilege and Linux: see [folder.CanBind]. Otherwise links do.
 	Bind   bool
 	Logger *slog.Logger
 }
@@ -26,7 +26,7 @@ type Options struct {
 func New(o Options) (*folder.Backend, error) {
 	var m folder.Mounter = folder.Links{}
 	if o.Bind {
-		m = newBinds()
+		m = folder.NewBinds()
 	}
 	if o.Boot == "" {
 		o.Boot = bootID()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/dir"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
@@ -17,7 +18,7 @@ import (
 func ways(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{"links": false}
-	if !dir.CanBind() {
+	if !folder.CanBind() {
 		t.Log("no bind mounts: not root on Linux")
 		return all
 	}

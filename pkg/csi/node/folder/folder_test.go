@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
 var errBroken = errors.New("broken")
@@ -126,5 +127,32 @@ func TestTableFails(t *testing.T) {
 	}
 	if _, err := os.Lstat(p.Path); !os.IsNotExist(err) {
 		t.Errorf("something was made: %v", err)
+	}
+}
+
+// A machine that lost power has lost its mounts: what the table has of them keeps no pod from a volume that is for one only.
+func TestMountIsLost(t *testing.T) {
+	o, _ := newOptions(t)
+	b, err := folder.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, use, dir := t.Context(), node.Use{FSType: "ext4"}, t.TempDir()
+	publish := func(pod string) error {
+		return b.Publish(ctx, node.Publish{Volume: "v", Staging: "/stage", Path: filepath.Join(dir, pod), Use: use, Alone: true})
+	}
+	if err := errors.Join(b.Stage(ctx, node.Stage{Volume: "v", Path: "/stage", Use: use}), publish("first")); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish("second"); !errors.Is(err, volume.ErrInUse) {
+		t.Errorf("published twice: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "first")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := publish("second"); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -51,7 +51,11 @@ func (b *Backend) elsewhere(p node.Publish) (path string, is bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for path, o := range b.table.Published {
-		if o.Volume == p.Volume && path != p.Path && (o.Alone || p.Alone) {
+		if o.Volume != p.Volume || path == p.Path || !o.Alone && !p.Alone {
+			continue
+		}
+		// A machine that lost power has lost its mounts, and nobody unpublishes what is not there.
+		if mounted, err := b.opts.Mounter.Mounted(path); mounted || err != nil {
 			return path, true
 		}
 	}

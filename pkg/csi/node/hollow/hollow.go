@@ -20,6 +20,9 @@ type Options struct {
 	Boot string
 	// Timeout is how long a disk, or its new size, is waited for; 0 for byid.Timeout.
 	Timeout time.Duration
+	// Bind publishes by bind mounts, for containers, which follow no link out of what they are shown: see [folder.CanBind]. A
+	// volume that is detached is then seen until it is unpublished, or its machine restarts. Otherwise links do.
+	Bind bool
 	// NoBlock, when not empty, says why volumes cannot be used as raw devices. Without, a raw volume is published as a link
 	// to a file of the disk's size.
 	NoBlock string
@@ -28,10 +31,14 @@ type Options struct {
 
 // New returns the backend. Error: the mount table cannot be read or written.
 func New(o Options) (*folder.Backend, error) {
+	var m folder.Mounter = folder.Links{}
+	if o.Bind {
+		m = folder.NewBinds()
+	}
 	return folder.New(folder.Options{
 		Disks:   disks{byID: o.ByIDDir, timeout: cmp.Or(o.Timeout, byid.Timeout)},
-		Mounter: folder.Links{}, Table: filepath.Join(o.StateDir, "mounts.json"), Boot: o.Boot, NoBlock: o.NoBlock,
-		MountsForGroup: true, // nobody is kept out of anything, and an unprivileged kubelet could not change owners
+		Mounter: m, Table: filepath.Join(o.StateDir, "mounts.json"), Boot: o.Boot, NoBlock: o.NoBlock,
+		MountsForGroup: !o.Bind, // with links nobody is kept out of anything, and an unprivileged kubelet could not change owners
 		Logger:         o.Logger,
 	})
 }

@@ -17,10 +17,3 @@ func LeaseDuration(nodes int, speed pace.Speed) time.Duration {
 	enough := 4 * time.Duration(nodes) * time.Second / leasesPerSecond
 	return max(usual, min(enough.Round(time.Second), 2*usual))
 }
-
-// Sustained tells how many nodes, at that speed, a control plane on two cores keeps Ready. With more of them leases are
-// renewed too late, and nodes become Unknown that should not.
-func Sustained(speed pace.Speed) int {
-	const most = 2 * leasesPerSecond // with nothing left for anything else
-	return int(most * (2 * speed.Of(pace.NodeLease) / 4).Seconds())
-}

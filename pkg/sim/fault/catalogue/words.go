@@ -27,6 +27,7 @@ func URL(reported string) string {
 		"vsphere-csi-driver":           "kubernetes-sigs/vsphere-csi-driver",
 		"govmomi":                      "vmware/govmomi",
 		"rancher":                      "rancher/rancher",
+		"rke2":                         "rancher/rke2",
 		"talos-vmtoolsd":               "siderolabs/talos-vmtoolsd",
 	}
 	if full, ok := owners[repository]; ok {

@@ -17,7 +17,7 @@ func inaccessible() *fault.Kind {
 		Long: `VMs whose configuration is there become inaccessible and run on; vCenter refuses to change them, and nothing can be made on
 the datastore. Healing gives it back to the hosts that it was taken from.`,
 		Object: fault.Datastore, Needs: []fault.Need{fault.Simulator}, Touches: "mounts",
-		Reported: []string{"vsphere-csi-driver#274"},
+		Reported: []string{"cloud-provider-vsphere#642"},
 	}, fault.Steps[[]vsphere.Ref]{
 		Plan: func(ctx context.Context, c *fault.Call) ([]vsphere.Ref, string, error) {
 			ep, err := vsphere.At(c)

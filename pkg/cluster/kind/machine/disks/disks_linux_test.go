@@ -2,8 +2,12 @@ package disks_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,5 +163,37 @@ func TestLinks(t *testing.T) {
 	}
 	if _, err := os.Lstat(r.path("a", d)); !os.IsNotExist(err) {
 		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// What pods have written belongs to others: root does with it what this process may not.
+func TestAsRoot(t *testing.T) {
+	r := room{t, t.TempDir()}
+	var asked []string
+	l := &disks.Links{Dir: r.volume, AsRoot: func(ctx context.Context, dir, script string, args ...string) error {
+		asked = append(asked, dir)
+		return exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, args...)...).Run()
+	}}
+	ctx := t.Context()
+	r.create("v")
+	file := filepath.Join("data", "file")
+	r.ok(os.WriteFile(filepath.Join(r.volume("v"), file), []byte("content"), 0o600))
+	r.ok(os.MkdirAll(r.volume("copy")+".new", 0o700)) // left by one that was killed
+	r.ok(l.Copy(ctx, r.volume("v"), r.volume("copy")))
+	if text, err := os.ReadFile(filepath.Join(r.volume("copy"), file)); string(text) != "content" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := l.Copy(ctx, r.volume("v"), r.volume("copy")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a copy over a disk: %v", err)
+	}
+	if err := l.Copy(ctx, r.volume("none"), r.volume("other")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy of nothing: %v", err)
+	}
+	r.ok(l.Remove(ctx, r.volume("copy")))
+	if left, err := os.ReadDir(filepath.Join(r.dir, "volumes")); len(left) != 1 || err != nil {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if want := []string{filepath.Join(r.dir, "volumes")}; !slices.Equal(asked, want) {
+		t.Errorf("root was asked in %q, want %q: what this process can remove it does", asked, want)
 	}
 }

@@ -17,6 +17,8 @@ type Links struct {
 	Dir func(volumeID string) string
 	// Inside returns where a container has that directory mounted; nil: at the same path.
 	Inside func(dir string) string
+	// AsRoot does what this process may not with directories that pods have written to; nil where it may everything.
+	AsRoot AsRoot
 }
 
 // Possible always is.

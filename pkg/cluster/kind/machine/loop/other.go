@@ -20,7 +20,7 @@ type Bound struct {
 }
 
 func none() error {
-	return fmt.Errorf("files cannot be disks on %s: let volumes be directories: %w", runtime.GOOS, errors.ErrUnsupported)
+	return fmt.Errorf("files cannot be disks on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
 // Attach fails: there are none here. So do Node, Resize, Flush and Probe.

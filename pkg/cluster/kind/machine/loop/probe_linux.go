@@ -25,15 +25,15 @@ var errNoDevices = errors.New("its file system is mounted nodev, so that no devi
 func advice(err error) string {
 	switch {
 	case errors.Is(err, errNoDevices):
-		return ": keep the sandbox's state on another file system, or let volumes be directories"
+		return ": keep the sandbox's state on another file system"
 	case errors.Is(err, fs.ErrPermission):
-		return ": run as root, outside of containers and with a container runtime that is not rootless, or let volumes be directories"
+		return ": run as root, outside of containers and with a container runtime that is not rootless"
 	case errors.Is(err, fs.ErrNotExist), unbound(err):
-		return ": the kernel has no loop devices; try `modprobe loop`, or let volumes be directories"
+		return ": the kernel has no loop devices; try `modprobe loop`"
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTTY):
-		return ": that takes Linux 5.8 or later; or let volumes be directories"
+		return ": that takes Linux 5.8 or later"
 	}
-	return "; or let volumes be directories"
+	return ""
 }
 
 // probeBytes is the size of the disk that is tried.

@@ -1,4 +1,4 @@
-package dir
+package folder
 
 import (
 	"errors"
@@ -8,21 +8,21 @@ import (
 	"runtime"
 
 	"k8s.io/mount-utils"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
 )
 
 // CanBind tells whether this process may make bind mounts, as far as that can be known before one is tried.
 func CanBind() bool { return runtime.GOOS == "linux" && os.Geteuid() == 0 }
 
-// binds are bind mounts.
-type binds struct{ mount mount.Interface }
+// Binds mounts by bind mounts, which takes privilege: see [CanBind]. Make it with [NewBinds].
+type Binds struct{ mount mount.Interface }
 
-var _ folder.Mounter = binds{}
+var _ Mounter = Binds{}
 
-func newBinds() binds { return binds{mount.New("")} }
+// NewBinds returns a mounter.
+func NewBinds() Binds { return Binds{mount.New("")} }
 
-func (b binds) Mount(source, target string, readOnly bool) error {
+// Mount is as in [Mounter].
+func (b Binds) Mount(source, target string, readOnly bool) error {
 	if err := makeTarget(source, target); err != nil {
 		return err
 	}
@@ -52,7 +52,8 @@ func makeTarget(source, target string) error {
 	return f.Close()
 }
 
-func (b binds) Mounted(target string) (bool, error) {
+// Mounted is as in [Mounter].
+func (b Binds) Mounted(target string) (bool, error) {
 	is, err := b.mount.IsMountPoint(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -60,7 +61,8 @@ func (b binds) Mounted(target string) (bool, error) {
 	return is, err
 }
 
-func (b binds) Unmount(target string) error {
+// Unmount is as in [Mounter].
+func (b Binds) Unmount(target string) error {
 	for {
 		is, err := b.Mounted(target)
 		if err != nil {
@@ -73,5 +75,5 @@ func (b binds) Unmount(target string) error {
 			return err
 		}
 	}
-	return folder.Links{}.Unmount(target) // what is left is a directory or a file that was mounted on
+	return Links{}.Unmount(target) // what is left is a directory or a file that was mounted on
 }

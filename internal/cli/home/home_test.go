@@ -1,0 +1,65 @@
+package home
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+)
+
+// A directory that tells of containers stays, whatever was asked for, for the next command to take them away.
+func TestLeave(t *testing.T) {
+	for name, tc := range map[string]struct {
+		note          string
+		retain, stays bool
+	}{
+		"all is gone":         {},
+		"kept":                {retain: true, stays: true},
+		"containers are left": {note: `{"runtime":"docker"}`, stays: true},
+		"nobody knows":        {note: "{broken", stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			h, err := Open(t.Context(), root, "lab", "single", func(text string) { t.Errorf("said %q", text) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.note != "" {
+				if err := os.WriteFile(h.Dir.Path("kind.json"), []byte(tc.note), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := h.Leave(tc.retain); (err != nil) != strings.HasPrefix(tc.note, "{broken") {
+				t.Errorf("leave: %v", err)
+			}
+			if _, err := os.Stat(filepath.Join(root, "lab")); (err == nil) != tc.stays {
+				t.Errorf("its directory: %v", err)
+			}
+			entries, err := instance.List(root)
+			if err != nil || len(entries) > 0 && (entries[0].Running || entries[0].Record.Retained != tc.retain) {
+				t.Errorf("listed %+v, %v", entries, err)
+			}
+		})
+	}
+}
+
+// That something is left is told before why, and what to do about both.
+func TestLeftBehind(t *testing.T) {
+	stopped := &runtime.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers", Try: "start docker"}
+	err := errors.Join(errors.New("boom"), fmt.Errorf("stop kind cluster: %w", &sandbox.LeftError{Err: stopped}))
+	got := report.Of(ExplainRun(err, "lab", ""))
+	want := report.Record{
+		Code: "left-behind", Message: `sandbox "lab": not all of it is gone`, Why: "boom\nstop kind cluster: docker is installed, but nothing answers",
+		Try: "start docker\nvsphere-sandbox down --name lab   # takes away what is left", Exit: report.Failure,
+	}
+	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
