@@ -212,7 +212,11 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 			case <-synced:
 				return s.readTags(ctx, vc)
 			case <-ctx.Done():
-				return fmt.Errorf("vcenter %q: %w: %w", vc.Name(), context.Cause(ctx), vc.client.State().Err)
+				err := context.Cause(ctx)
+				if last := vc.client.State().Err; last != nil { // else it is connected, and slow
+					err = fmt.Errorf("%w: %w", err, last)
+				}
+				return fmt.Errorf("vcenter %q: %w", vc.Name(), err)
 			}
 		})
 	}

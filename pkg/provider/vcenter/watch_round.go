@@ -52,30 +52,39 @@ func (w *watch) run(parent context.Context, s *Session) error {
 	return fmt.Errorf("vcenter %q: watch: %w", w.client.cfg.Name, err)
 }
 
-// collector makes a property collector of its own with a filter over a container view.
+// collector makes a property collector of its own with a filter over a container view: three calls, each with its own time, for
+// a vCenter that is slow may need all of it for each.
 func (w *watch) collector(ctx context.Context, s *Session) (pc *property.Collector, err error) {
+	kinds := slices.Sorted(maps.Keys(w.spec.Properties))
+	var v *view.ContainerView
+	err = w.call(ctx, s, func(ctx context.Context) (err error) {
+		v, err = view.NewManager(s.Vim).CreateContainerView(ctx, s.Vim.ServiceContent.RootFolder, kinds, true)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.note(s, v.Destroy)
+	err = w.call(ctx, s, func(ctx context.Context) (err error) {
+		pc, err = property.DefaultCollector(s.Vim).Create(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.note(s, pc.Destroy)
+	filter := types.PropertyFilterSpec{
+		ObjectSet: []types.ObjectSpec{{
+			Obj:       v.Reference(),
+			Skip:      types.NewBool(true),
+			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: v.Reference().Type, Path: "view"}},
+		}},
+	}
+	for _, kind := range kinds {
+		filter.PropSet = append(filter.PropSet, types.PropertySpec{Type: kind, PathSet: w.spec.Properties[kind]})
+	}
 	err = w.call(ctx, s, func(ctx context.Context) error {
-		kinds := slices.Sorted(maps.Keys(w.spec.Properties))
-		v, err := view.NewManager(s.Vim).CreateContainerView(ctx, s.Vim.ServiceContent.RootFolder, kinds, true)
-		if err != nil {
-			return err
-		}
-		w.note(s, v.Destroy)
-		if pc, err = property.DefaultCollector(s.Vim).Create(ctx); err != nil {
-			return err
-		}
-		w.note(s, pc.Destroy)
-		filter := types.PropertyFilterSpec{
-			ObjectSet: []types.ObjectSpec{{
-				Obj:       v.Reference(),
-				Skip:      types.NewBool(true),
-				SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: v.Reference().Type, Path: "view"}},
-			}},
-		}
-		for _, kind := range kinds {
-			filter.PropSet = append(filter.PropSet, types.PropertySpec{Type: kind, PathSet: w.spec.Properties[kind]})
-		}
-		_, err = pc.CreateFilter(ctx, types.CreateFilter{Spec: filter})
+		_, err := pc.CreateFilter(ctx, types.CreateFilter{Spec: filter})
 		return err
 	})
 	return pc, err
