@@ -38,6 +38,7 @@ func TestWasRun(t *testing.T) {
 	cpi, csi := found(t, "../Makefile", `(?m)^UPSTREAM \?= (\S+)$`), found(t, "../Makefile", `(?m)^CSI_UPSTREAM \?= (\S+)$`)
 	both := found(t, "../test/parity/parity_test.go", `"versions", "([^"]+)"`)
 	onKind := found(t, "../test/kind/upstream_test.go", `upstreamRelease = "([^"]+)"`)
+	csiOnKind := found(t, "../test/kind/upstream_csi_test.go", `upstreamDriver = "([^"]+)"`)
 	var b strings.Builder
 	fmt.Fprintln(&b, "| what | version | how it was run | command |\n|---|---|---|---|")
 	for _, row := range [][4]string{
@@ -47,6 +48,7 @@ func TestWasRun(t *testing.T) {
 		{"upstream's cloud provider", strings.ReplaceAll(both, ",", " and "), "unmodified, the catalogue; timed beside ours", "`vsphere-sandbox matrix`, `make parity`"},
 		{"upstream's cloud provider on kind", onKind, "its image and its own manifest", "`make test-kind`"},
 		{"upstream's vSphere CSI driver", csi, "unmodified, volumes from birth to death; then nothing may be retried", "`make csi-upstream`"},
+		{"upstream's vSphere CSI driver on kind", csiOnKind, "its images and its own manifest, a volume that a pod writes to; sidecars of other releases under its manifest's names", "`make test-kind`"},
 		{"kind", required(t, "sigs.k8s.io/kind"), "one node and several, Kubernetes " + kubernetes, "`make test-kind`"},
 		{"light nodes", required(t, "sigs.k8s.io/kwok"), "5,000 of them", "`make bench-light`"},
 	} {
