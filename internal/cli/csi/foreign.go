@@ -22,7 +22,7 @@ func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*sandb
 	o := csidriver.Options{Say: func(format string, args ...any) { fmt.Fprintf(streams.Err, "  … csi: "+format+"\n", args...) }}
 	if f.Manifest != "" {
 		if found.Manifest, err = os.ReadFile(f.Manifest); err != nil {
-			return nil, &report.Error{Code: "usage", Message: "--csi-manifest", Err: err, Exit: report.Usage}
+			return nil, &report.Error{Code: "usage", Message: "--csi-manifest", Err: err, Exit: report.Usage, Try: "--csi-manifest FILE that can be read, or leave it out for the release's own"}
 		}
 	} else if found.Manifest, err = csidriver.Manifest(ctx, source.Version(), o); err != nil {
 		return nil, explain(err)

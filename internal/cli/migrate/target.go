@@ -86,7 +86,7 @@ func (t *target) open(ctx context.Context, old migration.Source, force bool) (*s
 	w.vcenters = chosen
 	if t.csi != "" {
 		if w.csi, err = vcenter.LoadFile(t.csi); err != nil {
-			return nil, &report.Error{Code: "vcenter-config-invalid", Message: "--csi-vcenter-config: " + err.Error(), Exit: report.Usage}
+			return nil, &report.Error{Code: "vcenter-config-invalid", Message: "--csi-vcenter-config: " + err.Error(), Exit: report.Usage, Try: "vsphere-sandbox config validate " + t.csi}
 		}
 	}
 	return w, nil

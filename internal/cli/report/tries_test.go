@@ -16,7 +16,6 @@ func TestEveryErrorSaysWhatToTry(t *testing.T) {
 		"command/pick.go":   "the command that looked says how to list",
 		"doctor/vcenter.go": "each finding that was printed has its own",
 		"down/down.go":      "of a sandbox without a known process nobody knows what to do",
-		"migrate/target.go": "the error of the file has its line, and a hint",
 	}
 	files := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
