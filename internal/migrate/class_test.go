@@ -159,7 +159,7 @@ func TestClusterID(t *testing.T) {
 		"none":  {old: smallest},
 		"asked": {old: smallest, asked: "blue", want: "    [Global]\n    cluster-id = \"blue\"\n"},
 		"file":  {old: strings.Replace(smallest, "[Global]", "[Global]\ncluster-id = \"red\"", 1), want: "    [Global]\n    cluster-id = \"red\"\n"},
-		"long":  {old: smallest, asked: strings.Repeat("x", 65), problem: "csi-vsphere.conf:4: [Global] cluster-id: is longer than 64 characters"},
+		"long":  {old: smallest, asked: strings.Repeat("x", 65), problem: "the new csi-vsphere.conf:4: [Global] cluster-id: is longer than 64 characters"},
 	} {
 		m, err := Convert(Source{"vsphere.conf", []byte(tc.old)}, Options{ClusterID: tc.asked})
 		if tc.problem != "" {
