@@ -143,13 +143,16 @@ func (p *podCluster) await(context.Context) error {
 	return nil
 }
 
-// stop takes away what was made in the cluster.
+// stop takes away what was made in the cluster, unless another pod takes the place of this one: that makes the same, and may
+// have begun.
 func (p *podCluster) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), podRemoveTime)
 	defer cancel()
 	err := p.s.stopPods(ctx)
 	if p.deploy != nil {
-		err = errors.Join(err, p.removeNodes(ctx), p.deploy.Remove(ctx, true))
+		if !p.succeeded(ctx) {
+			err = errors.Join(err, p.removeNodes(ctx), p.deploy.Remove(ctx, true))
+		}
 		p.deploy.Close()
 	}
 	if p.closeFeed != nil {
