@@ -36,7 +36,9 @@ func TestExisting(t *testing.T) {
 	t.Run("a second one", func(t *testing.T) {
 		h.Try(append([]string{"--name", "second", "up", "single", "--detach"}, there...)...).Wants(t, 4, `the cluster has the sandbox "guest" already`)
 	})
-	t.Run("vcenter", func(t *testing.T) { within(t, s).Run("govc", "--vcenter", s.Status().VCenters[0].Name, "find", "/", "-type", "m") })
+	t.Run("vcenter", func(t *testing.T) {
+		within(t, s).Run("govc", "--vcenter", s.Status().VCenters[0].Name, "find", "/", "-type", "m")
+	})
 	t.Run("power", func(t *testing.T) { within(t, s).checkLightPower() })
 	t.Run("its pod is replaced", func(t *testing.T) {
 		of := metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=sandbox"}
