@@ -16,7 +16,7 @@ func completeFor(d *command.Deps) complete.Func {
 		const more = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 		kind, rest, found := strings.Cut(typed, "/")
 		if !found || names[kind] == nil {
-			return []string{"ready", "initialized", "node/", "vm/", "vcenter/"}, more
+			return []string{"ready", "initialized", "ccm=healthy", "node/", "vm/", "vcenter/"}, more
 		}
 		var words []string
 		if object, _, found := strings.Cut(rest, "="); found {

@@ -25,7 +25,7 @@ type condition struct {
 	holds func(world) (ok bool, why string, err error)
 }
 
-const syntax = `ready | initialized | node/NAME=STATE | node/NAME:taint=KEY | node/NAME:no-taint=KEY | vm/NAME=STATE | vcenter/NAME=STATE`
+const syntax = `ready | initialized | node/NAME=STATE | node/NAME:taint=KEY | node/NAME:no-taint=KEY | vm/NAME=STATE | vcenter/NAME=STATE | ccm=healthy`
 
 // states are those that can be waited for of a kind, nil for what is no kind.
 func states(kind string) []string {
@@ -48,6 +48,8 @@ func parse(text string) (condition, error) {
 		return condition{text, allReady}, nil
 	case text == "initialized":
 		return condition{text, allInitialized}, nil
+	case text == "ccm=healthy":
+		return condition{text, ccmHealthy}, nil
 	case !hasState:
 		return condition{}, report.UsageError("--for='"+syntax+"'", "--for=%s is not a condition", text)
 	}
@@ -102,4 +104,26 @@ func absent(w world, kind, name string, names []string) (bool, string, error) {
 		return false, fmt.Sprintf("there is no %s %q yet", kind, name), nil
 	}
 	return false, "", command.NotFound(kind, name, names)
+}
+
+// ccmHealthy is about every cloud controller manager: of several those that do not lead, too.
+func ccmHealthy(w world) (bool, string, error) {
+	var ill []string
+	found := false
+	for _, c := range w.status.Components {
+		if c.Source == "" { // no cloud controller manager
+			continue
+		}
+		found = true
+		if c.Health != "healthy" {
+			ill = append(ill, strings.TrimSpace(c.Name+" "+c.Health))
+		}
+	}
+	switch {
+	case found:
+		return len(ill) == 0, strings.Join(ill, ", "), nil
+	case w.status.Phase == api.Booting:
+		return false, "there is no cloud controller manager yet", nil
+	}
+	return false, "", &report.Error{Code: "not-found", Message: "the sandbox has no cloud controller manager", Try: command.Program + " ccm swap builtin"}
 }

@@ -43,6 +43,7 @@ happens. A condition is one of
 
   ready                      the sandbox has booted and every node is ready
   initialized                every node has been initialized by the CCM
+  ccm=healthy                the CCM is, and each of several
   node/NAME=Ready            also NotReady (False or Unknown), Unknown,
                              initialized, registered, deleted
   node/NAME:taint=KEY        the node has that taint; KEY may lack its domain

@@ -2,6 +2,7 @@ package wait
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +88,10 @@ func TestConditions(t *testing.T) {
 		{text: "vm/eu/worker-1=off", why: "vm eu/worker-1 is on"},
 		{text: "vm/mars=deleted", want: true},
 		{text: "vm/mars=on", err: `there is no VM "mars"`},
+		{text: "ccm=healthy", change: components("healthy"), want: true},
+		{text: "ccm=healthy", change: components("healthy", "does not listen at its port"), why: "ccm-1 does not listen at its port"},
+		{text: "ccm=healthy", change: components(), err: "the sandbox has no cloud controller manager"},
+		{text: "ccm=healthy", change: func(w *world) { w.status.Components, w.status.Phase = nil, api.Booting }, why: "there is no cloud controller manager yet"},
 		{text: "vcenter/us=up", want: true},
 		{text: "vcenter/us=down", why: "vcenter us is up"},
 		{text: "vcenter/mars=up", err: `there is no vCenter "mars"`},
@@ -111,6 +116,16 @@ func TestConditions(t *testing.T) {
 				t.Errorf("%v (%s), want %v (%s)", ok, why, tc.want, tc.why)
 			}
 		})
+	}
+}
+
+// components are an API server, which is not asked, and cloud controller managers in these states of health.
+func components(health ...string) func(*world) {
+	return func(w *world) {
+		w.status.Components = []api.Component{{Name: "kube-apiserver"}}
+		for i, h := range health {
+			w.status.Components = append(w.status.Components, api.Component{Name: fmt.Sprintf("ccm-%d", i), Source: "builtin", Health: h})
+		}
 	}
 }
 
@@ -181,12 +196,12 @@ func TestOtherEnds(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
 	for typed, want := range map[string]string{
-		"":           "ready initialized node/ vm/ vcenter/",
-		"no":         "ready initialized node/ vm/ vcenter/",
+		"":           "ready initialized ccm=healthy node/ vm/ vcenter/",
+		"no":         "ready initialized ccm=healthy node/ vm/ vcenter/",
 		"vm/":        "vm/control-plane-1= vm/worker-1=",
 		"vcenter/u":  "vcenter/us= vcenter/eu=",
 		"vm/x=":      "vm/x=on vm/x=off vm/x=suspended vm/x=deleted",
-		"pod/worker": "ready initialized node/ vm/ vcenter/",
+		"pod/worker": "ready initialized ccm=healthy node/ vm/ vcenter/",
 	} {
 		cmd := &cobra.Command{}
 		cmd.SetContext(t.Context())
