@@ -43,7 +43,7 @@ const (
 func acquire(path, name string, why purpose) (*os.File, error) {
 	begin := time.Now()
 	for {
-		lock, err := tryAcquire(path, why)
+		lock, looked, err := tryAcquire(path, why)
 		if err != nil {
 			return nil, fmt.Errorf("state directory: %w", err)
 		}
@@ -56,7 +56,7 @@ func acquire(path, name string, why purpose) (*os.File, error) {
 		}
 		pid, heldTo := holder(path)
 		patience := probePatience
-		if heldTo == toClean {
+		if heldTo == toClean || looked {
 			patience = cleanPatience
 		}
 		if time.Since(begin) > patience {
@@ -66,39 +66,43 @@ func acquire(path, name string, why purpose) (*os.File, error) {
 	}
 }
 
-// tryAcquire returns nil, and no error, when it is worth another try.
-func tryAcquire(path string, why purpose) (*os.File, error) {
+// tryAcquire returns nil, and no error, when it is worth another try; looked tells that it was those who just look who had it:
+// of these there may be ever another one.
+func tryAcquire(path string, why purpose) (lock *os.File, looked bool, err error) {
 	if why == toRun {
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if err := inspect(path, why); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && why == toRun {
-			return nil, nil // its owner removed it this moment
+			return nil, false, nil // its owner removed it this moment
 		}
-		return nil, err
+		return nil, false, err
 	}
 	flags := os.O_RDWR | unix.O_NOFOLLOW
 	if why == toRun {
 		flags |= os.O_CREATE
 	}
-	lock, err := os.OpenFile(filepath.Join(path, lockName), flags, 0o600)
+	lock, err = os.OpenFile(filepath.Join(path, lockName), flags, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // likewise
+		return nil, false, nil // likewise
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil && sameFile(lock, filepath.Join(path, lockName)) {
-		return lock, nil
+		return lock, false, nil
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		looked = unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 	}
 	lock.Close() // held, or removed with the directory since we opened it
 	if err == nil || errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-		return nil, nil
+		return nil, looked, nil
 	}
-	return nil, fmt.Errorf("lock %s: %w", path, err)
+	return nil, false, fmt.Errorf("lock %s: %w", path, err)
 }
 
 // abandon removes a directory that has just been made and cannot be used.

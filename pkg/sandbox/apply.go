@@ -118,11 +118,6 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 	if err != nil {
 		return nil, nil, &api.Error{Code: "invalid", Message: err.Error()}
 	}
-	if s.opts.Cluster.Kind != nil {
-		if err := kindTakes(top); err != nil {
-			return nil, nil, &api.Error{Code: "unsupported", Message: err.Error()}
-		}
-	}
 	if err := s.namesFree(ctx, top); err != nil {
 		return nil, nil, err
 	}

@@ -18,7 +18,7 @@ type base interface {
 	patient() bool
 	// stop takes down what start brought up, also half-way.
 	stop(context.Context) error
-	// guest is what stands for a VM that is a node.
+	// guest is what stands for a VM that is a node. Its caller holds the lock of the nodes.
 	guest(*machine) node.Guest
 	// podded: the cloud controller manager and the CSI driver run as pods.
 	podded() bool
@@ -54,9 +54,16 @@ func (o ownControlPlane) start(ctx context.Context) error       { return o.s.sta
 func (o ownControlPlane) await(ctx context.Context) error       { return o.s.waitControlPlane(ctx) }
 func (ownControlPlane) patient() bool                           { return false }
 func (o ownControlPlane) stop(ctx context.Context) error        { return o.s.stopControlPlane(ctx) }
-func (o ownControlPlane) guest(m *machine) node.Guest           { return o.s.nodes.hollow(m) }
 func (ownControlPlane) podded() bool                            { return false }
 func (o ownControlPlane) waitVolumes(ctx context.Context) error { return o.s.waitCSI(ctx) }
+
+// guest is a process for each VM, or one for all that are light.
+func (o ownControlPlane) guest(m *machine) node.Guest {
+	if o.s.light.has(m.vm) {
+		return o.s.light.guest(m)
+	}
+	return o.s.nodes.hollow(m)
+}
 
 func (ownControlPlane) volumes() podVolumes      { return podVolumes{} }
 func (ownControlPlane) guests(string) cns.Guests { return nil }

@@ -1,6 +1,9 @@
 package sandbox
 
-import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+import (
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
 
 // standsOn says what the sandbox stands on: what it was started with, and which nodes its topology has now.
 func (s *Sandbox) standsOn() api.Ground {
@@ -9,29 +12,31 @@ func (s *Sandbox) standsOn() api.Ground {
 	case o.VCentersOnly:
 		g.Cluster = api.ClusterNone
 		return g
-	case o.Cluster.Kind != nil:
-		g.Cluster, g.Nodes = api.ClusterKind, api.NodesContainer
-		return g
 	case o.Cluster.Pod != nil:
 		g.Cluster, g.Nodes = api.ClusterPod, api.NodesLight
 		return g
 	}
+	isLight, other := (*topology.VM).IsLight, api.NodesHollow
 	g.Cluster = api.ClusterEmbedded
-	light, hollow := 0, 0
+	if o.Cluster.Kind != nil {
+		isLight, other = lightOnKind, api.NodesContainer
+		g.Cluster = api.ClusterKind
+	}
+	light, others := 0, 0
 	for _, r := range s.topology().Nodes() {
-		if r.VM.IsLight() {
+		if isLight(r.VM) {
 			light++
 		} else {
-			hollow++
+			others++
 		}
 	}
 	switch {
-	case light > 0 && hollow > 0:
+	case light > 0 && others > 0:
 		g.Nodes = api.NodesMixed
 	case light > 0:
 		g.Nodes = api.NodesLight
-	case hollow > 0:
-		g.Nodes = api.NodesHollow
+	case others > 0:
+		g.Nodes = other
 	}
 	return g
 }

@@ -49,6 +49,9 @@ type kindCluster struct {
 	// folders has the directories that are volumes; "" where they are block devices.
 	folders string
 
+	// far has the addresses of light nodes.
+	far farEnd
+
 	// addresses are the vCenters' in the cluster, by name: known before there is one.
 	addresses map[string]netip.Addr
 }
@@ -60,9 +63,6 @@ func (*kindCluster) podded() bool      { return true }
 // start finds what is needed, and has the cluster made: that goes on while vCenters are built.
 func (k *kindCluster) start(ctx context.Context) error {
 	s, o := k.s, k.s.opts.Cluster.Kind
-	if err := kindTakes(s.opts.Topology); err != nil {
-		return err
-	}
 	rt, err := kind.Detect(ctx)
 	if err != nil {
 		return err
@@ -121,21 +121,13 @@ func (k *kindCluster) nodeImage(ctx context.Context, asked string) (string, erro
 	return found.Name, err
 }
 
-// kindTakes refuses light nodes: in a kind cluster every machine has a route to the pods of every other one, at the address
-// of its Node, and kind's network ends where there is an address that nobody has.
-func kindTakes(top *topology.Topology) error {
-	for _, r := range top.Nodes() {
-		if r.VM.IsLight() {
-			return fmt.Errorf("vm %q: its node is a light one, to whose address kind's network would have a route, and there is no machine: use containers for all (nodes: hollow, or nothing), or another cluster than kind", r.VM.Name)
-		}
-	}
-	return nil
-}
-
-// kindNodes are the VMs that are nodes.
+// kindNodes are the VMs that are containers: all nodes but the light ones.
 func kindNodes(top *topology.Topology) []kind.Node {
 	var nodes []kind.Node
 	for _, r := range top.Nodes() {
+		if lightOnKind(r.VM) {
+			continue
+		}
 		nodes = append(nodes, kind.Node{
 			Name: strings.ToLower(r.VM.Hostname), UUID: r.VM.UUID, ControlPlane: r.VM.Role == topology.RoleControlPlane,
 			CPUs: int(r.VM.CPUs), MemoryBytes: uint64(r.VM.Memory),
@@ -255,6 +247,9 @@ func (k *kindCluster) await(ctx context.Context) error {
 	s.mu.Lock()
 	s.cluster = k.cluster
 	s.mu.Unlock()
+	if err := k.findNetwork(ctx); err != nil {
+		return err
+	}
 	s.detail("images of the cloud controller manager and the CSI driver into the nodes")
 	begin := time.Now()
 	if err := k.load(ctx); err != nil {

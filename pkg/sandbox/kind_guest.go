@@ -15,8 +15,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// guest is the container of a VM's node; of a VM that kind was told nothing of, nothing.
+// guest is the container of a VM's node, or what stands for a light one; of a VM that kind was told nothing of, nothing.
 func (k *kindCluster) guest(m *machine) node.Guest {
+	if k.s.light.has(m.vm) {
+		return k.light(m)
+	}
 	name := k.nodeOf(m)
 	component, _ := k.s.nodes.claimed(m, name)
 	notify := func(c child.Change) { k.s.nodes.notify(m, c) }

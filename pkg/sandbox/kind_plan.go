@@ -18,9 +18,6 @@ import (
 // made. A container runtime is asked what node images it has, if one answers, but it need not.
 func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, steps []string, err error) {
 	o := opts.Cluster.Kind
-	if err := kindTakes(opts.Topology); err != nil {
-		return nil, nil, err
-	}
 	rt, err := kind.Detect(ctx)
 	if err != nil { // what it would run with is found out by the boot
 		rt = nil

@@ -114,11 +114,7 @@ func (n *nodes) follow(m *machine) {
 		return
 	}
 	if m.node == nil {
-		if n.s.light.has(m.vm) {
-			m.node = n.s.light.guest(m)
-		} else {
-			m.node = n.s.base.guest(m)
-		}
+		m.node = n.s.base.guest(m)
 	}
 	m.node.Observe(m.vm.Machine())
 }

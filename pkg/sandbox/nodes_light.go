@@ -49,8 +49,12 @@ func (l *lightNodes) assign(tops ...*topology.Topology) {
 			continue
 		}
 		for _, r := range t.Nodes() {
-			byUUID[strings.ToLower(r.VM.UUID)] = r.VM.IsLight()
-			byPath[[2]string{r.VCenter.Name, r.InventoryPath()}] = r.VM.IsLight()
+			light := r.VM.IsLight()
+			if l.s.opts.Cluster.Kind != nil {
+				light = lightOnKind(r.VM)
+			}
+			byUUID[strings.ToLower(r.VM.UUID)] = light
+			byPath[[2]string{r.VCenter.Name, r.InventoryPath()}] = light
 		}
 	}
 	nodes := 0
@@ -140,13 +144,17 @@ func (l *lightNodes) start(ctx context.Context) error {
 	if l.ended {
 		return nil
 	}
-	l.program = child.Start(s.components.spec(child.Spec{Name: lightComponent, Args: []string{
+	args := []string{
 		lightComponent,
 		"--feed=unix:" + s.opts.Dir.SocketPath(),
 		"--kubeconfig=" + kubeconfig,
 		fmt.Sprintf("--speed=%v", float64(s.opts.Speed)),
 		"--lease-duration=" + fleet.LeaseDuration(l.nodes, s.opts.Speed).String(),
-	}}), func(c child.Change) {
+	}
+	if s.base.podded() { // pods run for real on other nodes
+		args = append(args, "--label="+feed.Mark+"=", "--taint="+feed.Mark+":NoSchedule")
+	}
+	l.program = child.Start(s.components.spec(child.Spec{Name: lightComponent, Args: args}), func(c child.Change) {
 		l.fleet.Program(c)
 		s.components.notify(c)
 	})

@@ -118,6 +118,16 @@ func defaultNodes(dc *Datacenter, kind NodeKind) {
 	}
 }
 
+// Lighten has all nodes be light ones, whatever the topology said.
+func (t *Topology) Lighten() {
+	t.Spec.Nodes = NodesLight
+	for ref := range t.AllVMs() {
+		if ref.VM.IsNode() {
+			ref.VM.Nodes = NodesLight
+		}
+	}
+}
+
 // fill sets what is still zero.
 func fill[T comparable](into *T, value T) {
 	var zero T

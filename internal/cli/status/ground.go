@@ -19,6 +19,9 @@ func ground(g api.Ground) string {
 		api.NodesHollow: "hollow nodes", api.NodesLight: "light nodes", api.NodesMixed: "hollow and light nodes",
 		api.NodesContainer: "containers as nodes",
 	}
+	if g.Cluster == api.ClusterKind {
+		nodes[api.NodesMixed] = "containers and light nodes"
+	}
 	for _, part := range []string{cmp.Or(cluster[g.Cluster], g.Cluster), cmp.Or(nodes[g.Nodes], g.Nodes)} {
 		if part != "" {
 			parts = append(parts, part)

@@ -77,6 +77,9 @@ func (o *options) again() []string {
 	args := append(append([]string{"--name", o.name, "up"}, what...),
 		"--detached",
 		"--speed", strconv.FormatFloat(o.speed, 'f', -1, 64), "--api-port", strconv.Itoa(o.port), fmt.Sprintf("--retain=%t", o.retain), fmt.Sprintf("--audit=%t", o.audit))
+	if o.light {
+		args = append(args, "--light")
+	}
 	args = append(args, o.set.Args()...)
 	args = append(args, o.ccm.Again()...)
 	if o.real != nil {

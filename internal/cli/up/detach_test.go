@@ -35,8 +35,8 @@ It keeps running:
 `,
 		},
 		{
-			role: "ready", flag: "lab", args: []string{"single", "-d", "--speed", "1.5", "--api-port", "6443", "--retain", "--audit", "-o", "json"},
-			said: `--name lab up single --detached --speed 1.5 --api-port 6443 --retain=true --audit=true --output json
+			role: "ready", flag: "lab", args: []string{"single", "-d", "--speed", "1.5", "--api-port", "6443", "--retain", "--audit", "--light", "-o", "json"},
+			said: `--name lab up single --detached --speed 1.5 --api-port 6443 --retain=true --audit=true --light --output json
 
 It keeps running:
 

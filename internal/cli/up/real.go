@@ -78,5 +78,6 @@ func (o *options) readReal(ctx context.Context) error {
 		fmt.Fprintln(o.Streams.Err, "note:", w)
 	}
 	o.topology = recording.Topology
+	o.lighten()
 	return nil
 }

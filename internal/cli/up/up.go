@@ -37,6 +37,7 @@ type options struct {
 	dryRun   bool
 	retain   bool
 	audit    bool
+	light    bool
 	format   string
 	ccm      ccm.Flags
 	csi      csi.Flags
@@ -72,6 +73,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
   vsphere-sandbox up zones-us-eu --ccm module:v1.36.0
   vsphere-sandbox up --ccm none
   vsphere-sandbox up --csi off
+  vsphere-sandbox up my-topology.yaml --light
   vsphere-sandbox up --cluster kind
   vsphere-sandbox up single --cluster kind --csi module:v3.7.0
   vsphere-sandbox up --cluster existing --context lab --image registry.example.net/vsphere-sandbox:v0.1.0
@@ -112,6 +114,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 	f.BoolVarP(&o.detach, "detach", "d", false, "return once the sandbox is ready, and leave it running")
 	f.Float64Var(&o.speed, "speed", float64(pace.Default), "how many times faster than upstream's defaults leases, monitors and time-outs run; 1 is real time")
 	f.IntVar(&o.port, "api-port", 0, "port of the API server on 127.0.0.1 (0: a free one)")
+	f.BoolVar(&o.light, "light", false, "have all nodes be light ones, as \"nodes: light\" in a topology does; on kind all but the control plane's")
 	f.BoolVar(&o.audit, "audit", false, "keep the API server's audit log, which \"logs audit\" shows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
 	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that did not come up, and on kind its nodes, until \"down\" or the next \"up\" of its name")
@@ -162,8 +165,18 @@ func (o *options) complete() error {
 		return nil // the inventory is not read before it is needed
 	}
 	var err error
-	o.topology, err = source.Load("up", o.source, o.set)
-	return err
+	if o.topology, err = source.Load("up", o.source, o.set); err != nil {
+		return err
+	}
+	o.lighten()
+	return nil
+}
+
+// lighten does what --light says.
+func (o *options) lighten() {
+	if o.light {
+		o.topology.Lighten()
+	}
 }
 
 func (o *options) completeName() error {

@@ -11,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
 // Names in manifests/csi.
@@ -166,11 +167,14 @@ func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	}
 }
 
-// onVMs keeps pods off nodes that are no VMs.
+// onVMs keeps pods off nodes that are no VMs, and off those that run no pods.
 func onVMs() *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: cluster.NoVM, Operator: corev1.NodeSelectorOpDoesNotExist}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: cluster.NoVM, Operator: corev1.NodeSelectorOpDoesNotExist},
+				{Key: feed.Mark, Operator: corev1.NodeSelectorOpDoesNotExist},
+			},
 		}},
 	}}}
 }

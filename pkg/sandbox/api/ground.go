@@ -10,8 +10,8 @@ type Ground struct {
 	// Writable tells whether VMs can be changed: those of simulated vCenters always, those of real ones in the scope that it
 	// was started with, each time somebody confirms it.
 	Writable bool `json:"writable"`
-	// Nodes is what stands for a node: hollow (a kubelet's process), light (one process for all), mixed, or container; "" where
-	// there is none.
+	// Nodes is what stands for a node: hollow (a kubelet's process), container, light (one process for all), or mixed, light
+	// ones beside the others; "" where there is none.
 	Nodes string `json:"nodes,omitempty"`
 }
 

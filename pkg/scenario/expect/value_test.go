@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 )
@@ -64,6 +65,22 @@ a{} +Inf
 	}
 	if diff := cmp.Diff(want, got[:3]); diff != "" || len(got) != 4 {
 		t.Errorf("%d (-want +got):\n%s", len(got), diff)
+	}
+}
+
+// A light node of a cluster of others has a taint that no scenario is about.
+func TestNoTaints(t *testing.T) {
+	f, _ := world.Node.Field("taints")
+	for _, tc := range []struct {
+		taints []string
+		none   bool
+	}{
+		{nil, true}, {[]string{feed.Mark + ":NoSchedule"}, true}, {[]string{feed.Mark + ":NoSchedule", "a=b:NoExecute"}, false},
+	} {
+		row, _ := world.RowOf(api.Update{Node: &api.Node{Taints: tc.taints}})
+		if got := (&Value{}).matches(row, f); got != tc.none {
+			t.Errorf("%v: none is %v", tc.taints, got)
+		}
 	}
 }
 

@@ -2,6 +2,10 @@ package feed
 
 import "time"
 
+// Mark labels and taints (NoSchedule) the Nodes of such machines in a cluster whose other nodes run pods: one that does not
+// tolerate it would run nowhere there, and yet be said to run.
+const Mark = "sandbox.vsphere/light"
+
 // State is what a machine's guest does.
 type State string
 
