@@ -75,8 +75,12 @@ func (k *kindCluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	nodes, err := boundTo(s.opts.Topology, s.opts.Real != nil)
+	if err != nil {
+		return err
+	}
 	opts := kind.Options{
-		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: kindNodes(s.opts.Topology), Image: name,
+		Name: s.opts.Name, Dir: s.opts.Dir.Path(), Nodes: nodes, Image: name,
 		UserConfig: o.Config, UserFile: o.ConfigFile, Speed: s.opts.Speed, Retain: o.Retain, Port: s.opts.Port, Runtime: k.rt,
 		Volumes: k.folders, Progress: k.progress, Firmware: s.opts.CSI.Foreign != nil, Mirrors: s.opts.CSI.Foreign != nil,
 	}
@@ -178,6 +182,9 @@ func (k *kindCluster) pack(ctx context.Context) error {
 	case <-k.containers:
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	if err := k.bind(ctx); err != nil {
+		return fmt.Errorf("addresses of the VMs: %w", err)
 	}
 	if err := k.load(ctx); err != nil { // what does not succeed now does when the cluster is there, or says why
 		k.s.opts.Logger.Info("images are loaded later", "err", err)

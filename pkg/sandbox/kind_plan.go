@@ -26,8 +26,12 @@ func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, ste
 	if image == "" {
 		image = plannedImage(ctx, rt)
 	}
+	nodes, err := boundTo(opts.Topology, opts.Real != nil)
+	if err != nil {
+		return nil, nil, err
+	}
 	k := kind.Options{
-		Name: opts.Name, Dir: dir, Nodes: kindNodes(opts.Topology), Image: image,
+		Name: opts.Name, Dir: dir, Nodes: nodes, Image: image,
 		Volumes: plannedFolders(opts, dir), UserConfig: o.Config, UserFile: o.ConfigFile, Speed: opts.Speed, Retain: o.Retain, Port: opts.Port, Runtime: rt,
 		Firmware: opts.CSI.Foreign != nil, Mirrors: opts.CSI.Foreign != nil,
 	}

@@ -97,3 +97,10 @@ func (s *sandbox) checkPodsRun() {
 		s.T.Error("no pod of CoreDNS was looked at")
 	}
 }
+
+// A scenario about light nodes is the same on kind.
+func TestLightScenario(t *testing.T) {
+	h := newHome(t)
+	h.Within(10*time.Minute, "scenario", "run", "light-outage", "--cluster", "kind", "--kind-image", node).Wants(t, 0, "1 passed")
+	h.nothingLeft()
+}

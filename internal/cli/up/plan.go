@@ -69,7 +69,7 @@ func planKind(ctx context.Context, o *options, b *strings.Builder) error {
 		}
 	}
 	config, steps, err := sandbox.KindPlan(ctx, sandbox.Options{
-		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain),
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain), Real: o.real,
 	}, filepath.Join(root, o.name))
 	if err != nil {
 		return explainRun(o, err)

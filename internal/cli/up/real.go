@@ -37,9 +37,9 @@ func (o *options) completeReal(cmd *cobra.Command, args []string) error {
 	if len(o.set) > 0 {
 		return report.UsageError("vsphere-sandbox up --vcenter-config FILE", "--set is about the parameters of a topology: no topology goes with --vcenter-config")
 	}
-	if o.ground.Cluster == ground.Kind {
-		return report.UsageError("--cluster embedded, or --cluster kind without --vcenter-config",
-			"--cluster kind and --vcenter-config exclude each other: a container has no address that the guest of a real VM reports, and no node is initialized by another")
+	if o.ground.Cluster == ground.Kind && cmd.Flags().Changed("csi") && o.csi.Driver != csi.Off {
+		return report.UsageError("--csi off, or --cluster kind without --vcenter-config",
+			"--csi %s: the disks of a real VM are not in the container that is its node", o.csi.Driver)
 	}
 	if !cmd.Flags().Changed("csi") {
 		o.csi.Driver = csi.Off // no write scope is about making volumes

@@ -22,12 +22,17 @@ func elsewhere(t *testing.T) string {
 	return conf
 }
 
-// Containers are no guests of real VMs.
+// Containers can be the nodes of real VMs, and have no disks of theirs.
 func TestRealOnKind(t *testing.T) {
 	e := clitest.NewEnv(nil)
-	ran := func(context.Context, *options) error { t.Error("it ran"); return nil }
-	r := e.Run(t.Context(), NewCmdUp(e.Deps, ran), "--vcenter-config", elsewhere(t), "--cluster", "kind")
-	if r.Exit != report.Usage || !strings.Contains(r.Message, "--cluster kind and --vcenter-config exclude each other") {
+	var got *options
+	ran := func(_ context.Context, o *options) error { got = o; return nil }
+	if r := e.Run(t.Context(), NewCmdUp(e.Deps, ran), "--vcenter-config", elsewhere(t), "--cluster", "kind"); got == nil || got.csi.Driver != "off" {
+		t.Errorf("ended with %+v, options %+v", r, got)
+	}
+	got = nil
+	r := e.Run(t.Context(), NewCmdUp(e.Deps, ran), "--vcenter-config", elsewhere(t), "--cluster", "kind", "--csi", "builtin")
+	if r.Exit != report.Usage || !strings.Contains(r.Message, "the disks of a real VM") || got != nil {
 		t.Errorf("ended with %+v", r)
 	}
 }

@@ -3,6 +3,7 @@ package kind
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -57,6 +58,9 @@ type Node struct {
 	// vSphere makes of the UUID ([Serial]).
 	UUID, Serial string
 	ControlPlane bool
+	// Address is the node's own: the container has to be given it. The zero value is the container's, by which nobody else is
+	// called.
+	Address netip.Addr
 	// CPUs and MemoryBytes are the VM's. What the machine of the containers has more is reserved on the node, so that pods
 	// find what the VM has; what it has less cannot be made up. 0 is as much as the machine has. The node with the API
 	// server is left as it is: a VM that is too small for one would take the cluster down.

@@ -113,6 +113,9 @@ func nodePatch(m machine, host runtime.Capacity) string {
 		Name:             m.Name,
 		KubeletExtraArgs: []arg{{"cloud-provider", "external"}, {"provider-id", ""}},
 	}}
+	if m.Address.IsValid() {
+		j.NodeRegistration.KubeletExtraArgs = append(j.NodeRegistration.KubeletExtraArgs, arg{"node-ip", m.Address.String()})
+	}
 	if r := reserve(m, host); r != "" && m.role != "control-plane" {
 		j.NodeRegistration.KubeletExtraArgs = append(j.NodeRegistration.KubeletExtraArgs, arg{"system-reserved", r})
 	}

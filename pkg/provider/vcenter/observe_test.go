@@ -100,14 +100,19 @@ func TestOnCall(t *testing.T) {
 	}
 	told.mu.Lock()
 	defer told.mu.Unlock()
-	seen := int64(len(told.all))
+	seen, broken := int64(len(told.all)), int64(0)
+	for _, call := range told.all {
+		if call.Result == "canceled" { // which may have been before it was sent
+			broken++
+		}
+	}
 	var passed int64
 	for _, s := range v.Gate().Stats() {
 		if s.Client == agent {
 			passed += s.Calls
 		}
 	}
-	if seen != passed {
+	if passed > seen || passed < seen-broken {
 		t.Errorf("%d calls told, %d made", seen, passed)
 		for _, s := range v.Gate().Stats() {
 			t.Log(s.Client, s.Method, s.Calls)
