@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,6 +70,20 @@ func TestLight(t *testing.T) {
 		})
 		s.Run("vm", "power-on", "many-7")
 		s.await("all nodes are well", time.Minute, s.unwell)
+	})
+	t.Run("more", func(t *testing.T) {
+		s := within(t, s)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Run("topology", "apply", s.File("more.yaml", strings.Replace(string(text), "replicas: 150", "replicas: 152", 1)))
+		s.await("there are two more, and all are well", time.Minute, func() string {
+			if n := len(s.Nodes()); n != 154 {
+				return fmt.Sprintf("%d nodes", n)
+			}
+			return s.unwell()
+		})
 	})
 	s.Run("down")
 	h.nothingLeft()
