@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -116,9 +117,26 @@ func (c Volume) sawPods(q *question) {
 		} else {
 			text += ", not scheduled"
 		}
+		waits := waiting(p)
+		if waits != "" {
+			text += ", and yet " + waits
+		}
 		if p.DeletionTimestamp != nil {
 			text += ", being deleted: its grace period ends at " + c.clock(p.DeletionTimestamp.Time)
 		}
-		q.saw(apiServer, verdictOf(p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil), "Pod "+p.Namespace+"/"+p.Name, "%s", text)
+		q.saw(apiServer, verdictOf(p.Status.Phase == corev1.PodRunning && waits == "" && p.DeletionTimestamp == nil), "Pod "+p.Namespace+"/"+p.Name, "%s", text)
 	}
+}
+
+// waiting says which container of a pod whose phase is Running does not run: the phase is that of a pod which has been started once.
+func waiting(p corev1.Pod) string {
+	if p.Status.Phase != corev1.PodRunning {
+		return ""
+	}
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if w := s.State.Waiting; w != nil {
+			return "container " + s.Name + " waits: " + cmp.Or(w.Message, w.Reason, "no reason is given")
+		}
+	}
+	return ""
 }

@@ -36,6 +36,32 @@ func volume(changes ...func(*Volume)) Volume {
 	return c
 }
 
+// A pod whose phase is Running may have a container that is not.
+func TestWaiting(t *testing.T) {
+	pod := func(phase corev1.PodPhase, s ...corev1.ContainerState) corev1.Pod {
+		p := corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
+		for _, state := range s {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "web", State: state})
+		}
+		return p
+	}
+	runs, waits := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, func(reason, message string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+	}
+	for _, tc := range []struct {
+		pod  corev1.Pod
+		want string
+	}{
+		{pod(corev1.PodRunning), ""}, {pod(corev1.PodRunning, runs), ""}, {pod(corev1.PodPending, waits("ContainerCreating", "")), ""},
+		{pod(corev1.PodRunning, runs, waits("CrashLoopBackOff", "back-off 10s")), "container web waits: back-off 10s"},
+		{pod(corev1.PodRunning, waits("CreateContainerError", "")), "container web waits: CreateContainerError"},
+	} {
+		if got := waiting(tc.pod); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.pod.Status, got, tc.want)
+		}
+	}
+}
+
 func TestVolume(t *testing.T) {
 	state := func(s api.VolumeState, waits, try string) func(*Volume) {
 		return func(c *Volume) { c.Row.State, c.Row.Waits, c.Row.Try = s, waits, try }
