@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 )
@@ -236,4 +237,33 @@ func TestReadersAndReapersDoNotDisturb(t *testing.T) {
 		t.Fatal(err)
 	}
 	requireEmpty(t, root)
+}
+
+// Whoever just looks whether a sandbox runs keeps nobody from booting one, even when there is ever another one who looks.
+func TestLookersAreNoSandbox(t *testing.T) {
+	root := t.TempDir()
+	d, err := instance.Create(root, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil { // as if it had died
+		t.Fatal(err)
+	}
+	file, err := os.Open(filepath.Join(root, "demo", "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	const longer = 600 * time.Millisecond // than a sandbox that runs is waited for
+	time.AfterFunc(longer, func() { _ = unix.Flock(int(file.Fd()), unix.LOCK_UN) })
+	d, err = instance.Create(root, "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Remove(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -118,6 +118,9 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 	if err != nil {
 		return nil, nil, &api.Error{Code: "invalid", Message: err.Error()}
 	}
+	if s.opts.Light {
+		top.Lighten()
+	}
 	if err := s.namesFree(ctx, top); err != nil {
 		return nil, nil, err
 	}

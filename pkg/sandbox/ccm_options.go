@@ -92,7 +92,7 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 			"--config-poll-period="+configPoll.String(),
 			"--concurrent-node-syncs=4")
 		if s.opts.Real != nil {
-			args = append(args, "--vcenter-call-timeout="+vcenter.Patience.String())
+			args = append(args, realCallTimeout())
 		}
 	} else {
 		args = append(args, "--v=2") // as upstream's manifests have it
@@ -140,3 +140,6 @@ func withoutProviderVariables(environ []string) []string {
 		return strings.HasPrefix(v, "VSPHERE_") && !strings.HasPrefix(v, "VSPHERE_SANDBOX_")
 	})
 }
+
+// realCallTimeout is the flag of our programs by which they wait for real vCenters as long as the sandbox itself does.
+func realCallTimeout() string { return "--vcenter-call-timeout=" + vcenter.Patience.String() }

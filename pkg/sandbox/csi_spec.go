@@ -5,7 +5,6 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 // csiSpec is one process of the driver's controller.
@@ -21,7 +20,7 @@ func (s *Sandbox) csiSpec(p csiProcess, socket, kubeconfig, clusterID string) ch
 			"--cluster-id=" + clusterID,
 		}
 		if s.opts.Real != nil {
-			spec.Args = append(spec.Args, "--vcenter-call-timeout="+vcenter.Patience.String())
+			spec.Args = append(spec.Args, realCallTimeout())
 		}
 		return s.components.spec(spec)
 	}

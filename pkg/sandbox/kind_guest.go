@@ -33,10 +33,6 @@ func (k *kindCluster) guest(m *machine) node.Guest {
 		Identify:  func(vm node.Machine) error { return k.cluster.Identify(name, strings.ToLower(vm.UUID)) },
 		Addressed: func(a netip.Addr) { k.addressed(m, a) }, Keep: k.kept,
 	}
-	if k.s.opts.Real != nil {
-		uuid := strings.ToLower(m.vm.UUID)
-		options.Setup = func() string { return k.ways(uuid) }
-	}
 	if d := k.disks[m.vm.VCenter]; d != nil {
 		options.Disks, options.ByID = d, k.cluster.ByID(name)
 	}

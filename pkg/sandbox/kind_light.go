@@ -2,13 +2,13 @@ package sandbox
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -18,47 +18,55 @@ func lightOnKind(v *topology.VM) bool { return v.IsLight() && v.Role != topology
 
 // light is what stands for a VM whose node is a light one. There is no machine, and yet kind's network makes routes to the
 // pods of every Node by way of the Node's address, and ends where that is not in a network of the containers: the guest has
-// one of that network, which no container gets.
+// one of that network, which no container gets, whatever it was given while the VM was off. A real guest keeps its own, to
+// which every container has a way.
 func (k *kindCluster) light(m *machine) node.Guest {
-	address, err := k.far.next()
-	if err != nil {
-		k.notice(k.nodeOf(m), err)
-	}
-	k.addressed(m, address)
-	return k.s.light.guest(m)
+	return k.s.light.booting(m, func() error {
+		if k.s.opts.Real != nil {
+			return nil
+		}
+		vm := k.s.nodes.is(m)
+		address, err := k.far.of(vmKey{vm.VCenter, vm.Ref}, k.s.nodes.has)
+		if err != nil {
+			return err
+		}
+		k.report(vm, netip.PrefixFrom(address, lightBits))
+		return nil
+	})
+}
+
+// lightBits is how long the network part of a light node's address is said to be: the next one in it is no container's.
+const lightBits = 24
+
+// is is the VM of a machine as it was seen last, has tells whether one is still there.
+func (n *nodes) is(m *machine) world.VM {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return m.vm
+}
+
+func (n *nodes) has(key vmKey) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.vms[key] != nil
 }
 
 // findNetwork looks up the range of the containers' addresses, once there is one.
 func (k *kindCluster) findNetwork(ctx context.Context) error {
+	subnet, err := k.subnet(ctx)
+	k.far.subnet = subnet
+	return err
+}
+
+func (k *kindCluster) subnet(ctx context.Context) (netip.Prefix, error) {
 	name := kind.Network(k.rt)
 	n, there, err := k.rt.Network(ctx, name)
 	if err != nil {
-		return err
+		return netip.Prefix{}, err
 	}
 	i := slices.IndexFunc(n.Subnets, func(p netip.Prefix) bool { return p.Addr().Is4() })
 	if !there || i < 0 {
-		return fmt.Errorf("network %q of the containers: has no range of IPv4 addresses", name)
+		return netip.Prefix{}, fmt.Errorf("network %q of the containers: has no range of IPv4 addresses", name)
 	}
-	k.far = farEnd{subnet: n.Subnets[i].Masked()}
-	return nil
-}
-
-// farEnd hands out addresses of a network of containers from its end, each once: runtimes hand them out from the beginning. The lock of
-// the nodes guards it.
-type farEnd struct {
-	subnet netip.Prefix
-	taken  uint32
-}
-
-// next is the next one; an error when half of the range has been handed out, for then a container may get it, too.
-func (f *farEnd) next() (netip.Addr, error) {
-	half := uint32(1) << (f.subnet.Addr().BitLen() - f.subnet.Bits()) / 2
-	if f.taken+2 > half {
-		return netip.Addr{}, fmt.Errorf("network %s of the containers: has no address left for another light node, after %d", f.subnet, f.taken)
-	}
-	f.taken++
-	b := f.subnet.Addr().As4()
-	last := binary.BigEndian.Uint32(b[:]) + 2*half - 1 // which is everybody's
-	binary.BigEndian.PutUint32(b[:], last-f.taken)
-	return netip.AddrFrom4(b), nil
+	return n.Subnets[i].Masked(), nil
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,23 +39,28 @@ func TestLightOnKind(t *testing.T) {
 	}
 }
 
+// Each VM has an address of its own, always the same, and what nobody has any more is had again.
 func TestFarEnd(t *testing.T) {
+	vm := func(n int) vmKey { return vmKey{"vc", ref{Type: "VirtualMachine", Value: strconv.Itoa(n)}} }
+	gone := map[vmKey]bool{}
+	there := func(k vmKey) bool { return !gone[k] }
 	f := farEnd{subnet: netip.MustParsePrefix("172.18.0.0/16")}
-	for _, want := range []string{"172.18.255.254", "172.18.255.253"} {
-		if got, err := f.next(); err != nil || got.String() != want {
+	for n, want := range []string{"172.18.255.254", "172.18.255.253", "172.18.255.254"} {
+		if got, err := f.of(vm(n%2), there); err != nil || got.String() != want {
 			t.Errorf("%v, %v; want %s", got, err, want)
 		}
 	}
 	f = farEnd{subnet: netip.MustParsePrefix("10.9.8.64/28")}
-	var last netip.Addr
-	for n := 0; ; n++ {
-		a, err := f.next()
-		if err != nil {
-			if n != 7 || last.String() != "10.9.8.72" || !strings.Contains(err.Error(), "10.9.8.64/28") {
-				t.Errorf("after %d, the last of which is %s: %v", n, last, err)
-			}
-			break
+	for n := range 6 {
+		if a, err := f.of(vm(n), there); err != nil || a.String() != "10.9.8."+strconv.Itoa(78-n) {
+			t.Errorf("%d: %s, %v", n, a, err)
 		}
-		last = a
+	}
+	if a, err := f.of(vm(6), there); err == nil || !strings.Contains(err.Error(), "10.9.8.64/28") {
+		t.Errorf("the seventh of six: %s, %v", a, err)
+	}
+	gone[vm(2)] = true
+	if a, err := f.of(vm(6), there); err != nil || a.String() != "10.9.8.76" {
+		t.Errorf("in the place of one that is gone: %s, %v", a, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // KindPlan is what a boot on [Kind] would do: the configuration that kind would be given, and the steps in words. Name,
-// Topology, Speed, Port, Cluster, CCM and CSI of the options count; dir is what would be the sandbox's directory. Nothing is
+// Topology, Real, Speed, Port, Cluster, CCM and CSI of the options count; dir is what would be the sandbox's directory. Nothing is
 // made. A container runtime is asked what node images it has, if one answers, but it need not.
 func KindPlan(ctx context.Context, opts Options, dir string) (config []byte, steps []string, err error) {
 	o := opts.Cluster.Kind

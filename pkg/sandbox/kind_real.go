@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,63 +23,98 @@ func boundTo(top *topology.Topology, real bool) ([]kind.Node, error) {
 	if !real {
 		return nodes, nil
 	}
-	addresses := recordedAddresses(top)
-	var errs []error
-	for i, n := range nodes {
-		of := addresses[strings.ToLower(n.UUID)]
-		if len(of) == 0 {
-			errs = append(errs, fmt.Errorf("node %q: its VM reports no IPv4 address, which its container would have to have", n.Name))
-			continue
-		}
-		nodes[i].Address = of[0]
+	addresses, err := recordedAddresses(top)
+	if err != nil {
+		return nil, err
 	}
-	return nodes, errors.Join(errs...)
+	for i, n := range nodes {
+		nodes[i].Address = addresses[strings.ToLower(n.UUID)][0]
+	}
+	return nodes, nil
 }
 
-// recordedAddresses are the IPv4 addresses of nodes when their vCenters were read, by the VMs' UUIDs.
-func recordedAddresses(top *topology.Topology) map[string][]netip.Addr {
-	all := map[string][]netip.Addr{}
+// recordedAddresses are the IPv4 addresses of all nodes when their vCenters were read, by the VMs' UUIDs: one or more of each,
+// of which no two have the same.
+func recordedAddresses(top *topology.Topology) (map[string][]netip.Addr, error) {
+	all, owner := map[string][]netip.Addr{}, map[netip.Addr]string{}
+	var errs []error
 	for _, r := range top.Nodes() {
 		uuid := strings.ToLower(r.VM.UUID)
-		for _, nic := range r.VM.NICs {
-			for _, text := range nic.Addresses {
-				text, _, _ = strings.Cut(text, "/")
-				all[uuid] = appendIPv4(all[uuid], text)
+		for _, a := range ipv4Addresses(r.VM) {
+			if other := owner[a]; other != "" {
+				errs = append(errs, fmt.Errorf("vm %q: has the address %s of vm %q, and their containers cannot both", r.VM.Name, a, other))
+			}
+			owner[a] = r.VM.Name
+			all[uuid] = append(all[uuid], a)
+		}
+		if len(all[uuid]) == 0 {
+			errs = append(errs, fmt.Errorf("vm %q: its guest reports no IPv4 address, by which its node would be called", r.VM.Name))
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func ipv4Addresses(vm *topology.VM) (list []netip.Addr) {
+	for _, nic := range vm.NICs {
+		for _, text := range nic.Addresses {
+			text, _, _ = strings.Cut(text, "/")
+			if a, err := netip.ParseAddr(text); err == nil && a.Is4() && !slices.Contains(list, a) {
+				list = append(list, a)
 			}
 		}
 	}
-	return all
+	return list
 }
 
-func appendIPv4(list []netip.Addr, text string) []netip.Addr {
-	a, err := netip.ParseAddr(text)
-	if err != nil || !a.Is4() || slices.Contains(list, a) {
-		return list
+// bind gives the containers their VMs' addresses as soon as they run: kubelets ask for them before there is a cluster.
+func (k *kindCluster) bind(ctx context.Context) error {
+	if k.s.opts.Real == nil {
+		return nil
 	}
-	return append(list, a)
+	all, err := recordedAddresses(k.s.opts.Topology)
+	if err != nil {
+		return err
+	}
+	if err := k.apart(ctx, all); err != nil {
+		return err
+	}
+	of := map[string]string{} // UUIDs by node
+	for uuid, name := range k.byUUID {
+		of[name] = uuid
+	}
+	if spare := k.cluster.Spare(); spare != "" {
+		of[spare] = "" // no VM's
+	}
+	var errs []error
+	for name, uuid := range of {
+		_, err := k.cluster.Exec(ctx, name, strings.NewReader(waysOf(uuid, all)), "sh", "-c", setUp)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
-// ways is the script that gives the container of a VM, by its UUID, the VM's addresses, and the ways to those of all others;
-// "" is a container that is no VM's. What it did before it takes back.
-func (k *kindCluster) ways(uuid string) string {
-	all := recordedAddresses(k.s.topology())
-	for _, v := range k.s.world.VMs() { // what a guest that runs says by now
-		is := strings.ToLower(v.UUID)
-		if all[is] == nil {
-			continue
-		}
-		var now []netip.Addr
-		for _, text := range v.Addresses {
-			now = appendIPv4(now, text)
-		}
-		if len(now) > 0 {
-			all[is] = now
+// apart refuses addresses that are somebody's in the cluster.
+func (k *kindCluster) apart(ctx context.Context, all map[string][]netip.Addr) error {
+	containers, err := k.subnet(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for uuid, list := range all {
+		for _, a := range list {
+			for what, subnet := range map[string]netip.Prefix{
+				"containers": containers, "Services": k.cluster.ServiceSubnet(), "pods": k.cluster.PodSubnet(),
+			} {
+				if subnet.Contains(a) {
+					errs = append(errs, fmt.Errorf("node %s: the address %s of its VM is in %s, where %s have theirs", cmp.Or(k.byUUID[uuid], uuid), a, subnet, what))
+				}
+			}
 		}
 	}
-	return waysOf(uuid, all)
+	return errors.Join(errs...)
 }
 
-// waysOf is [kindCluster.ways] of addresses by UUIDs. The label and the protocol number are ours: by these what is gone is found.
+// waysOf is the script by which the container of a VM, given by its UUID, has the VM's addresses, and finds those of all others.
 func waysOf(uuid string, all map[string][]netip.Addr) string {
 	var own, others []netip.Addr
 	for is, list := range all {
@@ -88,40 +124,34 @@ func waysOf(uuid string, all map[string][]netip.Addr) string {
 			others = append(others, list...)
 		}
 	}
-	script := []string{
-		"set -e",
-		"ip -4 address flush dev eth0 label eth0:vm",
-		"ip -4 route flush dev eth0 proto 247",
-	}
 	slices.SortFunc(own, netip.Addr.Compare)
 	slices.SortFunc(others, netip.Addr.Compare)
+	script := "set -e\n"
 	for _, a := range own {
-		script = append(script, fmt.Sprintf("ip -4 address add %s/32 dev eth0 label eth0:vm", a))
+		script += fmt.Sprintf("ip -4 address replace %s/32 dev eth0\n", a)
 	}
-	for _, a := range slices.Compact(others) {
-		if !slices.Contains(own, a) {
-			script = append(script, fmt.Sprintf("ip -4 route replace %s/32 dev eth0 proto 247", a))
-		}
+	for _, a := range others {
+		script += fmt.Sprintf("ip -4 route replace %s/32 dev eth0\n", a)
 	}
-	return strings.Join(script, "\n")
+	return script
 }
 
-// bind gives the containers their VMs' addresses as soon as they run: kubelets ask for them before there is a cluster.
-func (k *kindCluster) bind(ctx context.Context) error {
-	if k.s.opts.Real == nil {
-		return nil
-	}
-	names := map[string]string{} // UUIDs by node
-	for uuid, name := range k.byUUID {
-		names[name] = uuid
-	}
-	if spare := k.cluster.Spare(); spare != "" {
-		names[spare] = ""
-	}
-	var errs []error
-	for name, uuid := range names {
-		_, err := k.exec(ctx, name, "sh", "-c", k.ways(uuid))
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
+// setUp has a container run such a script now, and at each of its starts, whoever starts it, before its kubelet.
+const setUp = `set -e
+cat >/usr/local/bin/vm-addresses
+cat >/etc/systemd/system/vm-addresses.service <<EOF
+[Unit]
+Description=Addresses of the real VM, and ways to those of others
+Before=kubelet.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh /usr/local/bin/vm-addresses
+
+[Install]
+WantedBy=multi-user.target
+EOF
+systemctl daemon-reload
+systemctl enable --quiet --now vm-addresses.service
+`

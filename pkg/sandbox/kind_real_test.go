@@ -16,17 +16,24 @@ func TestBoundTo(t *testing.T) {
 			t.Errorf("%s has the address %s without being bound to a VM", n.Name, n.Address)
 		}
 	}
-	all := recordedAddresses(s.opts.Topology)
+	all := must(recordedAddresses(s.opts.Topology))
 	for _, n := range must(boundTo(s.opts.Topology, true)) {
 		if of := all[strings.ToLower(n.UUID)]; len(of) == 0 || n.Address != of[0] {
 			t.Errorf("%s has the address %s, its VM %v", n.Name, n.Address, of)
 		}
 	}
-	vm := s.opts.Topology.Nodes()[0].VM
-	vm.NICs[0].Addresses = []string{"2001:db8::7/64"}
-	if _, err := boundTo(s.opts.Topology, true); err == nil || !strings.Contains(err.Error(), strings.ToLower(vm.Hostname)) {
+	nodes := s.opts.Topology.Nodes()
+	first, second := nodes[0].VM, nodes[1].VM
+	was := first.NICs[0].Addresses
+	first.NICs[0].Addresses = second.NICs[0].Addresses
+	if _, err := boundTo(s.opts.Topology, true); err == nil || !strings.Contains(err.Error(), second.Name) || !strings.Contains(err.Error(), first.Name) {
+		t.Errorf("two VMs of one address: %v", err)
+	}
+	first.NICs[0].Addresses = []string{"2001:db8::7/64"}
+	if _, err := boundTo(s.opts.Topology, true); err == nil || !strings.Contains(err.Error(), first.Name) {
 		t.Errorf("a VM without an IPv4 address: %v", err)
 	}
+	first.NICs[0].Addresses = was
 }
 
 func must[T any](v T, err error) T {
@@ -38,15 +45,10 @@ func must[T any](v T, err error) T {
 
 func TestWays(t *testing.T) {
 	at := netip.MustParseAddr
-	all := map[string][]netip.Addr{"a": {at("10.0.0.2"), at("10.0.0.1")}, "b": {at("10.0.0.3")}, "c": {at("10.0.0.3"), at("10.0.0.1")}}
-	clear := "set -e\nip -4 address flush dev eth0 label eth0:vm\nip -4 route flush dev eth0 proto 247\n"
+	all := map[string][]netip.Addr{"a": {at("10.0.0.2"), at("10.0.0.1")}, "b": {at("10.0.0.3")}}
 	for uuid, want := range map[string]string{
-		"a": clear + `ip -4 address add 10.0.0.1/32 dev eth0 label eth0:vm
-ip -4 address add 10.0.0.2/32 dev eth0 label eth0:vm
-ip -4 route replace 10.0.0.3/32 dev eth0 proto 247`,
-		"": clear + `ip -4 route replace 10.0.0.1/32 dev eth0 proto 247
-ip -4 route replace 10.0.0.2/32 dev eth0 proto 247
-ip -4 route replace 10.0.0.3/32 dev eth0 proto 247`,
+		"a": "set -e\nip -4 address replace 10.0.0.1/32 dev eth0\nip -4 address replace 10.0.0.2/32 dev eth0\nip -4 route replace 10.0.0.3/32 dev eth0\n",
+		"":  "set -e\nip -4 route replace 10.0.0.1/32 dev eth0\nip -4 route replace 10.0.0.2/32 dev eth0\nip -4 route replace 10.0.0.3/32 dev eth0\n",
 	} {
 		if diff := cmp.Diff(want, waysOf(uuid, all)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", uuid, diff)

@@ -80,9 +80,19 @@ func (l *lightNodes) has(v world.VM) bool {
 
 // guest is what stands for a VM. It may be called by who holds the lock of the nodes.
 func (l *lightNodes) guest(m *machine) node.Guest {
+	return l.booting(m, func() error { return nil })
+}
+
+// booting is guest with something that is done whenever the guest boots; an error keeps it from that.
+func (l *lightNodes) booting(m *machine, first func() error) node.Guest {
 	l.begin()
 	return l.fleet.Guest(m.vm.VCenter+"/"+m.vm.Ref.Value, fleet.Options{
-		Boot:   func(nm node.Machine) (feed.Machine, error) { return l.boot(m, nm) },
+		Boot: func(nm node.Machine) (feed.Machine, error) {
+			if err := first(); err != nil {
+				return feed.Machine{}, err
+			}
+			return l.boot(m, nm)
+		},
 		Notify: func(c child.Change) { l.s.nodes.notifyLight(m, c) },
 	})
 }

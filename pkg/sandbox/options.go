@@ -32,6 +32,8 @@ type Options struct {
 	Addresses []string
 	// Login is the administrator of every vCenter, as sim.Options has it. Optional.
 	Login *url.Userinfo
+	// Light has all nodes be light ones, whatever Topology says, or one that is applied later.
+	Light bool
 	// CCM is the cloud controller manager to run; the zero value is the built-in one.
 	CCM CCM
 	// CSI says what volumes there are; the zero value is none.

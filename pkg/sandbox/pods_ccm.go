@@ -32,7 +32,11 @@ func (s *Sandbox) placeCCM(ctx context.Context, c CCM) error {
 	if len(c.Manifest) > 0 {
 		return s.pods.CCM(ctx, deploy.CCM{Config: config, Manifest: c.Manifest})
 	}
-	return s.pods.CCM(ctx, deploy.CCM{Config: config, Image: s.pods.images.Name(image.CCM), Args: c.Args, Replicas: c.Replicas})
+	args := c.Args
+	if s.opts.Real != nil {
+		args = append([]string{realCallTimeout()}, args...)
+	}
+	return s.pods.CCM(ctx, deploy.CCM{Config: config, Image: s.pods.images.Name(image.CCM), Args: args, Replicas: c.Replicas})
 }
 
 // restartCCMPods ends the cloud controller managers in order and has others take their places.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
 // deployCSI has the CSI driver run in the cluster. It returns before it does: see [Sandbox.waitCSIPods].
@@ -21,6 +22,7 @@ func (s *Sandbox) deployCSI(ctx context.Context) error {
 	return s.pods.CSI(ctx, deploy.CSI{
 		Config: config, Image: s.pods.images.Name(image.CSI), Sidecars: s.pods.images.Name(image.Sidecars),
 		Backend: volumes.backend, VolumesDir: volumes.dir, SerialFile: volumes.serial,
+		Light:    feed.Mark,
 		Policies: s.csiConfig().Policies, Zones: s.placed(),
 	})
 }

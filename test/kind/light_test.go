@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,9 +85,25 @@ func TestLight(t *testing.T) {
 			}
 			return s.unwell()
 		})
+		for _, name := range []string{"many-1", "many-151", "many-152"} {
+			if a := s.Node(name).Addresses; len(a) != 1 || !inNetwork(t, a[0]) {
+				t.Errorf("node %s has the addresses %v", name, a)
+			}
+		}
 	})
 	s.Run("down")
 	h.nothingLeft()
+}
+
+// inNetwork tells whether an address is one of the containers' network.
+func inNetwork(t *testing.T, address string) bool {
+	t.Helper()
+	out, err := docker("network", "inspect", "kind", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := netip.MustParseAddr(address)
+	return slices.ContainsFunc(strings.Fields(out), func(s string) bool { return netip.MustParsePrefix(s).Contains(a) })
 }
 
 // checkPodsRun looks for pods on light nodes that somebody relies on: those of DaemonSets alone may be there, of the cluster's own.

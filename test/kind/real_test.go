@@ -73,6 +73,15 @@ func TestReal(t *testing.T) {
 		s.checkKubelets()
 		s.checkDNS()
 	})
+	t.Run("somebody restarts a container", func(t *testing.T) {
+		s := within(t, s)
+		if out, err := docker("restart", "--time", "1", s.container("cp-1")); err != nil {
+			t.Fatal(err, out)
+		}
+		s.await("all nodes are well", 3*time.Minute, s.unwell)
+		s.checkKubelets()
+		s.checkDNS()
+	})
 	s.Run("down")
 	h.nothingLeft()
 	far.Must("--name", "far", "down")

@@ -71,7 +71,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
 	opts := sandbox.Options{
-		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Logger: logger,
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Light: o.light, Logger: logger,
 		Progress: progress.show, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain), Real: o.real,
 	}
 	if o.alone != nil {

@@ -35,6 +35,8 @@ type CSI struct {
 	VolumesDir string
 	// SerialFile is the file on every node that has the serial number of its VM. Default: where firmware's is.
 	SerialFile string
+	// Light is the label of nodes that run no pods; "": there are none.
+	Light string
 	// Policies are the names of storage policies that get a StorageClass each.
 	Policies []string
 	// Zones: nodes are in regions and zones, and volumes are made where their pods can be.

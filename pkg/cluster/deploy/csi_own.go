@@ -11,7 +11,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
 // Names in manifests/csi.
@@ -152,7 +151,7 @@ func (d *Deployment) sidecarArgs(name string, args []string, zones bool) []strin
 // patchNodeService makes the DaemonSet of the manifests the sandbox's.
 func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	pod.Labels[ManagedByLabel] = ManagedBy
-	pod.Spec.Affinity = onVMs()
+	pod.Spec.Affinity = without(cluster.NoVM, c.Light)
 	program := container(&pod.Spec, csiNodeContainer)
 	program.Image = c.Image
 	program.ReadinessProbe = readiness(program)
@@ -167,16 +166,17 @@ func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
 	}
 }
 
-// onVMs keeps pods off nodes that are no VMs, and off those that run no pods.
-func onVMs() *corev1.Affinity {
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: cluster.NoVM, Operator: corev1.NodeSelectorOpDoesNotExist},
-				{Key: feed.Mark, Operator: corev1.NodeSelectorOpDoesNotExist},
-			},
-		}},
-	}}}
+// without keeps pods off nodes that have one of these labels: that are no VMs, or run no pods.
+func without(labels ...string) *corev1.Affinity {
+	var term corev1.NodeSelectorTerm
+	for _, label := range labels {
+		if label != "" {
+			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{Key: label, Operator: corev1.NodeSelectorOpDoesNotExist})
+		}
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
+	}}
 }
 
 // readiness is a probe where there is one of liveness: without it a program that ends at once counts as ready at first.

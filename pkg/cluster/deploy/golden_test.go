@@ -28,7 +28,7 @@ func TestGolden(t *testing.T) {
 		}},
 		{"ccm-no-control-plane", func() ([]*unstructured.Unstructured, error) { return d.renderCCM(CCM{Image: "localhost/ccm:1"}, 0) }},
 		{"csi", func() ([]*unstructured.Unstructured, error) {
-			return d.renderCSI(CSI{Image: "localhost/csi:1", Sidecars: "localhost/sidecars:1", Backend: BackendDevice, Policies: []string{"Gold"}, Zones: true}, 1)
+			return d.renderCSI(CSI{Image: "localhost/csi:1", Sidecars: "localhost/sidecars:1", Backend: BackendDevice, Light: "example/light", Policies: []string{"Gold"}, Zones: true}, 1)
 		}},
 		{"csi-dir", func() ([]*unstructured.Unstructured, error) {
 			return d.renderCSI(CSI{

@@ -25,6 +25,7 @@ type Cluster struct {
 	machines []machine
 	config   []byte
 	services netip.Prefix
+	pods     netip.Prefix // the zero value where they have IPv6 alone
 
 	rt     *runtime.Runtime
 	rest   *rest.Config
@@ -60,6 +61,7 @@ func (c *Cluster) render() error {
 		}
 	}
 	var err error
+	c.pods, _ = ipv4(rendered.Networking.PodSubnet)
 	if c.services, err = ipv4(rendered.Networking.ServiceSubnet); err != nil {
 		return &Error{Code: ConfigInvalid, Message: "kind configuration", Err: err}
 	}

@@ -86,7 +86,7 @@ func forbidden(key string) string {
 	case "--cloud-provider", "--provider-id":
 		return "the sandbox's cloud controller manager tells a node's providerID"
 	case "--node-ip":
-		return "the guest's address is the container's"
+		return "a node is called by the address that its VM's guest reports"
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"path"
+	"slices"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 )
@@ -20,6 +21,9 @@ func (u *userConfig) merge(c *v1alpha4.Cluster, all []machine) error {
 		wrongly(u.at(u.find("name"), "name %q: the cluster is called %q, after the sandbox; leave the name out", u.Name, c.Name))
 	}
 	wrongly(u.networking(&c.Networking))
+	if u.Networking.IPFamily == v1alpha4.DualStackFamily && slices.ContainsFunc(all, func(m machine) bool { return m.Address.IsValid() }) {
+		wrongly(u.at(u.find("networking", "ipFamily"), "ipFamily %q: nodes of real VMs are called by one address, of IPv4", u.Networking.IPFamily))
+	}
 	c.FeatureGates, c.RuntimeConfig = u.FeatureGates, u.RuntimeConfig
 	c.ContainerdConfigPatches = append(c.ContainerdConfigPatches, u.ContainerdConfigPatches...)
 	c.ContainerdConfigPatchesJSON6902 = u.ContainerdConfigPatchesJSON6902

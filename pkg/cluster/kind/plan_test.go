@@ -2,6 +2,7 @@ package kind
 
 import (
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,23 @@ func golden(t *testing.T, name, got string) {
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got); -update accepts it:\n%s", name, diff)
+	}
+}
+
+// The node of a real VM says the VM's address.
+func TestPlanOfRealVMs(t *testing.T) {
+	opts := planned(t, "single")
+	for i := range opts.Nodes {
+		opts.Nodes[i].Address = netip.AddrFrom4([4]byte{192, 0, 2, byte(10 + i)})
+	}
+	config, _, err := Plan(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "real.golden", string(config))
+	opts.UserConfig, opts.UserFile = []byte("kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {ipFamily: dual}\n"), "mine.yaml"
+	if _, _, err := Plan(opts); err == nil || !strings.Contains(err.Error(), "mine.yaml:3: ipFamily") {
+		t.Errorf("two families: %v", err)
 	}
 }
 

@@ -27,6 +27,9 @@ func (c *Cluster) ServiceIP(n int) (netip.Addr, error) {
 // ServiceSubnet is the range of the Services' IPv4 addresses.
 func (c *Cluster) ServiceSubnet() netip.Prefix { return c.services }
 
+// PodSubnet is that of pods; the zero value where they have none.
+func (c *Cluster) PodSubnet() netip.Prefix { return c.pods }
+
 // reserved is how many addresses at the beginning of a Services' range are for those who ask for one by name: a sixteenth of
 // it, at least 16, at most 256.
 func reserved(subnet netip.Prefix) int {

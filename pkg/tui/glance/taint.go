@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
 // Taint is a taint of a node, read from key[=value]:effect.
@@ -24,10 +26,10 @@ func ParseTaint(s string) Taint {
 // Name is the key without its domain: shutdown, unreachable, uninitialized.
 func (t Taint) Name() string { return t.Key[strings.LastIndexByte(t.Key, '/')+1:] }
 
-// Level is how bad it is: that of the control plane belongs there, and pods are evicted for NoExecute.
+// Level is how bad it is: those of the control plane and of light nodes belong there, and pods are evicted for NoExecute.
 func (t Taint) Level() Level {
 	switch {
-	case strings.HasPrefix(t.Key, "node-role."):
+	case strings.HasPrefix(t.Key, "node-role."), t.Key == feed.Mark:
 		return Plain
 	case t.Effect == "NoExecute":
 		return Bad

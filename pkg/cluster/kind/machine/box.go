@@ -28,7 +28,6 @@ type box struct {
 	started     time.Time
 	// ready is the PID of the container that was prepared, netOf that whose network is as it should be.
 	ready, netOf int
-	setup        string // what it has run
 	net          cut
 	kubelet      *crash
 	notices      map[string]string // what was told last, by what it is about

@@ -56,9 +56,6 @@ type Options struct {
 	// /dev/disk/by-id.
 	Disks Disks
 	ByID  string
-	// Setup is a shell script that the container runs at each of its starts, and whenever it is another one; it may run twice.
-	// Nil, or "": none. It is called as Notify is.
-	Setup func() string
 	// Identify is told before each start what the VM is, so that what the guest finds as its machine's identity can be said. It is
 	// called as Notify is. Nil: nobody is told.
 	Identify func(node.Machine) error
@@ -101,9 +98,6 @@ func (o *Options) complete() error {
 	}
 	if o.Identify == nil {
 		o.Identify = func(node.Machine) error { return nil }
-	}
-	if o.Setup == nil {
-		o.Setup = func() string { return "" }
 	}
 	if o.Keep == nil {
 		o.Keep = func() bool { return false }

@@ -5,19 +5,8 @@ import (
 	"fmt"
 )
 
-// prepare does in a container that has been started what a VM's hardware does: it has device files for the disks to come, and
-// what [Options.Setup] gives it.
+// prepare does in a container that has been started what a VM's hardware does: it has device files for the disks to come.
 func (b *box) prepare(ctx context.Context) error {
-	setup := b.m.opts.Setup()
-	if b.ready == b.is.PID && b.setup == setup {
-		return nil
-	}
-	if setup != "" {
-		if err := b.guest(ctx, setup); err != nil {
-			return fmt.Errorf("its set-up: %w", err)
-		}
-	}
-	b.setup = setup
 	if b.ready == b.is.PID {
 		return nil
 	}
