@@ -136,7 +136,8 @@ func waysOf(uuid string, all map[string][]netip.Addr) string {
 	return script
 }
 
-// setUp has a container run such a script now, and at each of its starts, whoever starts it, before its kubelet.
+// setUp has a container run such a script now, and at each of its starts, whoever starts it, before its kubelet. Its systemd
+// need not be up yet to be asked, and finds the unit when it is.
 const setUp = `set -e
 cat >/usr/local/bin/vm-addresses
 cat >/etc/systemd/system/vm-addresses.service <<EOF
@@ -148,10 +149,8 @@ Before=kubelet.service
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=/bin/sh /usr/local/bin/vm-addresses
-
-[Install]
-WantedBy=multi-user.target
 EOF
-systemctl daemon-reload
-systemctl enable --quiet --now vm-addresses.service
+mkdir -p /etc/systemd/system/multi-user.target.wants
+ln -sf ../vm-addresses.service /etc/systemd/system/multi-user.target.wants/
+sh /usr/local/bin/vm-addresses
 `

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
 
 // Containers are the nodes of real VMs, for which another process stands in: they are called by the addresses of these, pods on one
@@ -78,29 +78,35 @@ func TestReal(t *testing.T) {
 		if out, err := docker("restart", "--time", "1", s.container("cp-1")); err != nil {
 			t.Fatal(err, out)
 		}
+		s.checkDNS()
 		s.await("all nodes are well", 3*time.Minute, s.unwell)
 		s.checkKubelets()
-		s.checkDNS()
 	})
 	s.Run("down")
 	h.nothingLeft()
 	far.Must("--name", "far", "down")
 }
 
-// checkDNS has a node reach the pods of the cluster's DNS, on whichever node they are.
+// checkDNS wants every node to reach the pods of the cluster's DNS, on whichever node they are.
 func (s *sandbox) checkDNS() {
 	s.T.Helper()
-	asked := 0
-	for _, p := range program.Kubectl[corev1.PodList](s.Sandbox, "get", "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns").Items {
-		for _, node := range []string{"cp-1", "worker-1"} {
-			asked++
-			out, err := docker("exec", s.container(node), "timeout", "10", "bash", "-c", "</dev/tcp/"+p.Status.PodIP+"/8181")
-			if err != nil {
-				s.T.Errorf("from %s to %s, %s on %s: %v\n%s", node, p.Name, p.Status.PodIP, p.Spec.NodeName, err, out)
+	s.await("nodes reach the pods of the DNS", 2*time.Minute, func() string {
+		r := s.Try("--name", s.Name, "kubectl", "get", "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns", "-o", "json")
+		var pods corev1.PodList
+		if err := json.Unmarshal([]byte(r.Out), &pods); err != nil || len(pods.Items) == 0 {
+			return r.Both()
+		}
+		for _, p := range pods.Items {
+			if p.Status.PodIP == "" {
+				return p.Name + " has no address"
+			}
+			for _, node := range []string{"cp-1", "worker-1"} {
+				out, err := docker("exec", s.container(node), "timeout", "10", "bash", "-c", "</dev/tcp/"+p.Status.PodIP+"/8181")
+				if err != nil {
+					return fmt.Sprintf("from %s to %s, %s on %s: %v\n%s", node, p.Name, p.Status.PodIP, p.Spec.NodeName, err, out)
+				}
 			}
 		}
-	}
-	if asked == 0 {
-		s.T.Error("there are no pods of the DNS")
-	}
+		return ""
+	})
 }
