@@ -40,6 +40,9 @@ func (s *Sandbox) newBase() base {
 	if s.opts.Cluster.Pod != nil {
 		return &podCluster{s: s}
 	}
+	if s.opts.Cluster.Theirs != nil {
+		return &theirCluster{s: s}
+	}
 	return ownControlPlane{s}
 }
 

@@ -27,6 +27,8 @@ type step struct {
 	kubernetes bool
 	// storage: it is left out of a sandbox that has no volumes.
 	storage bool
+	// manager: it is left out of a sandbox that only watches a cluster, and has no cloud controller manager there.
+	manager bool
 }
 
 // steps is the order of things. The control plane comes first because it takes longest and needs nothing of vSphere;
@@ -41,7 +43,7 @@ func (s *Sandbox) steps() []step {
 		{name: "faults", start: s.startFaults, stop: s.stopFaults},
 		{name: "API server", start: s.base.await, patient: s.base.patient(), kubernetes: true},
 		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes, kubernetes: true},
-		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig, kubernetes: true},
+		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig, kubernetes: true, manager: true},
 		s.ccmStep(),
 		s.csiStep(),
 		{name: "nodes", start: s.startNodes, stop: s.stopNodes, kubernetes: true},
@@ -57,6 +59,9 @@ func (s *Sandbox) steps() []step {
 	}
 	if !s.opts.CSI.Enabled {
 		all = slices.DeleteFunc(all, func(st step) bool { return st.storage })
+	}
+	if s.onlyWatches() {
+		all = slices.DeleteFunc(all, func(st step) bool { return st.manager })
 	}
 	for i := range all {
 		all[i].within = s.stepTime()
@@ -75,7 +80,7 @@ func moved(all []step, name, before string) []step {
 // ccmStep starts the cloud controller manager: as pods of a cluster that has pods, unless it is a program of this machine
 // that nobody has made an image of.
 func (s *Sandbox) ccmStep() step {
-	st := step{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM, kubernetes: true}
+	st := step{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM, kubernetes: true, manager: true}
 	switch {
 	case s.opts.CCM.None:
 		st.name, st.start = "no cloud controller manager", s.startNoCCM
@@ -88,7 +93,10 @@ func (s *Sandbox) ccmStep() step {
 // waitStep waits for all nodes. It does not call them initialized where nobody does that.
 func (s *Sandbox) waitStep() step {
 	st := step{name: "initialization", start: s.waitCluster, patient: true, kubernetes: true}
-	if s.opts.CCM.None {
+	switch {
+	case s.opts.Cluster.Theirs != nil: // how its nodes are is its own business
+		st.name, st.start, st.manager = "cloud controller manager healthy", s.awaitCCM, true
+	case s.opts.CCM.None:
 		st.name = "nodes ready"
 	}
 	return st

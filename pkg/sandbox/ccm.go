@@ -94,5 +94,5 @@ func (s *Sandbox) tokenFile() string { return s.opts.Dir.Path("ccm", "token") }
 
 // ccmAccount is the ServiceAccount as which cloud controller managers act.
 func (s *Sandbox) ccmAccount() serviceAccount {
-	return serviceAccount{cloudNamespace, ccmServiceAccount, s.tokenFile(), "ccm token"}
+	return serviceAccount{s.ccmNamespace(), ccmServiceAccount, s.tokenFile(), "ccm token"}
 }

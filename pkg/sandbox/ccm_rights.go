@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,20 +17,25 @@ import (
 
 // ccmRights are the ServiceAccount of the cloud controller manager and what it is allowed: of our own what the provider
 // itself says, of any other what upstream's manifests say.
-func ccmRights(c CCM, elect bool) []runtime.Object {
+func (s *Sandbox) ccmRights(c CCM, elect bool) []runtime.Object {
+	return s.labelled(ccmRights(c, elect, s.ccmNamespace(), s.ccmRoles()))
+}
+
+func ccmRights(c CCM, elect bool, namespace, roles string) []runtime.Object {
 	if c.Program.Own {
 		return rbac.Objects(rbac.Config{
-			Namespace: cloudNamespace, ServiceAccount: ccmServiceAccount, SecretNames: []string{cloudSecret}, LeaderElection: elect,
+			Namespace: namespace, ServiceAccount: ccmServiceAccount, SecretNames: []string{cloudSecret}, LeaderElection: elect, LeaseNamespace: namespace,
+			Roles: roles,
 		})
 	}
-	const name = "system:" + ccmServiceAccount
+	name := cmp.Or(roles, "system:"+ccmServiceAccount)
 	return []runtime.Object{
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: cloudNamespace, Name: ccmServiceAccount}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: ccmServiceAccount}},
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: upstreamRules()},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: cloudNamespace, Name: ccmServiceAccount}},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: ccmServiceAccount}},
 		},
 	}
 }
@@ -58,7 +64,7 @@ func upstreamRules() []rbacv1.PolicyRule {
 
 // grantCCM gives the ServiceAccount the rights of a program, and takes away those that it had for another.
 func (s *Sandbox) grantCCM(ctx context.Context, c CCM, elect bool) error {
-	rights := ccmRights(c, elect)
+	rights := s.ccmRights(c, elect)
 	wanted := map[string]bool{}
 	for _, o := range rights {
 		wanted[objectKey(o)] = true

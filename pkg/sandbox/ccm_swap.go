@@ -24,6 +24,11 @@ func (s *Sandbox) swapCCM(ctx context.Context, r api.CCMRequest) (api.Done, erro
 		}
 		return s.swapCCMPods(ctx, next)
 	}
+	if s.onlyWatches() { // what speaks against one there was not looked for
+		e := conflict("this sandbox only watches a cluster that is others': no cloud controller manager is started there")
+		e.Try = "vsphere-sandbox down, then up with --ccm"
+		return api.Done{}, e
+	}
 	if s.opts.CCM.None {
 		if err := s.ccmRuns(); err != nil {
 			return api.Done{}, err

@@ -232,7 +232,7 @@ func TestArguments(t *testing.T) {
 // The rights of one program are not those of another.
 func TestRights(t *testing.T) {
 	names := func(c CCM, elect bool) (keys []string) {
-		for _, o := range ccmRights(c, elect) {
+		for _, o := range ccmRights(c, elect, cloudNamespace, "") {
 			keys = append(keys, objectKey(o))
 		}
 		return keys

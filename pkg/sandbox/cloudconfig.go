@@ -45,8 +45,8 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 	}
 	s.cloudConf = string(conf)
 	core := s.cluster.Client().CoreV1()
-	_, err = core.ConfigMaps(cloudNamespace).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: cloudConfigMap},
+	_, err = core.ConfigMaps(s.ccmNamespace()).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: cloudConfigMap, Labels: s.ccmLabels()},
 		Data:       map[string]string{cloudConfigKey: string(conf)},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 		secret[vc.Host()+".username"] = vc.User()
 		secret[vc.Host()+".password"] = vc.Password()
 	}
-	_, err = core.Secrets(cloudNamespace).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: cloudSecret},
+	_, err = core.Secrets(s.ccmNamespace()).Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: cloudSecret, Labels: s.ccmLabels()},
 		StringData: secret,
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 
 // ownPlace is that of a cloud controller manager that is a process of this machine.
 func (s *Sandbox) ownPlace() sim.CloudConfig {
-	return sim.CloudConfig{CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: cloudNamespace}
+	return sim.CloudConfig{CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: s.ccmNamespace()}
 }
 
 // podConfig is vsphere.conf as pods have it, but for where its files are: each manifest has its own place for them.
@@ -151,7 +151,7 @@ func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
 // informersOf returns informers of whatever has this name beside the cloud controller manager.
 func (s *Sandbox) informersOf(name string) informers.SharedInformerFactory {
 	return informers.NewSharedInformerFactoryWithOptions(s.cluster.Client(), 0,
-		informers.WithNamespace(cloudNamespace),
+		informers.WithNamespace(s.ccmNamespace()),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
 		}))

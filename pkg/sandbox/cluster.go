@@ -1,6 +1,10 @@
 package sandbox
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+)
 
 // Cluster says which Kubernetes cluster a sandbox has. The zero value is one of its own, in processes.
 type Cluster struct {
@@ -8,6 +12,17 @@ type Cluster struct {
 	Kind *Kind
 	// Pod is the pod that this process is: then the cluster is the one that it is a pod of.
 	Pod *Pod
+	// Theirs is one that was there before, with nodes that are VMs of [Options.Real].
+	Theirs *Theirs
+}
+
+// Theirs is a cluster that was there before, and is others': its nodes are VMs of real vCenters, and stay what they are. This
+// process watches it, and has a cloud controller manager work on it if [CCM.None] is not set.
+type Theirs struct {
+	// Target is where it is. The zero value is where kubectl goes.
+	Target existing.Target
+	// BesideController has a cloud controller manager run beside one that is there.
+	BesideController bool
 }
 
 // Pod is the pod of a cluster that the sandbox is: every node is a light one, whose kubelet is in another pod, and the cloud

@@ -36,6 +36,9 @@ func (s *Sandbox) lacks(k *fault.Kind) string {
 			return "takes " + n.String() + ", which there is not here"
 		}
 	}
+	if why := s.notOurs(k); why != "" {
+		return why
+	}
 	if s.opts.Real == nil || len(k.Needs) > 0 {
 		return ""
 	}

@@ -21,7 +21,10 @@ func (s *Sandbox) ground() *fault.Ground {
 		g.VCenters = append(g.VCenters, endpoint)
 	}
 	if !s.opts.VCentersOnly {
-		g.Cluster, g.Processes, g.Host = kubernetesGround{s}, s.processes(), s.clientHost
+		g.Processes, g.Host = s.processes(), s.clientHost
+		if !s.onlyWatches() {
+			g.Cluster = kubernetesGround{s}
+		}
 	}
 	return g
 }
@@ -134,9 +137,9 @@ func (s *Sandbox) componentItems() []fault.Item {
 }
 
 // account implements [fault.Kubernetes.Account].
-func account(component string) (namespace, name string, err error) {
+func (s *Sandbox) account(component string) (namespace, name string, err error) {
 	if component == ccmComponent {
-		return cloudNamespace, ccmServiceAccount, nil
+		return s.ccmNamespace(), ccmServiceAccount, nil
 	}
 	if name := csiAccount(component); name != "" {
 		return objects.DefaultNamespace, name, nil

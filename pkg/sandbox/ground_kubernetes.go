@@ -12,14 +12,18 @@ type kubernetesGround struct{ s *Sandbox }
 func (k kubernetesGround) Client() kubernetes.Interface { return k.s.cluster.Client() }
 
 // Credentials implements [fault.Kubernetes].
-func (k kubernetesGround) Credentials() (namespace, name string) { return cloudNamespace, cloudSecret }
+func (k kubernetesGround) Credentials() (namespace, name string) {
+	return k.s.ccmNamespace(), cloudSecret
+}
 
 // Config implements [fault.Kubernetes].
-func (k kubernetesGround) Config() (namespace, name string) { return cloudNamespace, cloudConfigMap }
+func (k kubernetesGround) Config() (namespace, name string) {
+	return k.s.ccmNamespace(), cloudConfigMap
+}
 
 // Account implements [fault.Kubernetes].
 func (k kubernetesGround) Account(component string) (namespace, name string, err error) {
-	return account(component)
+	return k.s.account(component)
 }
 
 // Dynamic is a client for objects of any kind, the administrator's.

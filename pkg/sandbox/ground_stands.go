@@ -15,6 +15,9 @@ func (s *Sandbox) standsOn() api.Ground {
 	case o.Cluster.Pod != nil:
 		g.Cluster, g.Nodes = api.ClusterPod, api.NodesLight
 		return g
+	case o.Cluster.Theirs != nil:
+		g.Cluster, g.Nodes = api.ClusterExisting, api.NodesReal
+		return g
 	}
 	isLight, other := (*topology.VM).IsLight, api.NodesHollow
 	g.Cluster = api.ClusterEmbedded

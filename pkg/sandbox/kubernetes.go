@@ -72,8 +72,9 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	if s.foreign(n) {
 		return
 	}
+	s.adopt(n)
 	s.world.SetNode(n)
-	s.rows.node(world.NodeRow(n), n.Status.NodeInfo.SystemUUID)
+	s.rows.node(world.NodeRow(n), world.UUIDs(n))
 	if b := s.volumeBook(); b != nil {
 		b.Node(n.Name)
 	}
@@ -89,7 +90,9 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 		noteFor(s.causeOf(n.Name, kind), kind, level, format, args...)
 	}
 	if old.Name == "" {
-		s.markControlPlane(n)
+		if s.opts.Cluster.Theirs == nil {
+			s.markControlPlane(n)
+		}
 		note("node.registered", event.Info, "%s", strings.Join(append([]string{"registered"}, taintKeys(n)...), ", "))
 	}
 	if was, is := world.Ready(old), world.Ready(n); was != is {
@@ -148,6 +151,7 @@ func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	if s.foreign(n) {
 		return
 	}
+	s.abandon(n)
 	s.world.DeleteNode(n.Name)
 	s.rows.nodeGone(n.Name)
 	s.log.Append(event.Event{

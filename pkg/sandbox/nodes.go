@@ -27,9 +27,10 @@ type ref = types.ManagedObjectReference
 type nodes struct {
 	s *Sandbox
 
-	roles  sync.Mutex // guards the two maps
+	roles  sync.Mutex // guards the maps
 	byUUID map[string]topology.Role
 	byPath map[[2]string]topology.Role // vcenter, inventory path: a VM that was made anew has another UUID
+	theirs theirNodes                  // of a cluster that is others'; nil elsewhere
 
 	mu   sync.Mutex
 	open bool // kubelets may start: there is an API server to register with
@@ -72,10 +73,16 @@ func (n *nodes) role(v world.VM) string {
 	if r, ok := n.byUUID[strings.ToLower(v.UUID)]; ok {
 		return string(r)
 	}
+	if is, ok := n.theirs[strings.ToLower(v.UUID)]; ok {
+		return string(is.role)
+	}
 	return string(n.byPath[[2]string{v.VCenter, v.Path}])
 }
 
 func (n *nodes) process(v world.VM) node.Process {
+	if n.s.opts.Cluster.Theirs != nil {
+		return "" // nobody tells
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if m := n.vms[vmKey{v.VCenter, v.Ref}]; m != nil && m.node != nil {
@@ -100,6 +107,9 @@ func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
 			n.vms[key] = m
 		}
 		m.vm = v
+		if is, ok := n.their(v); ok {
+			n.call(m, is)
+		}
 		n.follow(m)
 		if !v.Exists && m.node != nil {
 			delete(n.vms, key)

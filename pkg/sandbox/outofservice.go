@@ -26,6 +26,11 @@ func (s *Sandbox) outOfService(ctx context.Context, r api.OutOfServiceRequest) (
 	if cluster == nil {
 		return api.Done{}, conflict("this sandbox has no cluster")
 	}
+	if s.opts.Cluster.Theirs != nil {
+		e := conflict("the nodes of this cluster are not the sandbox's: it writes to none")
+		e.Try = "vsphere-sandbox kubectl taint node " + r.Node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+		return api.Done{}, e
+	}
 	nodes := cluster.Client().CoreV1().Nodes()
 	is := func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }
 	changed := false

@@ -20,6 +20,9 @@ func (s *Sandbox) processes() fault.Processes {
 	if s.base.podded() {
 		return processes{s}
 	}
+	if s.opts.Cluster.Theirs != nil {
+		return theirProcesses{processes{s}}
+	}
 	return ownProcesses{processes{s}}
 }
 

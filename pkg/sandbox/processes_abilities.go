@@ -22,6 +22,10 @@ func (p ownProcesses) SlowEtcd(d time.Duration) error {
 
 // RenewToken hands the component a new token of its ServiceAccount, as a kubelet does.
 func (p ownProcesses) RenewToken(ctx context.Context, component string) error {
+	return p.renewToken(ctx, component)
+}
+
+func (p processes) renewToken(ctx context.Context, component string) error {
 	a := p.s.ccmAccount()
 	if name := csiAccount(component); name != "" {
 		a = p.s.csiServiceAccount(name)

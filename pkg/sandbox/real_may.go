@@ -33,6 +33,9 @@ func (r *Real) backWords(a api.VMAction, power string) string {
 
 // mayAct says why something is not done to a VM of a real vCenter; nil when it is, and for a simulated one.
 func (s *Sandbox) mayAct(vm world.VM, r api.VMRequest) error {
+	if r.Action == api.Hang && s.opts.Cluster.Theirs != nil {
+		return errTheirs(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
+	}
 	vc := s.watchedVCenter(vm.VCenter)
 	if vc == nil || vc.sim != nil || r.Action == api.Hang { // of a hang the vCenter hears nothing
 		return nil
@@ -84,6 +87,9 @@ func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Reques
 	}
 	kind, err := fault.Find(catalogue.Kinds(), r.Kind)
 	if err != nil {
+		return err
+	}
+	if err := s.mayBreakTheirs(kind); err != nil {
 		return err
 	}
 	if len(kind.Needs) > 0 || kind.Object == fault.VCenter || kind.Object == fault.Node || kind.Object == fault.Component {

@@ -453,7 +453,7 @@ func BenchmarkRecord(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				n.Version = fmt.Sprint(i)
-				r.node(n, "")
+				r.node(n, nil)
 			}
 			cancel()
 			if err := <-ended; err != nil {

@@ -14,7 +14,7 @@ import (
 // assign says which VMs are nodes: those of a topology, and those of another whose time has not passed yet. VMs that are
 // there already become nodes, or are none any more; another role takes effect when the VM boots.
 func (n *nodes) assign(top, passing *topology.Topology) {
-	if n.s.opts.VCentersOnly {
+	if n.s.opts.VCentersOnly || n.s.opts.Cluster.Theirs != nil { // there it is the cluster that says so
 		return
 	}
 	n.s.light.assign(passing, top)

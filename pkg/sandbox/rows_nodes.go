@@ -63,20 +63,17 @@ func (r *rows) vm(v world.VM) {
 	r.want(key)
 }
 
-// node tells of a Node object, as [world.NodeRow] has it.
-func (r *rows) node(row api.Node, systemUUID string) {
+// node tells of a Node object, as [world.NodeRow] has it, and [world.UUIDs].
+func (r *rows) node(row api.Node, uuids []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := &r.nodes
 	n.open()
-	_, id, _ := strings.Cut(row.ProviderID, "://")
 	touched := r.unclaim(row.Name)
 	now := nodeRow{Node: row}
-	for _, id := range []string{strings.ToLower(id), strings.ToLower(systemUUID)} {
-		if id != "" && !slices.Contains(now.uuids, id) {
-			now.uuids = append(now.uuids, id)
-			n.claims[id] = append(n.claims[id], row.Name)
-		}
+	for _, id := range uuids {
+		now.uuids = append(now.uuids, id)
+		n.claims[id] = append(n.claims[id], row.Name)
 	}
 	n.nodes[row.Name] = now
 	if key, ok := n.owner[row.Name]; ok { // the row is the node's now

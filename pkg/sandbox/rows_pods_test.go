@@ -26,8 +26,8 @@ func TestPodsOfNodes(t *testing.T) {
 		return -1
 	}
 	r.pod(pod("early", "a", corev1.PodPending), false) // before its node is known
-	r.node(api.Node{Name: "a", Registered: true}, "")
-	r.node(api.Node{Name: "b", Registered: true}, "")
+	r.node(api.Node{Name: "a", Registered: true}, nil)
+	r.node(api.Node{Name: "b", Registered: true}, nil)
 	for _, step := range []struct {
 		pod  *corev1.Pod
 		gone bool

@@ -84,6 +84,9 @@ func (n *nodes) supervised(host string) (*supervised, error) {
 	defer n.mu.Unlock()
 	b := n.bound[host]
 	m := n.vms[b.key]
+	if n.s.opts.Cluster.Theirs != nil {
+		return nil, errTheirs(fmt.Sprintf("node %q: something is done to a kubelet", host))
+	}
 	if m == nil || m.node == nil {
 		return nil, fmt.Errorf("node %q: no VM of this sandbox has a kubelet of that name", host)
 	}

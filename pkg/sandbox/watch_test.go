@@ -180,9 +180,9 @@ func TestWatchNodes(t *testing.T) {
 	r.vm(vm)
 	told("worker-1 vm=worker-1 power=on registered=false deleted", "worker-1.example vm=worker-1 power=on registered=false")
 	node := api.Node{Name: "worker-1.example", Registered: true}
-	r.node(node, "a1")
+	r.node(node, []string{"a1"})
 	told("worker-1.example vm=worker-1 power=on registered=true")
-	r.node(node, "a1") // a heartbeat
+	r.node(node, []string{"a1"}) // a heartbeat
 	told()
 	vm.Power = "off"
 	r.vm(vm)
@@ -191,7 +191,7 @@ func TestWatchNodes(t *testing.T) {
 	r.vm(vm)
 	told("worker-1.example vm= power= registered=true")
 	node.ProviderID = "vsphere://b2"
-	r.node(node, "a1")
+	r.node(node, []string{"b2", "a1"})
 	told("worker-1.example vm= power= registered=true")
 	vm.UUID = "B2"
 	r.vm(vm)
@@ -201,7 +201,7 @@ func TestWatchNodes(t *testing.T) {
 	vm.Exists = false
 	r.vm(vm)
 	told("worker-1.example vm=worker-1 power=off registered=false deleted")
-	r.node(api.Node{Name: "stranger", Registered: true}, "")
+	r.node(api.Node{Name: "stranger", Registered: true}, nil)
 	told("stranger vm= power= registered=true")
 	r.nodeGone("stranger")
 	told("stranger vm= power= registered=true deleted")

@@ -66,7 +66,7 @@ func (m *Model) header() string {
 func ground(g api.Ground) string {
 	var words []string
 	if g.Cluster != "" && g.Cluster != api.ClusterEmbedded {
-		words = append(words, map[string]string{api.ClusterNone: "no cluster", api.ClusterPod: "existing cluster"}[g.Cluster])
+		words = append(words, map[string]string{api.ClusterNone: "no cluster", api.ClusterPod: "existing cluster", api.ClusterExisting: "existing cluster"}[g.Cluster])
 		words[0] = cmp.Or(words[0], g.Cluster)
 	}
 	if real := g.Real(); real != "" {

@@ -2,40 +2,19 @@ package attach
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 )
 
-// noteName is the file that says that a cluster has something of a sandbox. The kubeconfig beside it says which cluster.
-const noteName = "cluster.json"
-
-// note is what is in it.
-type note struct {
-	Name    string `json:"name"`
-	Context string `json:"context"`
-}
-
 // Placed tells whether the sandbox of an instance directory has something in a cluster that was there before.
 func Placed(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, noteName))
+	_, err := os.Stat(existing.NotePath(dir))
 	return err == nil
-}
-
-// leave writes the note, before the first object is made.
-func leave(dir *instance.Dir, n note) error {
-	text, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(dir.Path(noteName), append(text, '\n'), 0o600)
 }
 
 // Sweep removes from its cluster what a sandbox brought there whose process was killed. It does nothing for one that runs, that has no note, or that does not exist. It comes before
@@ -51,16 +30,9 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	if _, running := dir.Running(); running {
 		return nil
 	}
-	text, err := os.ReadFile(dir.Path(noteName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	n, err := existing.ReadNote(dir.Path())
+	if err != nil || n == nil {
 		return err
-	}
-	var n note
-	if err := json.Unmarshal(text, &n); err != nil {
-		return fmt.Errorf("%s: %w", dir.Path(noteName), err)
 	}
 	temp, err := os.MkdirTemp("", "vsphere-sandbox-")
 	if err != nil {
@@ -72,22 +44,26 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 		_, err = c.Reach(ctx)
 	}
 	if err != nil {
-		e := explain(err)
+		e := Explain(err)
 		if known := (*report.Error)(nil); errors.As(e, &known) {
 			known.Message = fmt.Sprintf("the cluster of context %q may have something of sandbox %q left: %s", n.Context, n.Name, known.Message)
-			known.Try = "vsphere-sandbox down --name " + n.Name + "   # again, when the cluster answers\nrm " + dir.Path(noteName) + "   # when there is no such cluster any more"
+			known.Try = "vsphere-sandbox down --name " + n.Name + "   # again, when the cluster answers\nrm " + existing.NotePath(dir.Path()) + "   # when there is no such cluster any more"
 		}
 		return e
 	}
-	if err := c.Remove(ctx, n.Name, say); err != nil {
-		return explain(err)
+	remove := c.Remove
+	if n.Beside {
+		remove = c.RemoveBeside
+	}
+	if err := remove(ctx, n.Name, say); err != nil {
+		return Explain(err)
 	}
 	// It may be that nothing else of the directory goes: the note would have this done again.
-	return os.Remove(dir.Path(noteName))
+	return existing.Unnote(dir.Path())
 }
 
-// explain makes errors of a cluster ones that commands end with.
-func explain(err error) error {
+// Explain makes errors of a cluster ones that commands end with; others, and nil, are returned as they are.
+func Explain(err error) error {
 	var e *existing.Error
 	if !errors.As(err, &e) {
 		return err

@@ -73,7 +73,7 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := leave(dir, note{Name: "mine", Context: "lab"}); err != nil {
+	if err := existing.Leave(dir.Path(), existing.Note{Name: "mine", Context: "lab"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := sweep(); err != nil {
@@ -86,13 +86,13 @@ func TestSweep(t *testing.T) {
 	if r.Code != existing.CodeKubeconfig || !strings.Contains(r.Message, `context "lab"`) || !strings.Contains(r.Try, "down --name mine") {
 		t.Errorf("without the kubeconfig: %+v", r)
 	}
-	if err := os.WriteFile(dir.Path(noteName), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(existing.NotePath(dir.Path()), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := sweep(); err == nil {
 		t.Error("a broken note")
 	}
-	if err := os.Remove(dir.Path(noteName)); err != nil {
+	if err := os.Remove(existing.NotePath(dir.Path())); err != nil {
 		t.Fatal(err)
 	}
 	if err := sweep(); err != nil {

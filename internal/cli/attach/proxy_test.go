@@ -291,7 +291,7 @@ users: [{name: u, user: {token: t}}], contexts: [{name: lab, context: {cluster: 
 			if took := time.Since(begin); took > 2*existing.Patience {
 				t.Errorf("after %s", took)
 			}
-			for _, left := range []string{s.opts.Dir.SocketPath(), s.opts.Dir.Path(noteName)} {
+			for _, left := range []string{s.opts.Dir.SocketPath(), existing.NotePath(s.opts.Dir.Path())} {
 				if _, err := os.Stat(left); err == nil {
 					t.Errorf("%s is left", left)
 				}

@@ -81,7 +81,7 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		}
 	}
 	s.setPhase(api.Stopping)
-	return errors.Join(explain(err), explain(s.shutdown(context.WithoutCancel(ctx))))
+	return errors.Join(Explain(err), Explain(s.shutdown(context.WithoutCancel(ctx))))
 }
 
 // step is one line of the boot.

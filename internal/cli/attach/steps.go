@@ -51,7 +51,7 @@ func (s *Sandbox) Guard(ctx context.Context) error {
 	if c == nil {
 		var err error
 		if c, err = existing.Open(s.opts.Target, s.opts.Dir.Path()); err != nil {
-			return explain(err)
+			return Explain(err)
 		}
 	}
 	return c.Guard(ctx, s.opts.intent())
@@ -75,7 +75,7 @@ func (s *Sandbox) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := leave(s.opts.Dir, note{Name: s.opts.Name, Context: s.cluster.Context()}); err != nil {
+	if err := existing.Leave(s.opts.Dir.Path(), existing.Note{Name: s.opts.Name, Context: s.cluster.Context()}); err != nil {
 		return err
 	}
 	s.begun = true
@@ -175,7 +175,11 @@ func (s *Sandbox) shutdown(ctx context.Context) error {
 		s.progress(sandbox.Progress{Step: 1, Steps: 1, Name: "removal"})
 		removing, cancel := context.WithTimeout(ctx, removePatience)
 		defer cancel()
-		errs = append(errs, s.cluster.Remove(removing, s.opts.Name, s.detail))
+		err := s.cluster.Remove(removing, s.opts.Name, s.detail)
+		if err == nil {
+			err = existing.Unnote(s.opts.Dir.Path())
+		}
+		errs = append(errs, err)
 	}
 	s.mu.Lock()
 	way := s.tunnel

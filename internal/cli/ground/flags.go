@@ -41,6 +41,8 @@ type Flags struct {
 	// There is where to put it in a cluster that is there, In what it is to know in its pod there.
 	There There
 	In    In
+	// Beside: the sandbox is not put into the cluster of There. It is a process of this machine, which watches that cluster's nodes.
+	Beside bool
 
 	config  []byte // what is in KindConfig
 	outside bool   // the flags of clusters that are there were bound
@@ -141,8 +143,11 @@ func (f *Flags) readConfig() error {
 // Podded tells whether the cloud controller manager and the CSI driver run in the cluster, as pods.
 func (f *Flags) Podded() bool { return f.Cluster == Kind || f.Others() }
 
-// Others tells whether the cluster is one that others use.
-func (f *Flags) Others() bool { return f.Cluster == Existing || f.Cluster == Pod }
+// Others tells whether the sandbox is in a cluster that others use.
+func (f *Flags) Others() bool { return f.Inside() || f.Cluster == Pod }
+
+// Inside tells whether the sandbox is to be put into a cluster that is there.
+func (f *Flags) Inside() bool { return f.Cluster == Existing && !f.Beside }
 
 // Of says it to a sandbox that runs in this process. retain keeps what was made when the boot fails.
 func (f *Flags) Of(retain bool) sandbox.Cluster {
@@ -151,6 +156,8 @@ func (f *Flags) Of(retain bool) sandbox.Cluster {
 		return sandbox.Cluster{Kind: &sandbox.Kind{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Volumes: f.kindVolumes(), Retain: retain}}
 	case Pod:
 		return sandbox.Cluster{Pod: f.pod}
+	case Existing:
+		return sandbox.Cluster{Theirs: &sandbox.Theirs{Target: f.There.Target(), BesideController: f.There.BesideController}}
 	}
 	return sandbox.Cluster{}
 }

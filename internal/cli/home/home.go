@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
@@ -87,7 +88,7 @@ func (h *Home) Leave(retain bool) error {
 	case retain:
 		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
 		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
-	case err != nil, with != nil:
+	case err != nil, with != nil, attach.Placed(h.Dir.Path()):
 		errs = append(errs, err, h.Dir.Close())
 	default:
 		errs = append(errs, h.Dir.Remove())

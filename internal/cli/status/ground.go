@@ -13,11 +13,12 @@ func ground(g api.Ground) string {
 	var parts []string
 	cluster := map[string]string{
 		api.ClusterEmbedded: "embedded cluster", api.ClusterKind: "cluster of kind", api.ClusterPod: "existing cluster",
-		api.ClusterNone: "no cluster",
+		api.ClusterExisting: "existing cluster",
+		api.ClusterNone:     "no cluster",
 	}
 	nodes := map[string]string{
 		api.NodesHollow: "hollow nodes", api.NodesLight: "light nodes", api.NodesMixed: "hollow and light nodes",
-		api.NodesContainer: "containers as nodes",
+		api.NodesContainer: "containers as nodes", api.NodesReal: "real nodes",
 	}
 	if g.Cluster == api.ClusterKind {
 		nodes[api.NodesMixed] = "containers and light nodes"

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
@@ -67,7 +66,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	progress := newProgress(shown, tty)
 	defer progress.close()
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.holds(), o.speed)
-	if o.alone == nil && len(o.topology.Nodes()) == 0 {
+	if o.alone == nil && !o.ground.Beside && len(o.topology.Nodes()) == 0 {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
 	opts := sandbox.Options{
@@ -78,7 +77,7 @@ func boot(ctx context.Context, o *options) (err error) {
 		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
 	}
 	var s running = sandbox.New(opts)
-	if o.ground.Cluster == ground.Existing {
+	if o.ground.Inside() {
 		if s, err = attached(ctx, o, house, progress.show); err != nil {
 			return err
 		}

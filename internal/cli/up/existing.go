@@ -9,7 +9,6 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -32,10 +31,9 @@ func (o *options) completeOthers(cmd *cobra.Command) error {
 	if !o.ground.Others() {
 		return nil
 	}
-	if o.realFlags.Asked() {
-		// Its own cloud controller manager logs in to the vCenters directly. A front of ours that nobody asks would gate nothing.
-		return report.UsageError("vsphere-sandbox up --vcenter-config FILE   # the VMs, with a control plane here\nvsphere-sandbox doctor --vcenter-config FILE --kubeconfig FILE   # which VM each node of that cluster is",
-			"--cluster %s and --vcenter-config exclude each other: a sandbox is not put in front of a real cluster's nodes and their real vCenters", o.ground.Cluster)
+	if o.realFlags.Asked() { // of a pod
+		return report.UsageError("vsphere-sandbox up --cluster existing --vcenter-config FILE   # from outside of the cluster",
+			"--cluster %s and --vcenter-config exclude each other: real vCenters have no sandbox in a cluster", o.ground.Cluster)
 	}
 	if !cmd.Flags().Changed("csi") {
 		o.csi.Driver = csi.Off
@@ -48,7 +46,7 @@ func (o *options) completeOthers(cmd *cobra.Command) error {
 			"--cluster %s: it gets the built-in cloud controller manager and no other: upstream's deletes the Nodes of others, whose VMs it does not find", o.ground.Cluster)
 	}
 	for _, none := range []string{"api-port", "audit", "retain"} {
-		if cmd.Flags().Changed(none) && o.ground.Cluster == ground.Existing && !o.detached {
+		if cmd.Flags().Changed(none) && o.ground.Inside() && !o.detached {
 			return report.UsageError("leave --"+none+" out", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
 		}
 	}
@@ -78,10 +76,5 @@ func attached(ctx context.Context, o *options, house *home.Home, show func(sandb
 
 // planExisting says what would be put into the cluster.
 func planExisting(o *options, w io.Writer) {
-	there := o.ground.There
-	where := "the kubeconfig's current context"
-	if there.Context != "" {
-		where = "context " + there.Context
-	}
-	fmt.Fprintf(w, "\nIn the cluster of %s: a namespace vsphere-sandbox-%s with the vCenters in one pod, pods of light nodes, and the cloud controller manager in kube-system.\n", where, o.name)
+	fmt.Fprintf(w, "\nIn the cluster of %s: a namespace vsphere-sandbox-%s with the vCenters in one pod, pods of light nodes, and the cloud controller manager in kube-system.\n", o.where(), o.name)
 }

@@ -34,7 +34,10 @@ func plan(ctx context.Context, o *options) error {
 	for _, r := range pace.Table() {
 		fmt.Fprintf(&b, "  %-24s %-75s %8s (%s)\n", r.Component, r.Setting, pace.Speed(o.speed).Of(r.Period), r.Upstream)
 	}
-	if o.ground.Cluster == ground.Existing {
+	switch {
+	case o.ground.Beside:
+		planTheirs(o, &b)
+	case o.ground.Inside():
 		planExisting(o, &b)
 	}
 	if o.ground.Cluster == ground.Kind {

@@ -78,6 +78,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
   vsphere-sandbox up single --cluster kind --csi module:v3.7.0
   vsphere-sandbox up --cluster existing --context lab --image registry.example.net/vsphere-sandbox:v0.1.0
   vsphere-sandbox up --vcenter-config vsphere.conf --folder k8s
+  vsphere-sandbox up --cluster existing --context prod --vcenter-config vsphere.conf --folder k8s
   vsphere-sandbox up --ccm-watch bin/my-ccm --ccm-arg=--v=4
   vsphere-sandbox up single --dry-run -o yaml`,
 		Args:              command.AtMostOne,
@@ -85,6 +86,9 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.source = source.Or(args)
 			if err := o.completeReal(cmd, args); err != nil {
+				return err
+			}
+			if err := o.completeTheirs(cmd); err != nil {
 				return err
 			}
 			if err := o.completeOthers(cmd); err != nil {

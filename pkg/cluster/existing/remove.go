@@ -29,22 +29,28 @@ func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r := remover{client: client, selectors: []string{selectChart(name), selectManaged(name)}}
+	r := remover{client: client, selectors: []string{selectChart(name), selectManaged(name)}, kinds: kinds()}
 	err = r.all(ctx, say)
 	var waits *stillThere
 	if errors.As(err, &waits) {
-		return &Error{
-			Code: CodeLeft, Message: fmt.Sprintf("not everything of sandbox %q is gone from the cluster: %s", name, waits),
-			Try: fmt.Sprintf("vsphere-sandbox down --name %s\nkubectl --context %s get namespace %s -o yaml", name, c.context, NamespaceOf(name)),
-		}
+		return c.left(name, waits)
 	}
 	return c.explain(ctx, err)
+}
+
+// left is the error of what is not gone.
+func (c *Cluster) left(name string, waits *stillThere) error {
+	return &Error{
+		Code: CodeLeft, Message: fmt.Sprintf("not everything of sandbox %q is gone from the cluster: %s", name, waits),
+		Try: fmt.Sprintf("vsphere-sandbox down --name %s\nkubectl --context %s get namespace %s -o yaml", name, c.context, NamespaceOf(name)),
+	}
 }
 
 // remover removes what is selected.
 type remover struct {
 	client    metadata.Interface
 	selectors []string
+	kinds     []made // in the order in which they go
 }
 
 // object is one that is to go.
@@ -74,7 +80,7 @@ func (e *stillThere) Error() string {
 }
 
 func (r remover) all(ctx context.Context, say func(string)) error {
-	for _, k := range kinds() {
+	for _, k := range r.kinds {
 		found, err := r.list(ctx, k)
 		if err != nil {
 			return err

@@ -19,16 +19,21 @@ import (
 const asked = 16
 
 // CheckRights asks whether the user may do what an installation of objects takes: create each of them, and hold every right
-// that is in their roles, since nobody can grant what he has not. An administrator is recognised with one question. The error
-// lists what is missing.
-func (c *Cluster) CheckRights(ctx context.Context, objects []*unstructured.Unstructured) error {
-	all, err := c.may(ctx, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"})
-	if err != nil || all {
-		return c.explain(ctx, err)
-	}
+// that is in their roles, since nobody can grant what he has not; and whatever extra says. An administrator is recognised with
+// one question. The error lists what is missing.
+func (c *Cluster) CheckRights(ctx context.Context, objects []*unstructured.Unstructured, extra ...authorizationv1.ResourceAttributes) error {
 	wanted, err := needed(objects)
 	if err != nil {
 		return err
+	}
+	return c.holds(ctx, append(wanted, extra...), "that an installation takes", "take an administrator's context: --context NAME")
+}
+
+// holds asks whether the user has all of these rights, which are what is said; the error lists those that are missing.
+func (c *Cluster) holds(ctx context.Context, wanted []authorizationv1.ResourceAttributes, what, try string) error {
+	all, err := c.may(ctx, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"})
+	if err != nil || all {
+		return c.explain(ctx, err)
 	}
 	var mu sync.Mutex
 	var missing []string
@@ -59,8 +64,8 @@ func (c *Cluster) CheckRights(ctx context.Context, objects []*unstructured.Unstr
 		text += fmt.Sprintf(" and %d more", rest)
 	}
 	return &Error{
-		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights that an installation takes: %s", c.context, text),
-		Try: "take an administrator's context: --context NAME",
+		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights %s: %s", c.context, what, text),
+		Try: try,
 	}
 }
 
@@ -108,21 +113,25 @@ func needed(objects []*unstructured.Unstructured) ([]authorizationv1.ResourceAtt
 			}
 		}
 	}
+	in, pods := namespaceOf(objects)
+	if !pods {
+		return all, nil
+	}
 	for _, subresource := range []string{"log", "portforward"} { // the way to the sandbox
 		verb := map[string]string{"log": "get", "portforward": "create"}[subresource]
-		add(authorizationv1.ResourceAttributes{Verb: verb, Resource: "pods", Subresource: subresource, Namespace: namespaceOf(objects)})
+		add(authorizationv1.ResourceAttributes{Verb: verb, Resource: "pods", Subresource: subresource, Namespace: in})
 	}
 	return all, nil
 }
 
-// namespaceOf is where the installation's pods are.
-func namespaceOf(objects []*unstructured.Unstructured) string {
+// namespaceOf is where the installation's pods are; false when it has none.
+func namespaceOf(objects []*unstructured.Unstructured) (string, bool) {
 	for _, o := range objects {
 		if o.GetKind() == "Deployment" {
-			return o.GetNamespace()
+			return o.GetNamespace(), true
 		}
 	}
-	return ""
+	return "", false
 }
 
 func attributes(r rbacv1.PolicyRule, namespace string) []authorizationv1.ResourceAttributes {

@@ -26,6 +26,9 @@ type Config struct {
 	// DelegatedAuth is set when its HTTPS port asks the API server who is there and what they may read: when it runs
 	// without --authentication-skip-lookup and its --secure-port is not 0.
 	DelegatedAuth bool
+	// Roles is what the names of all roles and bindings begin with, where they are to be told from those of a cloud controller
+	// manager that the cluster has already; "" for the usual names.
+	Roles string
 }
 
 // Objects returns the ServiceAccount and everything that it must be allowed, no more: a ClusterRole for nodes, and Roles
@@ -39,7 +42,10 @@ func Objects(c Config) []runtime.Object {
 		c.LeaseNamespace = metav1.NamespaceSystem
 	}
 	c.SecretNames = slices.Compact(slices.Sorted(slices.Values(c.SecretNames)))
-	const name = roleName
+	name, wide := roleName, "system:"+roleName
+	if c.Roles != "" {
+		name, wide = c.Roles, c.Roles // "system:" is for what belongs to a cluster
+	}
 	objects := []runtime.Object{
 		&v1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
@@ -47,10 +53,10 @@ func Objects(c Config) []runtime.Object {
 		},
 		&rbacv1.ClusterRole{
 			TypeMeta:   typeMeta("ClusterRole"),
-			ObjectMeta: metav1.ObjectMeta{Name: "system:" + name},
+			ObjectMeta: metav1.ObjectMeta{Name: wide},
 			Rules:      nodeRules(),
 		},
-		c.clusterBinding("system:"+name, "system:"+name),
+		c.clusterBinding(wide, wide),
 		// Events about Nodes, which have no namespace, are written to "default": by every controller.
 		c.role(metav1.NamespaceDefault, name+":events", eventRules()...),
 		c.binding(metav1.NamespaceDefault, name+":events", name+":events"),
@@ -75,7 +81,7 @@ func Objects(c Config) []runtime.Object {
 	}
 	if c.DelegatedAuth { // roles that every cluster has: to review tokens and access, and to read the client CA
 		objects = append(objects,
-			c.clusterBinding("system:"+name+":auth", "system:auth-delegator"),
+			c.clusterBinding(wide+":auth", "system:auth-delegator"),
 			c.binding(metav1.NamespaceSystem, name+":auth", "extension-apiserver-authentication-reader"))
 	}
 	return objects

@@ -94,15 +94,11 @@ func (w *World) Nodes() []api.Node {
 	w.mu.RUnlock()
 	unclaimed, named := maps.Clone(nodes), map[string]bool{}
 	byUUID := map[string]*corev1.Node{}
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		if id := nodes[name].Status.NodeInfo.SystemUUID; id != "" {
-			byUUID[strings.ToLower(id)] = nodes[name]
-		}
-	}
-	// What the cloud controller manager has found counts more than what the kubelet says of itself.
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		if _, id, _ := strings.Cut(nodes[name].Spec.ProviderID, "://"); id != "" {
-			byUUID[strings.ToLower(id)] = nodes[name]
+	for i := len(sureness{}) - 1; i >= 0; i-- { // what is surer counts more
+		for _, name := range slices.Sorted(maps.Keys(nodes)) {
+			if id := claims(nodes[name])[i]; id != "" {
+				byUUID[id] = nodes[name]
+			}
 		}
 	}
 

@@ -1,0 +1,112 @@
+package existing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/metadata"
+)
+
+// What is here is for a sandbox that is a process of this machine, beside a cluster whose nodes it watches.
+
+// MayWatch asks whether the user may read what such a sandbox cannot do without.
+func (c *Cluster) MayWatch(ctx context.Context) error {
+	var wanted []authorizationv1.ResourceAttributes
+	for _, resource := range []string{"nodes", "events"} {
+		for _, verb := range []string{"list", "watch"} {
+			wanted = append(wanted, authorizationv1.ResourceAttributes{Verb: verb, Resource: resource})
+		}
+	}
+	return c.holds(ctx, wanted, "that watching its nodes takes", "take another context: --context NAME")
+}
+
+// Nodes are those that the cluster has.
+func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
+	defer cancel()
+	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	return list.Items, nil
+}
+
+// GuardBeside refuses a cluster in which a cloud controller manager of a process beside it would meet another, unless that is
+// allowed, or a namespace of the name that it needs.
+func (c *Cluster) GuardBeside(ctx context.Context, name string, besideController bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*Patience)
+	defer cancel()
+	if err := c.namespaceFree(ctx, name); err != nil || besideController {
+		return c.explain(ctx, err)
+	}
+	where, err := c.controller(ctx)
+	if err != nil || where == "" {
+		return c.explain(ctx, err)
+	}
+	return &Error{
+		Code: CodeController, Message: "the cluster runs a cloud controller manager, and two would work on the same nodes: " + where,
+		Try: "leave --ccm out   # the sandbox then only watches\n--beside-cloud-controller   # when that one is stopped, or leaves these nodes alone\n--context NAME   # another cluster",
+	}
+}
+
+func (c *Cluster) namespaceFree(ctx context.Context, name string) error {
+	_, err := c.client.CoreV1().Namespaces().Get(ctx, NamespaceOf(name), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &Error{
+		Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s already", NamespaceOf(name)),
+		Try: "--name ANOTHER\nkubectl --context " + c.context + " delete namespace " + NamespaceOf(name) + "   # when nothing in it is needed",
+	}
+}
+
+// Settle makes the namespace of a sandbox, with these labels.
+func (c *Cluster) Settle(ctx context.Context, name string, labels map[string]string) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	_, err := c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: NamespaceOf(name), Labels: labels},
+	}, metav1.CreateOptions{})
+	return c.explain(ctx, err)
+}
+
+// besideTime is how long what [Cluster.RemoveBeside] removes may take to be gone.
+const besideTime = 80 * time.Second
+
+// RemoveBeside removes what such a sandbox has made: roles and bindings that have its labels, and its namespace with all that is
+// in it. It waits until that is gone.
+func (c *Cluster) RemoveBeside(ctx context.Context, name string, say func(string)) error {
+	client, err := metadata.NewForConfig(c.REST())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, besideTime)
+	defer cancel()
+	r := remover{client: client, selectors: []string{selectManaged(name)}, kinds: besideKinds()}
+	err = r.all(ctx, say)
+	if waits := (*stillThere)(nil); errors.As(err, &waits) {
+		return c.left(name, waits)
+	}
+	return c.explain(ctx, err)
+}
+
+// besideKinds are the kinds of which it makes objects outside of its namespace, and that, in the order in which they go.
+func besideKinds() []made {
+	var some []made
+	for _, k := range kinds() {
+		switch k.kind {
+		case "RoleBinding", "Role", "ClusterRoleBinding", "ClusterRole", "Namespace":
+			some = append(some, k)
+		}
+	}
+	return some
+}

@@ -1,0 +1,107 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// guard refuses what would harm the cluster, or cannot be because of rights.
+func (t *theirCluster) guard(ctx context.Context) error {
+	if err := t.cluster.MayWatch(ctx); err != nil {
+		return err
+	}
+	nodes, err := t.cluster.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	stray := strays(nodes, t.s.opts.Topology)
+	if t.s.onlyWatches() {
+		t.noteStrays(stray, len(nodes))
+		return nil
+	}
+	if err := t.cluster.GuardBeside(ctx, t.s.opts.Name, t.s.opts.Cluster.Theirs.BesideController); err != nil {
+		return err
+	}
+	if len(stray) > 0 {
+		return endangered(stray)
+	}
+	objects, err := t.objects()
+	if err != nil {
+		return err
+	}
+	return t.cluster.CheckRights(ctx, objects, t.extra()...)
+}
+
+// strays are the names of Nodes whose VM is none of the topology's: neither by providerID nor by system UUID.
+func strays(nodes []corev1.Node, top *topology.Topology) []string {
+	chosen := map[string]bool{}
+	for r := range top.AllVMs() {
+		if r.VM.UUID != "" {
+			chosen[strings.ToLower(r.VM.UUID)] = true
+		}
+	}
+	var names []string
+	for i := range nodes {
+		has := false
+		for _, id := range uuidsOf(&nodes[i]) {
+			has = has || chosen[id]
+		}
+		if !has {
+			names = append(names, nodes[i].Name)
+		}
+	}
+	return names
+}
+
+// uuidsOf are the UUIDs, in both byte orders, by which a Node has its VM: that of its providerID where it has one, else that
+// which its kubelet has read. None for a Node of another cloud.
+func uuidsOf(n *corev1.Node) []string {
+	if id := n.Spec.ProviderID; id != "" {
+		id, ours := strings.CutPrefix(id, "vsphere://")
+		if !ours {
+			return nil
+		}
+		return world.Orders(id)
+	}
+	return world.Orders(n.Status.NodeInfo.SystemUUID)
+}
+
+// some names the first few.
+func some(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if rest := len(names) - most; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+func endangered(stray []string) error {
+	return &existing.Error{
+		Code:    existing.CodeNodes,
+		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", some(stray)),
+		Try: "choose their VMs, too: --folder, --vm, --tag, or all by leaving these out\n" +
+			"leave --ccm out   # the sandbox then only watches\n" +
+			"vsphere-sandbox doctor --vcenter-config FILE --kubeconfig FILE   # which VM each node is",
+	}
+}
+
+// noteStrays says which Nodes are shown without a VM. That all are may well be a context that was not meant.
+func (t *theirCluster) noteStrays(stray []string, all int) {
+	if len(stray) == 0 {
+		return
+	}
+	text := "nodes whose VM is none of the chosen ones: " + some(stray)
+	if len(stray) == all {
+		text = fmt.Sprintf("no node of the cluster of context %q is one of the chosen VMs: %s", t.cluster.Context(), some(stray))
+	}
+	t.s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "nodes.without-vm", Message: text})
+}
