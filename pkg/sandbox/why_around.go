@@ -15,7 +15,7 @@ import (
 
 // sources are whom an explanation is gathered from; subject is the name that the CCM's log is searched for.
 func (s *Sandbox) sources(subject string) why.Sources {
-	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.grace()}}
+	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.grace(), Others: s.opts.Cluster.Theirs != nil}}
 	src.Around.Events, _ = s.log.Read(0, 0)
 	if e := s.engine(); e != nil {
 		src.Around.Leases = leaseRows(e.Leases())
@@ -61,10 +61,22 @@ func (s *Sandbox) aroundCCM(a *why.Around, subject string) {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
 	s.ccms.mu.Unlock()
-	a.Config.Is, a.Config.Err = config.LoadFile(s.cloudConfigFile())
+	if a.Config.Is, a.Config.Err = config.LoadFile(s.cloudConfigFile()); s.onlyWatches() {
+		a.Config.Is, a.Config.Err = s.wouldConfig()
+	}
 	if a.Config.Is != nil {
 		a.Config.Is = a.Config.Is.Masked()
 	}
+}
+
+// wouldConfig is what a cloud controller manager of the sandbox's would be configured with: how that of the cluster is, if it has
+// one, is not looked for.
+func (s *Sandbox) wouldConfig() (*config.Config, error) {
+	conf, err := s.cloudConfig(s.ownPlace())
+	if err != nil {
+		return nil, err
+	}
+	return config.Load(cloudConfigKey, conf)
 }
 
 // linesAbout are the last lines of a log that name something.

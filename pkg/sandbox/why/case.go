@@ -27,6 +27,9 @@ type Around struct {
 	Config Asked[*config.Config]
 	// Relabels: the CCM keeps zone labels true, and does not only set them.
 	Relabels bool
+	// Others: the cluster is others'. Of its kubelets nothing is known but what the API server says, and it may have a CCM that is
+	// none of these.
+	Others bool
 	// Grace is how long a node may be silent before it is Unknown.
 	Grace time.Duration
 }

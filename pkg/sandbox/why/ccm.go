@@ -8,6 +8,10 @@ import (
 
 // sawCCM looks at the cloud controller manager itself.
 func (a Around) sawCCM(q *question) {
+	if len(a.CCM) == 0 && a.Others {
+		q.saw(sandbox, neither, "cloud controller manager", "none of the sandbox's runs; the cluster may have one")
+		return
+	}
 	if len(a.CCM) == 0 {
 		q.saw(sandbox, missing, "cloud controller manager", "none runs")
 		q.answer(event.Error, "vsphere-sandbox ccm swap builtin", "no cloud controller manager runs")

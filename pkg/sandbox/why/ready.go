@@ -73,6 +73,9 @@ func (c Node) heartbeat(q *question) (silent bool) {
 }
 
 func (c Node) sawKubelet(q *question) {
+	if c.Others {
+		return
+	}
 	if c.Kubelet == nil {
 		q.saw(sandbox, missing, "its kubelet", "no process of that name has been started")
 		return
@@ -132,6 +135,10 @@ func (c Node) notReady(q *question, m *Machine, cond corev1.NodeCondition) {
 		e := c.newestOf(ofVM(m.VCenter, m.Name), "vm.suspended")
 		q.answer(bad, c.undo(e, "vsphere-sandbox vm power-on "+m.Name), "its VM %s is suspended%s", m.id(), c.who(e))
 	}
+	if c.Others {
+		c.silentThere(q, cond)
+		return
+	}
 	switch k := c.Kubelet; {
 	case k == nil:
 		q.answer(bad, "", "no kubelet of that name runs")
@@ -158,6 +165,16 @@ func (c Node) notReady(q *question, m *Machine, cond corev1.NodeCondition) {
 	default:
 		q.answer(bad, "vsphere-sandbox logs node/"+c.Name, "its kubelet says so: %s", cmp.Or(cond.Message, cond.Reason, "it has posted no status yet"))
 	}
+}
+
+// silentThere is the reason of a node of others', whose VM runs: what the API server says is all that is known.
+func (c Node) silentThere(q *question, cond corev1.NodeCondition) {
+	try := "vsphere-sandbox kubectl describe node " + c.Name
+	if cond.Status == corev1.ConditionUnknown {
+		q.answer(event.Error, try, "the API server has not heard of its kubelet for the grace period of %s", span(c.Grace))
+		return
+	}
+	q.answer(event.Error, try, "its kubelet says so: %s", cmp.Or(cond.Message, cond.Reason, "it has posted no status yet"))
 }
 
 // dead tells whether its kubelet does not even stand still.
