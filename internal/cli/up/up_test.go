@@ -2,8 +2,6 @@ package up
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -97,17 +95,3 @@ spec:
           hosts: [{name: esx-1}]
           vms: [{name: worker-1, role: worker}]
 `
-
-// Real vCenters and a cluster that is there exclude each other, and both ways out are told.
-func TestRealVCentersOfAnExistingCluster(t *testing.T) {
-	e := clitest.NewEnv(nil)
-	conf := filepath.Join(t.TempDir(), "vsphere.conf")
-	text := "[Global]\nuser = \"u\"\npassword = \"p\"\n[VirtualCenter \"vc.test\"]\ndatacenters = \"dc\"\n"
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := e.Run(t.Context(), NewCmdUp(e.Deps, func(context.Context, *options) error { return nil }), "--cluster", "existing", "--vcenter-config", conf)
-	if r.Exit != report.Usage || !strings.Contains(r.Message, "--cluster existing and --vcenter-config exclude each other") || !strings.Contains(r.Try, "doctor --vcenter-config") {
-		t.Errorf("ended with %+v", r)
-	}
-}

@@ -35,7 +35,7 @@ func fakeRemover(t *testing.T, objects ...runtime.Object) (remover, *metafake.Fa
 		t.Fatal(err)
 	}
 	client := metafake.NewSimpleMetadataClient(scheme, objects...)
-	return remover{client: client, selectors: []string{selectChart("mine"), selectManaged("mine")}}, client
+	return remover{client: client, selectors: []string{selectChart("mine"), selectManaged("mine")}, kinds: kinds()}, client
 }
 
 // deleted are the names of what was deleted, in order.

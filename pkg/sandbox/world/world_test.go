@@ -38,6 +38,9 @@ func (roles) Process(v world.VM) node.Process {
 // uuid returns the UUID number n, in capitals, as some vCenters have them.
 func uuid(n string) string { return "42000000-0000-4000-8000-0000000000A" + n }
 
+// swapped is that in the other byte order.
+func swapped(n string) string { return "00000042-0000-0040-8000-0000000000a" + n }
+
 // vms returns an inventory with VMs right below a datacenter: name, number of the UUID ("" for none), power.
 func vms(vc string, rows ...[3]string) *world.Inventory {
 	var b told
@@ -98,6 +101,18 @@ func TestNodesJoinVMs(t *testing.T) {
 			vms:   [][3]string{{"worker-1", "1", "on"}},
 			nodes: []*corev1.Node{k8s("n", systemUUID(strings.ToLower(uuid("1"))))},
 			want:  [][2]string{{"n", "worker-1"}},
+		},
+		{
+			name:  "by the firmware's UUID, which the guest reads in the other byte order",
+			vms:   [][3]string{{"worker-1", "1", "on"}},
+			nodes: []*corev1.Node{k8s("n", systemUUID(swapped("1")))},
+			want:  [][2]string{{"n", "worker-1"}},
+		},
+		{
+			name:  "what is read as it is counts more",
+			vms:   [][3]string{{"worker-1", "1", "on"}},
+			nodes: []*corev1.Node{k8s("a", systemUUID(uuid("1"))), k8s("b", systemUUID(swapped("1"))), k8s("c", providerID("vsphere://"+swapped("1")))},
+			want:  [][2]string{{"a", "worker-1"}, {"b", ""}, {"c", ""}},
 		},
 		{
 			name:  "a VM without a role that is a node all the same",
