@@ -28,6 +28,14 @@ func TestSteps(t *testing.T) {
 			"event log, control API, vCenters, inventory watch, faults",
 		},
 		{
+			"others' nodes", func(o *Options) { o.Cluster.Theirs = &Theirs{} },
+			"event log, control API, cluster, vCenters, inventory watch, faults, API server, node watch, cloud config, cloud controller manager, nodes, cloud controller manager healthy",
+		},
+		{
+			"others' nodes, watched", func(o *Options) { o.Cluster.Theirs, o.CCM = &Theirs{}, noCCM() },
+			"event log, control API, cluster, vCenters, inventory watch, faults, API server, node watch, nodes",
+		},
+		{
 			"kind", func(o *Options) { o.Cluster.Kind, o.CSI.Enabled = &Kind{}, true },
 			"event log, control API, kind cluster, vCenters, inventory watch, API server, faults, node watch, nodes, cloud config, cloud controller manager, storage, initialization, volumes",
 		},
