@@ -50,6 +50,13 @@ func TestWriteToken(t *testing.T) {
 			}
 		})
 	}
+	blind := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := cluster.WriteToken(&rest.Config{Host: "https://api.example", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, blind, forwarded, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := clientcmd.LoadFromFile(blind); err != nil || !raw.Clusters["default"].InsecureSkipTLSVerify {
+		t.Errorf("a certificate that nobody verifies: %+v, %v", raw, err)
+	}
 	if err := cluster.WriteToken(&rest.Config{Host: "https://[::1"}, filepath.Join(t.TempDir(), "kubeconfig"), direct, "t"); err == nil {
 		t.Error("an address that is none is taken")
 	}

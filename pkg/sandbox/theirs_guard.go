@@ -27,6 +27,9 @@ func (t *theirCluster) guard(ctx context.Context) error {
 		t.noteStrays(stray, len(nodes))
 		return nil
 	}
+	if err := t.cluster.Straight(); err != nil {
+		return err
+	}
 	if err := t.cluster.GuardBeside(ctx, t.s.opts.Name, t.s.opts.Cluster.Theirs.BesideController); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func TestTheirsWatched(t *testing.T) {
 		{"fault", "inject", "node.tainted", "far-2"}, {"fault", "inject", "vm.hang", "far-2"}, {"fault", "inject", "secret.deleted"},
 		{"fault", "inject", "control-plane.restart"}, {"ccm", "swap", "builtin"}, {"vm", "hang", "far-2"}, {"taint", "out-of-service", "far-2"},
 	} {
-		box.run(append(refused, "--yes")...).Wants(t, 1, "error: ")
+		box.run(refused...).Wants(t, 1, "error: ")
 	}
 	box.run("vm", "power-off", "far-2", "--yes").Wants(t, 0)
 	box.Await("far-2 is said to be shut down", time.Minute, func() bool { return tainted(box.Node("far-2")) })
@@ -125,7 +125,9 @@ func TestTheirsManaged(t *testing.T) {
 	box.Await("and finds it again", time.Minute, func() bool { return len(box.Since(before, "ccm.vcenter-connected")) > 0 })
 
 	type leases struct {
-		Items []struct{ Metadata struct{ Name, Namespace string } }
+		Items []struct {
+			Metadata struct{ Name, Namespace string }
+		}
 	}
 	for _, l := range program.Kubectl[leases](c.Sandbox, "get", "leases", "-A").Items {
 		if l.Metadata.Namespace == "kube-system" && l.Metadata.Name == "cloud-controller-manager" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -66,6 +67,24 @@ func (c *Cluster) namespaceFree(ctx context.Context, name string) error {
 	return &Error{
 		Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s already", NamespaceOf(name)),
 		Try: "--name ANOTHER\nkubectl --context " + c.context + " delete namespace " + NamespaceOf(name) + "   # when nothing in it is needed",
+	}
+}
+
+// Straight refuses a way to the API server that a process with a token of its own cannot be given: it is told an address, and
+// connections to that are ours to cut.
+func (c *Cluster) Straight() error {
+	how := ""
+	switch {
+	case strings.Trim(c.server.Path, "/") != "":
+		how = "below a path"
+	case c.rest.Proxy != nil:
+		how = "through a proxy"
+	default:
+		return nil
+	}
+	return &Error{
+		Code: CodeKubeconfig, Message: fmt.Sprintf("context %q reaches its API server %s, and a cloud controller manager here would need its address", c.context, how),
+		Try: "--context NAME   # one that leads to the API server itself\nleave --ccm out   # the sandbox then only watches",
 	}
 }
 

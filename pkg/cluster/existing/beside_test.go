@@ -1,6 +1,7 @@
 package existing
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 )
 
 func TestMayWatch(t *testing.T) {
@@ -43,6 +45,22 @@ func TestGuardBeside(t *testing.T) {
 				t.Errorf("%q: %v", code, err)
 			}
 		})
+	}
+}
+
+func TestStraight(t *testing.T) {
+	for host, code := range map[string]string{"https://api.test:6443": "", "https://api.test:6443/": "", "https://rancher.test/k8s/clusters/c-1": CodeKubeconfig} {
+		c := &Cluster{context: "lab", rest: &rest.Config{Host: host}}
+		if err := c.connect(); err != nil {
+			t.Fatal(err)
+		}
+		if got := codeOf(t, c.Straight()); got != code {
+			t.Errorf("%s: %q", host, got)
+		}
+		c.rest.Proxy = http.ProxyFromEnvironment
+		if got := codeOf(t, c.Straight()); got != CodeKubeconfig {
+			t.Errorf("%s through a proxy: %q", host, got)
+		}
 	}
 }
 

@@ -96,6 +96,9 @@ func powerIs(power string) func(*Node) {
 
 func kubeletIs(state string) func(*Node) { return func(c *Node) { c.Kubelet.State = state } }
 
+// others has it be a node of a cluster that is others'.
+func others(c *Node) { c.Others, c.Kubelet = true, nil }
+
 func silent(c *Node) {
 	renewed := metav1.NewMicroTime(now.Add(-20 * time.Second))
 	c.Heartbeat.Is.Spec.RenewTime = &renewed
