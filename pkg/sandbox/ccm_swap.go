@@ -25,9 +25,10 @@ func (s *Sandbox) swapCCM(ctx context.Context, r api.CCMRequest) (api.Done, erro
 		return s.swapCCMPods(ctx, next)
 	}
 	if s.onlyWatches() { // what speaks against one there was not looked for
-		e := conflict("this sandbox only watches a cluster that is others': no cloud controller manager is started there")
-		e.Try = "vsphere-sandbox down, then up with --ccm"
-		return api.Done{}, e
+		return api.Done{}, &api.Error{
+			Code: "unsupported", Message: "this sandbox only watches a cluster that is others': no cloud controller manager is started there",
+			Try: "vsphere-sandbox down, then up with --ccm",
+		}
 	}
 	if s.opts.CCM.None {
 		if err := s.ccmRuns(); err != nil {

@@ -27,9 +27,10 @@ func (s *Sandbox) outOfService(ctx context.Context, r api.OutOfServiceRequest) (
 		return api.Done{}, conflict("this sandbox has no cluster")
 	}
 	if s.opts.Cluster.Theirs != nil {
-		e := conflict("the nodes of this cluster are not the sandbox's: it writes to none")
-		e.Try = "vsphere-sandbox kubectl taint node " + r.Node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
-		return api.Done{}, e
+		return api.Done{}, &api.Error{
+			Code: "unsupported", Message: "the nodes of this cluster are not the sandbox's: it writes to none",
+			Try: "vsphere-sandbox kubectl taint node " + r.Node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+		}
 	}
 	nodes := cluster.Client().CoreV1().Nodes()
 	is := func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }

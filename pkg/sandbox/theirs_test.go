@@ -187,7 +187,7 @@ func TestTheirsWatched(t *testing.T) {
 	}
 	s.setPhase(api.Ready)
 	_, err := s.swapCCM(t.Context(), api.CCMRequest{})
-	requireCode(t, "swap", err, "conflict")
+	requireCode(t, "swap", err, "unsupported")
 	want := api.Ground{Cluster: api.ClusterExisting, Nodes: api.NodesReal, Inventory: api.InventoryReal}
 	if diff := cmp.Diff(want, s.standsOn()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
@@ -18,18 +19,25 @@ import (
 func TestLeave(t *testing.T) {
 	for name, tc := range map[string]struct {
 		note          string
+		there         bool
 		retain, stays bool
 	}{
 		"all is gone":         {},
 		"kept":                {retain: true, stays: true},
 		"containers are left": {note: `{"runtime":"docker"}`, stays: true},
 		"nobody knows":        {note: "{broken", stays: true},
+		"objects are left":    {there: true, stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			h, err := Open(t.Context(), root, "lab", "single", func(text string) { t.Errorf("said %q", text) })
 			if err != nil {
 				t.Fatal(err)
+			}
+			if tc.there {
+				if err := existing.Leave(h.Dir.Path(), existing.Note{Name: "lab"}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if tc.note != "" {
 				if err := os.WriteFile(h.Dir.Path("kind.json"), []byte(tc.note), 0o600); err != nil {
@@ -60,6 +68,19 @@ func TestLeftBehind(t *testing.T) {
 		Try: "start docker\nvsphere-sandbox down --name lab   # takes away what is left", Exit: report.Failure,
 	}
 	if got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	there := &existing.Error{Code: existing.CodeLeft, Message: "not everything is gone", Try: "vsphere-sandbox down --name lab"}
+	if got := report.Of(ExplainRun(&sandbox.LeftError{Err: there}, "lab", "")); got.Code != "left-behind" || got.Try != there.Try {
+		t.Errorf("of a cluster that was there: %+v", got)
+	}
+}
+
+// What a cluster that was there says is what the command ends with.
+func TestClusterThere(t *testing.T) {
+	err := fmt.Errorf("cluster: %w", &existing.Error{Code: existing.CodeRights, Message: "no rights", Try: "--context NAME"})
+	want := report.Record{Code: existing.CodeRights, Message: "no rights", Try: "--context NAME", Exit: report.Prerequisite}
+	if got := report.Of(ExplainRun(err, "lab", "")); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }

@@ -47,6 +47,9 @@ func (c Node) initialized() (q question) {
 	if c.Config.Err != nil {
 		q.answer(event.Error, "vsphere-sandbox config check", "the cloud-config cannot be read: %v", c.Config.Err)
 	}
+	if c.Others && len(c.CCM) == 0 {
+		q.answer(event.Warning, "vsphere-sandbox kubectl get pods -A", "nothing that is known stands in its way: if the cluster has a CCM, its log says why; none of the sandbox's runs")
+	}
 	q.answer(event.Warning, "vsphere-sandbox logs ccm", "nothing that is known stands in its way: the CCM has not come round to it yet, or says why in its log")
 	return q
 }

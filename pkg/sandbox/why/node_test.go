@@ -91,7 +91,7 @@ func TestNode(t *testing.T) {
 
 		{"initialized", node(), "Is it initialized", event.Info, "yes", ""},
 		{"no CCM", node(fresh, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Error, "no cloud controller manager runs", "ccm swap builtin"},
-		{"others', whose CCM is out of sight", node(fresh, others, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Warning, "has not come round", "logs ccm"},
+		{"others', whose CCM is out of sight", node(fresh, others, func(c *Node) { c.CCM = nil }), "Why is it not initialized", event.Warning, "none of the sandbox's runs", "kubectl get pods"},
 		{"CCM ill", node(fresh, func(c *Node) { c.CCM[0].State = "suspended" }), "Why is it not initialized", event.Error, "the CCM does not work: ccm is suspended", "logs ccm"},
 		{"CCM cut off", node(fresh, func(c *Node) { c.CCMCut = true }), "Why is it not initialized", event.Error, "cannot reach the API server", ""},
 		{"bad config", node(fresh, func(c *Node) { c.Config = Asked[*config.Config]{Err: errOut} }), "Why is it not initialized", event.Error, "cloud-config cannot be read", "config check"},
