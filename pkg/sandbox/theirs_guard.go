@@ -30,17 +30,21 @@ func (t *theirCluster) guard(ctx context.Context) error {
 	if err := t.cluster.Straight(); err != nil {
 		return err
 	}
-	if err := t.cluster.GuardBeside(ctx, t.s.opts.Name, t.s.opts.Cluster.Theirs.BesideController); err != nil {
+	objects, err := t.objects()
+	if err != nil {
+		return err
+	}
+	beside := t.s.opts.Cluster.Theirs.BesideController
+	if err := t.cluster.CheckRights(ctx, objects, append(t.extra(), existing.Looking(beside)...)...); err != nil {
+		return err
+	}
+	if err := t.cluster.GuardBeside(ctx, t.s.opts.Name, beside); err != nil {
 		return err
 	}
 	if len(stray) > 0 {
 		return endangered(stray)
 	}
-	objects, err := t.objects()
-	if err != nil {
-		return err
-	}
-	return t.cluster.CheckRights(ctx, objects, t.extra()...)
+	return nil
 }
 
 // strays are the names of Nodes whose VM is none of the topology's: neither by providerID nor by system UUID.

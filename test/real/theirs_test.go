@@ -154,7 +154,7 @@ func TestTheirsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	c := h.cluster()
-	nobody := c.asNobody()
+	nobody, reader := c.asNobody(), c.asReader()
 	for name, tc := range map[string]struct {
 		args []string
 		code int
@@ -165,7 +165,8 @@ func TestTheirsRefused(t *testing.T) {
 		"another context":                  {c.beside("--context", "prod"), 4, []string{`no context "prod"`, "try: "}},
 		"no such kubeconfig":               {append(c.beside(), "--kubeconfig", "nowhere"), 4, []string{"nowhere", "try: "}},
 		"nobody there":                     {append(c.beside(), "--kubeconfig", c.at("https://127.0.0.1:1")), 4, []string{"127.0.0.1:1", "does not answer", "try: "}},
-		"no rights":                        {append(c.beside(), "--kubeconfig", nobody), 4, []string{"list nodes", "watch nodes", "list events", "try: "}},
+		"no rights":                        {append(c.beside(), "--kubeconfig", nobody), 4, []string{"get nodes", "list nodes", "watch nodes", "list events", "try: "}},
+		"few rights":                       {append(c.beside("--ccm", "builtin", "--beside-cloud-controller"), "--kubeconfig", reader), 4, []string{"create namespaces", "create clusterroles", "try: "}},
 		"volumes":                          {c.beside("--csi", "builtin"), 2, []string{"--csi builtin", "try: "}},
 		"a speed":                          {c.beside("--speed", "10"), 2, []string{"--speed 10", "try: "}},
 	} {
@@ -183,6 +184,10 @@ func TestTheirsRefused(t *testing.T) {
 		}
 	}
 	c.clean("no")
+	// To watch takes no more than that.
+	box := h.up("watch", append(c.beside(), "--kubeconfig", reader)...)
+	box.run("explain", "node", "far-1").Wants(t, 0, "far-1")
+	h.Must("--name", "watch", "down")
 	h.Must("--name", "theirs", "down")
 	h.nothingLeft()
 }
@@ -210,9 +215,21 @@ func (c *somebodys) at(server string) string {
 }
 
 // asNobody is the kubeconfig of an account that may do nothing.
-func (c *somebodys) asNobody() string {
+func (c *somebodys) asNobody() string { return c.as("nobody") }
+
+// asReader is the kubeconfig of one that may read nodes and events, which is enough to watch.
+func (c *somebodys) asReader() string {
 	c.home.T.Helper()
-	c.Run("kubectl", "create", "serviceaccount", "nobody")
-	token := strings.TrimSpace(c.Run("kubectl", "create", "token", "nobody"))
-	return c.edited("nobody", func(_ *clientcmdapi.Cluster, who *clientcmdapi.AuthInfo) { *who = clientcmdapi.AuthInfo{Token: token} })
+	kubeconfig := c.as("reader")
+	c.Run("kubectl", "create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=nodes,events")
+	c.Run("kubectl", "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--serviceaccount=default:reader")
+	return kubeconfig
+}
+
+// as is the kubeconfig of a new account.
+func (c *somebodys) as(name string) string {
+	c.home.T.Helper()
+	c.Run("kubectl", "create", "serviceaccount", name)
+	token := strings.TrimSpace(c.Run("kubectl", "create", "token", name))
+	return c.edited(name, func(_ *clientcmdapi.Cluster, who *clientcmdapi.AuthInfo) { *who = clientcmdapi.AuthInfo{Token: token} })
 }

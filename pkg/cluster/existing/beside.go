@@ -18,7 +18,7 @@ import (
 
 // MayWatch asks whether the user may read what such a sandbox cannot do without.
 func (c *Cluster) MayWatch(ctx context.Context) error {
-	var wanted []authorizationv1.ResourceAttributes
+	wanted := []authorizationv1.ResourceAttributes{{Verb: "get", Resource: "nodes"}}
 	for _, resource := range []string{"nodes", "events"} {
 		for _, verb := range []string{"list", "watch"} {
 			wanted = append(wanted, authorizationv1.ResourceAttributes{Verb: verb, Resource: resource})
@@ -86,6 +86,19 @@ func (c *Cluster) Straight() error {
 		Code: CodeKubeconfig, Message: fmt.Sprintf("context %q reaches its API server %s, and a cloud controller manager here would need its address", c.context, how),
 		Try: "--context NAME   # one that leads to the API server itself\nleave --ccm out   # the sandbox then only watches",
 	}
+}
+
+// Looking are the rights that [Cluster.GuardBeside] takes.
+func Looking(besideController bool) []authorizationv1.ResourceAttributes {
+	rights := []authorizationv1.ResourceAttributes{{Verb: "get", Resource: "namespaces"}}
+	if besideController {
+		return rights
+	}
+	return append(rights, []authorizationv1.ResourceAttributes{
+		{Verb: "list", Group: "coordination.k8s.io", Resource: "leases", Namespace: metav1.NamespaceSystem},
+		{Verb: "list", Resource: "pods", Namespace: metav1.NamespaceSystem},
+		{Verb: "list", Group: "apps", Resource: "daemonsets"}, {Verb: "list", Group: "apps", Resource: "deployments"},
+	}...)
 }
 
 // Settle makes the namespace of a sandbox, with these labels.

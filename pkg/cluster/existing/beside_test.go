@@ -15,13 +15,13 @@ import (
 )
 
 func TestMayWatch(t *testing.T) {
-	reader, _ := reviewing(func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "list" || a.Verb == "watch" })
+	reader, _ := reviewing(func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "get" || a.Verb == "list" || a.Verb == "watch" })
 	if err := reader.MayWatch(t.Context()); err != nil {
 		t.Errorf("one who may read: %v", err)
 	}
 	half, _ := reviewing(func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "list" && a.Resource == "nodes" })
 	err := half.MayWatch(t.Context())
-	if codeOf(t, err) != CodeRights || !strings.HasSuffix(err.Error(), ": list events, watch events, watch nodes") {
+	if codeOf(t, err) != CodeRights || !strings.HasSuffix(err.Error(), ": get nodes, list events, watch events, watch nodes") {
 		t.Errorf("got %v", err)
 	}
 }
