@@ -151,7 +151,7 @@ func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	if s.foreign(n) {
 		return
 	}
-	s.abandon(n)
+	s.abandon(n.Name)
 	s.world.DeleteNode(n.Name)
 	s.rows.nodeGone(n.Name)
 	s.log.Append(event.Event{

@@ -30,7 +30,7 @@ type nodes struct {
 	roles  sync.Mutex // guards the maps
 	byUUID map[string]topology.Role
 	byPath map[[2]string]topology.Role // vcenter, inventory path: a VM that was made anew has another UUID
-	theirs theirNodes                  // of a cluster that is others'; nil elsewhere
+	theirs theirNodes                  // of a cluster that is others'; none elsewhere
 
 	mu   sync.Mutex
 	open bool // kubelets may start: there is an API server to register with
@@ -73,8 +73,8 @@ func (n *nodes) role(v world.VM) string {
 	if r, ok := n.byUUID[strings.ToLower(v.UUID)]; ok {
 		return string(r)
 	}
-	if is, ok := n.theirs[strings.ToLower(v.UUID)]; ok {
-		return string(is.role)
+	if _, r, ok := n.theirs.of(v.UUID); ok {
+		return string(r)
 	}
 	return string(n.byPath[[2]string{v.VCenter, v.Path}])
 }
@@ -107,8 +107,8 @@ func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
 			n.vms[key] = m
 		}
 		m.vm = v
-		if is, ok := n.their(v); ok {
-			n.call(m, is)
+		if name, role, ok := n.their(v); ok {
+			n.call(m, name, role)
 		}
 		n.follow(m)
 		if !v.Exists && m.node != nil {

@@ -106,6 +106,20 @@ func (r *rows) unclaim(name string) []string {
 	return slices.Clone(uuids)
 }
 
+// vmsOf are the VMs that have one of these UUIDs, in lower case.
+func (r *rows) vmsOf(ids []string) (keys []vmKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		for _, key := range r.nodes.byUUID[id] {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
 // joined tells of a node with what its VM adds to it.
 func (r *rows) joined(name string) {
 	n := &r.nodes

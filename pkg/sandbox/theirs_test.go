@@ -84,6 +84,12 @@ func TestTheirNodes(t *testing.T) {
 	if want := []string{"front.example.net worker-1", "back worker-2", "elsewhere "}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
+	// A Node that is made anew under another name takes over when the first is gone.
+	s.nodeChanged(&corev1.Node{}, theirNodeOf("front-2", "", one.UUID))
+	s.nodeDeleted(theirNodeOf("front.example.net", "", otherOrder(one.UUID)))
+	if v := vmNamed(t, s, "worker-1"); v.Role != "worker" || s.nodes.named(v) != "front-2" || s.nodes.behind("front-2").vm != "worker-1" {
+		t.Errorf("a Node made anew: role %q, called %s", v.Role, s.nodes.named(v))
+	}
 	s.nodeDeleted(theirNodeOf("back", "vsphere://"+two.UUID, ""))
 	if v := vmNamed(t, s, "worker-2"); v.Role != "" || s.nodes.behind("back").vm != "worker-2" {
 		t.Errorf("a Node that is gone: role %q, behind %+v", v.Role, s.nodes.behind("back"))

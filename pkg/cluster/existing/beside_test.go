@@ -15,7 +15,9 @@ import (
 )
 
 func TestMayWatch(t *testing.T) {
-	reader, _ := reviewing(func(a authorizationv1.ResourceAttributes) bool { return a.Verb == "get" || a.Verb == "list" || a.Verb == "watch" })
+	reader, _ := reviewing(func(a authorizationv1.ResourceAttributes) bool {
+		return a.Verb == "get" || a.Verb == "list" || a.Verb == "watch"
+	})
 	if err := reader.MayWatch(t.Context()); err != nil {
 		t.Errorf("one who may read: %v", err)
 	}
