@@ -23,8 +23,8 @@ func plan(ctx context.Context, o *options) error {
 		return source.Write(o.Streams.Out, o.format, o.topology)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Sandbox %q would have %s.\n\n", o.name, o.topology.Count())
-	if len(o.topology.Nodes()) > 0 {
+	fmt.Fprintf(&b, "Sandbox %q would have %s.\n\n", o.name, o.holds())
+	if !o.ground.Beside && len(o.topology.Nodes()) > 0 {
 		if err := output.List(&b, output.Flags{}, planned(), rows(o.topology)); err != nil {
 			return err
 		}

@@ -14,6 +14,9 @@
 // It is two sides. The one on the user's machine checks the cluster, installs, leads to the pod and removes everything again;
 // the one in the pod ([InCluster], [Expose]) is the cluster of the sandbox there.
 //
+// A sandbox can also stand beside the cluster (beside.go): as a process of the user's machine, which watches the cluster's own nodes
+// and may run a cloud controller manager for them.
+//
 // Everything that is made can be told by its labels (labels.go), and nothing else is changed or removed: not the cluster's
 // own Nodes, which the cloud controller manager sees and concludes nothing of. A cluster where it might conclude something is
 // refused ([Cluster.Guard]).
