@@ -24,6 +24,7 @@ func (o *options) completeTheirs(cmd *cobra.Command) error {
 	}
 	for _, no := range []struct{ flag, why string }{
 		{"image", "nothing of the sandbox runs as a pod there"},
+		{"light", "its nodes are real ones, and none are light"},
 		{"light-shards", "its nodes are real ones, and none are light"},
 		{"beside-unowned-nodes", "a node is matched with its VM whether it has a providerID or not"},
 		{"nodes", "which VMs are nodes is what the cluster says"},

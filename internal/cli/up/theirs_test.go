@@ -45,6 +45,7 @@ func TestTheirsRefused(t *testing.T) {
 		"single":                         "no scenario and no topology",
 		"--csi builtin":                  "the volumes of a real cluster are its own",
 		"--image x:y":                    "nothing of the sandbox runs as a pod there",
+		"--light":                        "none are light",
 		"--light-shards 2":               "none are light",
 		"--beside-unowned-nodes":         "--beside-unowned-nodes",
 		"--nodes worker-*":               "what the cluster says",
