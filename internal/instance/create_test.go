@@ -254,11 +254,12 @@ func TestLookersAreNoSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_SH); err != nil {
+	lock := int(file.Fd())
+	if err := unix.Flock(lock, unix.LOCK_SH); err != nil {
 		t.Fatal(err)
 	}
 	const longer = 600 * time.Millisecond // than a sandbox that runs is waited for
-	time.AfterFunc(longer, func() { _ = unix.Flock(int(file.Fd()), unix.LOCK_UN) })
+	time.AfterFunc(longer, func() { _ = unix.Flock(lock, unix.LOCK_UN) })
 	d, err = instance.Create(root, "demo")
 	if err != nil {
 		t.Fatal(err)
