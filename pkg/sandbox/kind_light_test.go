@@ -39,6 +39,24 @@ func TestLightOnKind(t *testing.T) {
 	}
 }
 
+// A topology that is applied later is made of light nodes, too, where the sandbox is.
+func TestLightStays(t *testing.T) {
+	s, c, text := applied(t)
+	s.opts.Light = true
+	if _, err := lines(t.Context(), c, api.ApplyRequest{Topology: text}); err != nil {
+		t.Fatal(err)
+	}
+	nodes := s.topology().Nodes()
+	for _, r := range nodes {
+		if !r.VM.IsLight() {
+			t.Errorf("%s is %q", r.VM.Name, r.VM.Nodes)
+		}
+	}
+	if len(nodes) == 0 {
+		t.Error("no nodes")
+	}
+}
+
 // Each VM has an address of its own, always the same, and what nobody has any more is had again.
 func TestFarEnd(t *testing.T) {
 	vm := func(n int) vmKey { return vmKey{"vc", ref{Type: "VirtualMachine", Value: strconv.Itoa(n)}} }

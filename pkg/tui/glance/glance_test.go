@@ -83,6 +83,7 @@ func TestTaints(t *testing.T) {
 	}{
 		{nil, "", "", glance.Plain},
 		{[]string{plane}, "control-plane", "control-plane", glance.Plain},
+		{[]string{"sandbox.vsphere/light:NoSchedule"}, "light", "light", glance.Plain},
 		{[]string{plane, raw}, "uninitialized control-plane", "uninitialized control-plane", glance.Warn},
 		{[]string{soft, unreachable, shutdown}, "shutdown unreachable:NoExecute", "shutdown unreachable", glance.Bad},
 		{[]string{unreachable, soft}, "unreachable:NoExecute", "unreachable", glance.Bad},
