@@ -17,8 +17,8 @@ func Create(root, name string) (*Dir, error) {
 	if err := ValidateName(name); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+	if err := makeRoot(root); err != nil {
+		return nil, err
 	}
 	path, err := resolve(root, name)
 	if err != nil {

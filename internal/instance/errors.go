@@ -34,6 +34,16 @@ func (e ErrNotFound) Error() string {
 	return fmt.Sprintf("sandbox %q does not exist; there is %s", e.Name, strings.Join(e.Have, ", "))
 }
 
+// ErrUnusable says that the state root cannot be used, or made. Use errors.As.
+type ErrUnusable struct {
+	Root string
+	Err  error
+}
+
+func (e *ErrUnusable) Error() string { return fmt.Sprintf("state directory: %v", e.Err) }
+
+func (e *ErrUnusable) Unwrap() error { return e.Err }
+
 // ErrForeign says that a directory is in the way that no sandbox has made. It
 // is neither used nor removed.
 var ErrForeign = errors.New("not a sandbox's directory")

@@ -51,6 +51,9 @@ type Entry struct {
 // List returns the sandboxes below root, running and dead, sorted by name. A
 // root that does not exist has none.
 func List(root string) ([]Entry, error) {
+	if err := Check(root); err != nil {
+		return nil, err
+	}
 	found, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

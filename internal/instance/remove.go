@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // Remove removes the directory with everything in it, and the socket's, and
@@ -41,7 +43,7 @@ func (d *Dir) Remove() error {
 
 // empty removes all but the lock file, and tells whether there was anything.
 func empty(path string) (removed bool, err error) {
-	if err := private(path); err != nil {
+	if err := private.Dir(path); err != nil {
 		return false, err
 	}
 	if err := removeSocketDir(path); err != nil {

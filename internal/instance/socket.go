@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // maxSocketPath is what fits into sockaddr_un on every system: 104 bytes on
@@ -53,7 +55,7 @@ func makeShortDir(path string) (dir string, err error) {
 	if err := emptyShortDir(dir); err != nil {
 		return "", fmt.Errorf("control socket: %w", err)
 	}
-	if err := replaceFile(filepath.Join(path, socketDirName), []byte(dir+"\n")); err != nil {
+	if err := private.WriteFile(filepath.Join(path, socketDirName), []byte(dir+"\n")); err != nil {
 		_ = os.Remove(dir)
 		return "", err
 	}
@@ -99,7 +101,7 @@ func findSocket(path string) (string, error) {
 
 // socketDir returns the noted short directory, or "" when there is none.
 func socketDir(path string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(path, socketDirName))
+	text, err := private.ReadFile(filepath.Join(path, socketDirName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -127,7 +129,7 @@ func removeSocketDir(path string) error {
 // trusted returns an error unless dir is a directory in which nobody else can
 // have put a socket: the temporary directory is everybody's.
 func trusted(dir string) error {
-	if err := private(dir); err != nil {
+	if err := private.Dir(dir); err != nil {
 		return fmt.Errorf("control socket: %w", err)
 	}
 	info, err := os.Lstat(dir)

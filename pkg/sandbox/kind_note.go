@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -37,7 +38,7 @@ func (k *kindCluster) note(image string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'), 0o600)
+	return private.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'))
 }
 
 func (k *kindCluster) unnote() error {
@@ -50,7 +51,7 @@ func (k *kindCluster) unnote() error {
 
 // readKindNote is the note in that directory; the zero value where there is none.
 func readKindNote(dir string) (n kindNoted, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, kindNote))
+	text, err := private.ReadFile(filepath.Join(dir, kindNote))
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}

@@ -130,7 +130,7 @@ func nothing(o *options, root, name string) error {
 
 // unreadable gives the error of a look at the state directory its code, if it is that the user may not.
 func unreadable(err error) error {
-	if !errors.Is(err, fs.ErrPermission) {
+	if !errors.Is(err, fs.ErrPermission) || report.State(err) != nil {
 		return err
 	}
 	return &report.Error{

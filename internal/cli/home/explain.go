@@ -29,6 +29,8 @@ func ExplainState(err error, name, verb string) error {
 		}
 	case full(err):
 		return diskFull(err)
+	case report.State(err) != nil:
+		return report.State(err)
 	case ground(err) != nil:
 		return ground(err)
 	case errors.Is(err, context.Canceled):

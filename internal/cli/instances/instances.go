@@ -22,7 +22,8 @@ type Instances struct {
 	RootFunc func() (string, error)
 }
 
-// Root is the state directory. That there is none, for want of a home directory, is something that this machine lacks.
+// Root is the state directory. That there is none, for want of a home directory, is something that this machine lacks; so is
+// one that cannot be used, or that other users can write to.
 func (i Instances) Root() (string, error) {
 	root, err := i.RootFunc()
 	if err != nil {
@@ -30,6 +31,9 @@ func (i Instances) Root() (string, error) {
 			Code: "no-home", Message: "there is no place for sandboxes", Err: err, Exit: report.Prerequisite,
 			Try: "export " + instance.RootEnv + "=DIR   # a folder that you may write",
 		}
+	}
+	if err := instance.Check(root); err != nil {
+		return "", report.State(err)
 	}
 	return root, nil
 }
