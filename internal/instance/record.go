@@ -22,6 +22,12 @@ type Record struct {
 	// looked at.
 	Retained bool `json:"retained,omitempty"`
 
+	// Settled says that the sandbox has crashed, that what ran of it has been ended since, and that its files are kept.
+	Settled bool `json:"settled,omitempty"`
+
+	// Left says that the sandbox has ended in order, and could not take back all that it had elsewhere.
+	Left bool `json:"left,omitempty"`
+
 	// Extra is whatever else the sandbox wants to be known.
 	Extra json.RawMessage `json:"extra,omitempty"`
 }

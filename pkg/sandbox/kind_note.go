@@ -41,10 +41,14 @@ func (k *kindCluster) note(image string) error {
 	return private.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'))
 }
 
-func (k *kindCluster) unnote() error {
-	err := os.Remove(k.s.opts.Dir.Path(kindNote))
+func (k *kindCluster) unnote() error { return ForgetKind(k.s.opts.Dir.Path()) }
+
+// ForgetKind removes the note of a sandbox's directory, when all that its cluster has left is gone. That there is none is no
+// error.
+func ForgetKind(dir string) error {
+	err := os.Remove(filepath.Join(dir, kindNote))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it did not come to that
+		return nil
 	}
 	return err
 }

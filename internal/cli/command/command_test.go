@@ -62,7 +62,7 @@ func TestConnectToADeadSandbox(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	e.State.Items = []command.Sandbox{{Name: "default"}}
 	_, err := e.Connect(t.Context())
-	if r := report.Of(err); r.Code != "not-running" || r.Try != "vsphere-sandbox logs --name default\nvsphere-sandbox up --name default" {
+	if r := report.Of(err); r.Code != "crashed" || r.Try != "vsphere-sandbox logs --name default\nvsphere-sandbox doctor --bundle vsphere-sandbox-bug.tar.gz --name default\nvsphere-sandbox down --name default   # removes what it left" {
 		t.Errorf("got %+v", r)
 	}
 	e.State.Err = errors.New("permission denied")

@@ -89,7 +89,8 @@ func (h *Home) Leave(retain bool) error {
 		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
 		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
 	case err != nil, with != nil, attach.Placed(h.Dir.Path()):
-		errs = append(errs, err, h.Dir.Close())
+		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Left: true}
+		errs = append(errs, err, h.Dir.WriteRecord(kept), h.Dir.Close())
 	default:
 		errs = append(errs, h.Dir.Remove())
 	}
