@@ -11,9 +11,14 @@ import (
 type ErrRunning struct {
 	Name string
 	PID  int // 0 when not known
+	// Removed says that its directory was removed while it runs. It notices that and ends.
+	Removed bool
 }
 
 func (e ErrRunning) Error() string {
+	if e.Removed {
+		return fmt.Sprintf("sandbox %q is still running, as process %d: its directory was removed, and it is about to end", e.Name, e.PID)
+	}
 	if e.PID == 0 {
 		return fmt.Sprintf("sandbox %q is already running", e.Name)
 	}

@@ -126,6 +126,7 @@ func clean(ctx context.Context, path, name string) (Report, error) {
 
 // end kills what is left of the sandbox whose directory is at path. The caller has the lock.
 func end(ctx context.Context, path, name string) (Report, error) {
+	clearClaim(path)
 	report := Report{Name: name}
 	journaled, err := readJournal(filepath.Join(path, journalName))
 	if err != nil {

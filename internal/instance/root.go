@@ -95,6 +95,15 @@ func resolve(root, name string) (string, error) {
 	if err := ValidateName(name); err != nil {
 		return "", err
 	}
+	real, err := resolveRoot(root)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, name), nil
+}
+
+// resolveRoot returns the state root without links, after a [Check]; as it is while there is none.
+func resolveRoot(root string) (string, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
 		return "", err
@@ -104,10 +113,10 @@ func resolve(root, name string) (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, fs.ErrNotExist) {
-		return filepath.Join(abs, name), nil
+		return abs, nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("state directory: %w", err)
 	}
-	return filepath.Join(real, name), nil
+	return real, nil
 }

@@ -39,12 +39,7 @@ func makeShortDir(path string) (dir string, err error) {
 	if dir, err := socketDir(path); err != nil || dir != "" {
 		return dir, err
 	}
-	short := fmt.Sprintf("vss-%d-%x", os.Geteuid(), sha256.Sum256([]byte(path)))
-	short = short[:min(len(short), 24)]
-	dir = filepath.Join(os.TempDir(), short)
-	if len(dir)+socketRoom > maxSocketPath {
-		dir = filepath.Join("/tmp", short)
-	}
+	dir = shortDir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("control socket: %w", err)
 	}
@@ -60,6 +55,17 @@ func makeShortDir(path string) (dir string, err error) {
 		return "", err
 	}
 	return dir, nil
+}
+
+// shortDir is the path that makeShortDir chooses.
+func shortDir(path string) string {
+	short := fmt.Sprintf("vss-%d-%x", os.Geteuid(), sha256.Sum256([]byte(path)))
+	short = short[:min(len(short), 24)]
+	dir := filepath.Join(os.TempDir(), short)
+	if len(dir)+socketRoom > maxSocketPath {
+		dir = filepath.Join("/tmp", short)
+	}
+	return dir
 }
 
 // emptyShortDir removes what a sandbox puts into its short directory: the

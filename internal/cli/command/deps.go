@@ -80,6 +80,8 @@ type Sandbox struct {
 	Socket string
 	// Running tells whether its process lives.
 	Running bool
+	// Removed says that it runs although its directory was removed. It notices that and ends.
+	Removed bool
 	// Ended is Retained or Left for one that has ended and whose directory is there all the same. One that does not run, and
 	// has none of these, crashed: one that ends well leaves nothing behind.
 	Ended string

@@ -55,7 +55,7 @@ func (i Instances) List(context.Context) ([]command.Sandbox, error) {
 			continue // it ended a moment ago, or is in no state to be used
 		}
 		s := command.Sandbox{
-			Name: e.Name, Dir: dir.Path(), Socket: dir.SocketPath(), Running: e.Running, Ended: endedAs(e), PID: e.PID,
+			Name: e.Name, Dir: dir.Path(), Socket: dir.SocketPath(), Running: e.Running, Removed: e.Removed, Ended: endedAs(e), PID: e.PID,
 			StartedAt: e.Record.StartedAt, Scenario: e.Record.Scenario,
 		}
 		if s.State() == command.Crashed {

@@ -20,9 +20,11 @@ import (
 // patience is how long a sandbox may take to tell how it is: the list must not hang with it.
 const patience = 2 * time.Second
 
-// silent is the state of a sandbox of which there is a process, and no answer from it. Others are its phases, or, of one that
-// does not run, the states of package command.
-const silent = "no-answer"
+// The states of a sandbox beside its phases, and, of one that does not run, the states of package command.
+const (
+	silent  = "no-answer" // there is a process, and no answer from it
+	removed = "removed"   // its directory was, and it is about to end
+)
 
 // sandbox is one line.
 type sandbox struct {
@@ -61,7 +63,8 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 crashed, with what ended it: its logs, events and recording are kept until
 "down", "doctor --fix", or the next "up" of its name. One that has ended and was
 asked to keep its files is listed as retained, and one that could not remove all
-that it made, such as containers, as left-behind.`,
+that it made, such as containers, as left-behind. One whose directory was
+removed while it ran is listed as removed until it has noticed that and ended.`,
 		Example: `  vsphere-sandbox list
   vsphere-sandbox list -o json`,
 		Args:              command.NoArgs,
@@ -98,6 +101,9 @@ func run(ctx context.Context, o *options) error {
 		fmt.Fprintf(o.streams.Err, "no sandboxes\ntry: %s up\n", command.Program)
 	}
 	for _, s := range items {
+		if s.State == removed {
+			fmt.Fprintf(o.streams.Err, "the directory of sandbox %q was removed while it runs, as process %d: it is about to end\ntry: %s down --name %[1]s   # which waits for that\n", s.Name, s.PID, command.Program)
+		}
 		if s.Crash != nil {
 			fmt.Fprintf(o.streams.Err, "sandbox %q crashed: %s\nwhat it left is in %s\ntry: %s logs --name %[1]s\ntry: %[4]s down --name %[1]s   # removes it\n", s.Name, s.Crash.Words(), s.Dir, command.Program)
 		}
@@ -110,6 +116,10 @@ func describe(ctx context.Context, s command.Sandbox) sandbox {
 	line := sandbox{Name: s.Name, State: s.State(), Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Scenario: s.Scenario, Crash: s.Crash}
 	if !s.Running {
 		line.PID = 0
+		return line
+	}
+	if s.Removed {
+		line.State = removed
 		return line
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -129,7 +129,8 @@ func syncDir(name string) error {
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.file.Close()
+	// A child that is being started has the descriptor, too, until it is another program: closing alone is not enough.
+	return errors.Join(syscall.Flock(int(j.file.Fd()), syscall.LOCK_UN), j.file.Close())
 }
 
 // Remove removes the file, and lets go of it only then: whoever opens a journal of that name meanwhile gets another one, and
