@@ -50,7 +50,7 @@ func takeClaim(path, name string) (*claim, error) {
 			// Who is about to go, or just looks, is waited for.
 			if time.Since(begin) > probePatience {
 				_, there := probe(path)
-				return nil, ErrRunning{Name: name, PID: held.PID, Removed: !there}
+				return nil, ErrRunning{Name: name, PID: held.PID, Removed: held.PID != 0 && !there}
 			}
 			<-time.After(lockTick)
 			continue
@@ -71,7 +71,7 @@ func takeClaim(path, name string) (*claim, error) {
 	}
 }
 
-// tryClaim makes a claim in one of the places. The error is an EWOULDBLOCK when it is taken, and an fs.ErrNotExist when
+// tryClaim makes an empty claim in one of the places. The error is an EWOULDBLOCK when it is taken, and an fs.ErrNotExist when
 // another try is worth it.
 func tryClaim(dir, path, name string) (*claim, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -91,18 +91,24 @@ func tryClaim(dir, path, name string) (*claim, error) {
 	if !sameFile(file, c.path) {
 		return nil, errors.Join(fs.ErrNotExist, file.Close())
 	}
+	c.file = file
+	if err := file.Truncate(0); err != nil {
+		return nil, errors.Join(err, c.giveUp())
+	}
+	return c, nil
+}
+
+// enter writes into a claim whose it is, when the instance directory is there: until then its absence means nothing. It does
+// nothing for none.
+func (c *claim) enter() error {
+	if c == nil {
+		return nil
+	}
 	text, err := json.Marshal(c)
 	if err == nil {
-		err = file.Truncate(0)
+		_, err = c.file.WriteAt(append(text, '\n'), 0)
 	}
-	if err == nil {
-		_, err = file.WriteAt(append(text, '\n'), 0)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(c.path), file.Close())
-	}
-	c.file = file
-	return c, nil
+	return err
 }
 
 // giveUp removes a claim. It does nothing for none.
@@ -129,7 +135,7 @@ func findClaim(path string) (claim, bool) {
 	return claim{}, false
 }
 
-// claimed returns the claims of a state root that running sandboxes hold, by the sandboxes' names.
+// claimed returns the claims of a state root that running sandboxes hold and have entered, by the sandboxes' names.
 func claimed(root string) map[string]claim {
 	all := map[string]claim{}
 	prefix := claimPrefix(root)
@@ -140,7 +146,7 @@ func claimed(root string) map[string]claim {
 		}
 		for _, e := range entries {
 			if name, ok := strings.CutPrefix(e.Name(), prefix); ok && ValidateName(name) == nil {
-				if c, held := readClaim(dir, e.Name()); held {
+				if c, held := readClaim(dir, e.Name()); held && c.PID != 0 {
 					all[name] = c
 				}
 			}
@@ -149,7 +155,8 @@ func claimed(root string) map[string]claim {
 	return all
 }
 
-// readClaim reads a claim, and tells whether it is held: one that is not is what a sandbox left that was killed.
+// readClaim reads a claim and whether it is held: a killed sandbox leaves one that is not. Of a sandbox that is just being made
+// PID is 0.
 func readClaim(dir, name string) (c claim, held bool) {
 	if trusted(dir) != nil {
 		return c, false
@@ -167,7 +174,7 @@ func readClaim(dir, name string) (c claim, held bool) {
 	if err != nil {
 		return c, false
 	}
-	_ = json.Unmarshal(text, &c) // of one that is being written the process is not known yet
+	_ = json.Unmarshal(text, &c) // it is empty at first
 	// Who clears away a dead one holds its lock for a moment.
 	return c, c.PID == 0 || !errors.Is(unix.Kill(c.PID, 0), unix.ESRCH)
 }

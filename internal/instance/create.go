@@ -37,6 +37,8 @@ func Create(root, name string) (*Dir, error) {
 		// What is left may still be in use: it stays for another try.
 		return nil, errors.Join(fmt.Errorf("what sandbox %q left: %w", name, err), d.Close())
 	}
+	// Where the claim cannot be written, the disk of its place being full, the sandbox can do without.
+	_ = claim.enter()
 	if err := d.furnish(); err != nil {
 		_, emptyErr := empty(path)
 		abandon(path, lock)

@@ -65,7 +65,7 @@ func (d *Dir) Predecessor() Report { return d.left }
 // reader.
 func (d *Dir) Journal() *Journal { return d.journal }
 
-// Running tells whether a live sandbox owns the directory, or did until it was
+// Running returns whether a live sandbox owns the directory, or did until it was
 // removed, and which process it is (0 in the moment between its start and its
 // entry).
 func (d *Dir) Running() (pid int, running bool) {

@@ -13,7 +13,7 @@ import (
 // init, and some containers have no process that ever does.
 const zombiePatience = time.Second
 
-// Observe returns the running process of that number, of which the start is known where the system tells.
+// Observe returns the running process of that number, with its start where the system has it.
 func Observe(pid int) Process { return Process{PID: pid, Start: startOf(pid)} }
 
 // AwaitExit waits until a process of [Observe] is gone, from the list of processes, too. It does not kill it; the error is
@@ -32,7 +32,7 @@ func AwaitExit(ctx context.Context, p Process) error {
 			return nil
 		case was.alive() && p.Start != "":
 			ended = time.Time{}
-		case p.Start == "": // nothing tells it from a later one, nor from a zombie
+		case p.Start == "": // it cannot be distinguished from a later one, nor from a zombie
 		case startOf(p.PID) != "": // another process has the number by now
 			return nil
 		case ended.IsZero():

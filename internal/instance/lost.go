@@ -11,12 +11,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
-// lostTick is how often a sandbox looks whether its directory is there: soon enough for whoever removed it by hand to wait, and
+// lostTick is how often a sandbox looks whether its directory is there: soon enough for the user who removed it to wait, and
 // seldom enough to cost nothing.
 const lostTick = time.Second
 
 // AwaitRemoval returns true once the directory has been removed under its owner, with its lock at least; false when ctx ends
-// first. The owner is then to end: nothing in the state root says any more that it runs. Owner only; call it once.
+// first. The owner is then to end: nothing in the state root says any more that it runs. Owner only.
 func (d *Dir) AwaitRemoval(ctx context.Context) bool {
 	for tick := time.NewTicker(lostTick); ; {
 		if d.lost() {
@@ -33,7 +33,7 @@ func (d *Dir) AwaitRemoval(ctx context.Context) bool {
 	}
 }
 
-// lost tells whether the lock that the owner holds is not that of the directory any more.
+// lost reports that the lock which the owner holds is not that of the directory any more.
 func (d *Dir) lost() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

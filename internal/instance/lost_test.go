@@ -79,7 +79,7 @@ func TestDirectoryRemovedUnderASandbox(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("its owner has not noticed")
 	}
-	// What a child makes again meanwhile goes, too.
+	// What a child makes again after that goes, too.
 	if err := os.MkdirAll(d.Path("logs", "node"), 0o700); err != nil {
 		t.Fatal(err)
 	}

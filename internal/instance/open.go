@@ -19,7 +19,7 @@ func Open(root, name string) (*Dir, error) {
 		return nil, err
 	}
 	if err := inspect(path, toClean); errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
-		if _, held := findClaim(path); held {
+		if c, held := findClaim(path); held && c.PID != 0 {
 			return &Dir{name: name, path: path, socket: filepath.Join(path, socketName)}, nil
 		}
 		return nil, notFound(root, name)

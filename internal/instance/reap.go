@@ -29,8 +29,8 @@ type Report struct {
 	Removed bool
 }
 
-// Settle ends the processes that a dead sandbox has left, as [Reap] does, and keeps its files for whoever wants to know why it
-// died: its record then says Settled. The errors are those of Reap.
+// Settle ends the processes that a dead sandbox has left, as [Reap] does, and keeps its files, which show why it died: its
+// record then says Settled. The errors are those of Reap.
 func Settle(ctx context.Context, root, name string) (Report, error) {
 	path, err := resolve(root, name)
 	if err != nil {

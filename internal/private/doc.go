@@ -6,7 +6,7 @@
 // group or others. It is judged by its open descriptor, and opened without following a link, so nothing changes between
 // the look and the read. A directory is private when it is one, belongs to the user and only the user can write to it.
 //
-// Directories above a private one are not judged. Whoever can rename them can hide a private directory, or put another
+// Directories above a private one are not judged. A user who can rename them can hide a private directory, or put another
 // one of the same user's in its place; they cannot make a file that passes as the user's. /tmp, which is everyone's and
 // sticky, does not even allow that.
 //

@@ -139,8 +139,8 @@ func TestClosedTerminal(t *testing.T) {
 	}
 }
 
-// Hang-ups do not add up, nor does it matter that nobody reads any more what the sandbox says.
-func TestHangUpTwiceWithNobodyReading(t *testing.T) {
+// Hang-ups do not add up, and a sandbox ends in order although its output has no reader any more.
+func TestHangUpWithoutReader(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	c := h.Cmd("--name", "hup", "vcenter", "up", "--listen", "127.0.0.1:0", "-f", "single")
@@ -275,6 +275,6 @@ func (h *home) awaitList(what string, holds func([]listed) bool) {
 		if time.Now().After(deadline) {
 			h.T.Fatalf("waited a minute for: %s; listed %+v", what, all)
 		}
-		time.Sleep(50 * time.Millisecond) // a list tells nobody that it has changed
+		time.Sleep(50 * time.Millisecond) // a list does not announce that it has changed
 	}
 }

@@ -42,17 +42,17 @@ type Sandboxes interface {
 	Root() (string, error)
 	// Logs returns the log files of a sandbox, running or dead, by component.
 	Logs(name string) (map[string]string, error)
-	// Settle ends what runs still of sandboxes that crashed, keeps their files, and returns a sentence about each; it says
-	// nothing of those that it has settled before.
+	// Settle ends the processes that crashed sandboxes left, keeps their files, and returns a sentence about each; it says
+	// nothing about those that it settled before.
 	Settle(ctx context.Context) ([]string, error)
 	// Reap removes what dead sandboxes left behind and tells what that was, one line each.
 	Reap(ctx context.Context) ([]string, error)
 }
 
-// The states of a sandbox as its directory tells them.
+// The states of a sandbox, as its directory shows them.
 const (
 	Running  = "running"
-	Crashed  = "crashed"     // its process ended without an end of its own making; its files are there to be looked at
+	Crashed  = "crashed"     // its process died; its files are kept
 	Retained = "retained"    // it has ended, and was asked to keep its files
 	Left     = "left-behind" // it has ended, and could not take back all that it had elsewhere
 )
@@ -78,7 +78,7 @@ type Sandbox struct {
 	Dir string
 	// Socket is where it listens.
 	Socket string
-	// Running tells whether its process lives.
+	// Running says that its process lives.
 	Running bool
 	// Removed says that it runs although its directory was removed. It notices that and ends.
 	Removed bool

@@ -229,7 +229,7 @@ func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone 
 // exitTime is how long a process may take to be gone that has given up its directory: it has nothing left to do.
 const exitTime = 10 * time.Second
 
-// exited waits until the process of a sandbox is gone: whoever ends one may start what takes its place, or count processes.
+// exited waits until the process of a sandbox is gone: a script that ends one may start its successor, or count processes.
 func exited(ctx context.Context, name string, process instance.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, exitTime)
 	defer cancel()

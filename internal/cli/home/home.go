@@ -73,8 +73,8 @@ func (h *Home) furnish() error {
 // ErrRemoved is why the context of [Home.While] has ended: the directory is not there any more.
 var ErrRemoved = errors.New("its directory was removed while it ran")
 
-// While returns a context that ends with ctx, and when somebody removes the directory: no command would find the sandbox any
-// more to end it. stop ends it, too, and is to be called before [Home.Leave].
+// While returns a context that ends with ctx, and when the directory is removed: no command would find the sandbox any more to
+// end it. stop ends it, too; call it before [Home.Leave].
 func (h *Home) While(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup

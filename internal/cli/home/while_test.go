@@ -40,7 +40,7 @@ func TestWhile(t *testing.T) {
 			}
 			stop()
 			if r := report.Of(h.Removed(ctx)); (r.Code == "directory-removed") != removed || removed && r.Try == "" {
-				t.Errorf("told as %+v", r)
+				t.Errorf("reported as %+v", r)
 			}
 			if err := h.Leave(false); err != nil {
 				t.Error(err)

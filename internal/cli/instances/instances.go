@@ -117,9 +117,9 @@ func unreverted(root, name string) string {
 	return ""
 }
 
-// Settle ends what runs still of sandboxes that crashed, takes back what they have left outside of their directories, and keeps
-// those: of each it says why it crashed, where its files are and how they are removed. It is silent about those that are
-// settled. One that ended in order, and could not remove all, is removed when that can be.
+// Settle ends the processes of sandboxes that crashed, takes back what they left outside of their directories, and keeps the
+// directories: each line says why one crashed, where its files are and how they are removed. It is silent about those that it
+// settled before. One that ended in order, and could not remove everything then, is removed.
 func (i Instances) Settle(ctx context.Context) ([]string, error) {
 	return i.each(func(root string, e instance.Entry) (string, error) {
 		if e.Record.Settled {
@@ -163,8 +163,8 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 	})
 }
 
-// each does something for every sandbox that does not run and was not asked to keep its files, and returns what is to be said
-// of each. One that fails does not keep it from the others; one that another process was faster with is passed over.
+// each does something for every sandbox that does not run and was not asked to keep its files, and returns a line about
+// each. One that fails does not keep it from the others; one that another process was faster with is passed over.
 func (i Instances) each(do func(root string, e instance.Entry) (string, error)) ([]string, error) {
 	root, err := i.Root()
 	if err != nil {

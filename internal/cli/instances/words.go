@@ -71,7 +71,7 @@ func ending(log string) []string {
 	}
 }
 
-// frames returns the top frames of the goroutine that is told first, without those of the runtime. Goroutine 0 is the
+// frames returns the top frames of the first goroutine, without those of the runtime. Goroutine 0 is the
 // scheduler's and only counts where there is no other.
 func frames(end []string) []string {
 	var found []string

@@ -81,7 +81,7 @@ gs     0x0
 	}
 }
 
-// What a crashed sandbox left is kept until it is removed on purpose, and it is told of once.
+// What a crashed sandbox left is kept until it is removed on purpose, and announced once.
 func TestSettleKeepsTheEvidence(t *testing.T) {
 	root := t.TempDir()
 	i := Instances{RootFunc: func() (string, error) { return root, nil }}

@@ -47,7 +47,7 @@ func TestPlantedWrites(t *testing.T) {
 				t.Fatalf("ended with %v", err)
 			}
 			if r := report.Of(err); r.Code != "state-untrusted" || r.Exit != report.Prerequisite || r.Try == "" {
-				t.Errorf("told as %+v", r)
+				t.Errorf("reported as %+v", r)
 			}
 		})
 	}

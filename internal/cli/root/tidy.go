@@ -8,8 +8,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 )
 
-// tidy ends what runs still of sandboxes that were killed, and says so. Their files stay: who types a command next wants to know
-// why one died. Every command does it first, but those that are there to look at the remains, that clean up themselves, or that
+// tidy ends the processes that killed sandboxes left, and says so. Their files stay: the user who types the next command wants
+// to know why one died. Every command does it first, but those that are there to look at the remains, that clean up themselves, or that
 // have nothing to do with sandboxes.
 func tidy(cmd *cobra.Command, d *command.Deps) error {
 	top := cmd

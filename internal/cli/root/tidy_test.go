@@ -24,7 +24,7 @@ func (remains) Reap(context.Context) ([]string, error) {
 	panic("what a crashed sandbox left is removed")
 }
 
-// What crashed sandboxes have left is told of, and only that: want is all that is said.
+// What crashed sandboxes have left is announced, and nothing else: want is all that is said.
 func TestTidy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args      string
