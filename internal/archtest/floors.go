@@ -34,6 +34,7 @@ func sideways() []edge {
 		{"cmd/...", "internal/cli/...", "the program is its commands"},
 		{"internal/instance", "internal/private", "what lies in a state directory is believed only when no other user can have put it there"},
 		{"internal/ccm", "internal/private", "a program in the cache is run only when no other user can have put it there"},
+		{"internal/csidriver", "internal/private", "a program in the cache is run only when no other user can have put it there"},
 		{"internal/sidecars", "internal/private", "a program in the cache is run only when no other user can have put it there"},
 		{"internal/ccm", "internal/upstream", "a cloud controller manager may be a program of a Go module"},
 		{"internal/csidriver", "internal/upstream", "a CSI driver is programs and files of a Go module"},

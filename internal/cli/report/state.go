@@ -18,7 +18,7 @@ func State(err error) error {
 	case errors.As(err, &planted):
 		return &Error{
 			Code: "state-untrusted", Message: planted.Error(), Exit: Prerequisite,
-			Err: errors.New("what lies there decides which processes are ended and what is written to vCenters, so only your user may be able to put it there"),
+			Err: errors.New("another user could put there what this program then does in your name"),
 			Try: strings.TrimPrefix(planted.Try+"\n"+elsewhere, "\n"),
 		}
 	case errors.As(err, &unusable):
