@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// zombiePatience is how long a process that has ended may wait for its parent to take note: a second is much for a shell or an
-// init, and some containers have no process that ever does.
-const zombiePatience = time.Second
+// zombiePatience is how long a process that has ended may wait for its parent to take note. Some inits of containers and small
+// virtual machines only look every second or so, and some never do.
+const zombiePatience = 2 * time.Second
 
 // Observe returns the running process of that number, with its start where the system has it.
 func Observe(pid int) Process { return Process{PID: pid, Start: startOf(pid)} }
