@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // purpose is what the lock is held for.
@@ -80,11 +82,11 @@ func tryAcquire(path string, why purpose) (lock *os.File, looked bool, err error
 		}
 		return nil, false, err
 	}
-	flags := os.O_RDWR | unix.O_NOFOLLOW
+	flags := os.O_RDWR
 	if why == toRun {
 		flags |= os.O_CREATE
 	}
-	lock, err = os.OpenFile(filepath.Join(path, lockName), flags, 0o600)
+	lock, err = private.Open(filepath.Join(path, lockName), flags)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil // likewise
 	}
@@ -125,7 +127,7 @@ func sameFile(open *os.File, path string) bool {
 
 // holder reads who has, or had last, the lock.
 func holder(path string) (pid int, why purpose) {
-	text, err := os.ReadFile(filepath.Join(path, lockName))
+	text, err := private.ReadFile(filepath.Join(path, lockName))
 	if err != nil {
 		return 0, ""
 	}
@@ -138,7 +140,7 @@ func holder(path string) (pid int, why purpose) {
 // probe tells whether a live sandbox has the lock. To see that, it has to take
 // the lock itself if it can, shared with other probes, for a moment.
 func probe(path string) (pid int, running bool) {
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	lock, err := private.Open(filepath.Join(path, lockName), os.O_RDONLY)
 	if err != nil {
 		return 0, false
 	}

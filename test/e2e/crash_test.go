@@ -35,7 +35,7 @@ func TestKillChildren(t *testing.T) {
 	}
 }
 
-// A sandbox that is killed leaves no process; the next command leaves nothing at all.
+// A sandbox that is killed leaves no process, and what it logged until "down".
 func TestKillSandbox(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -45,9 +45,11 @@ func TestKillSandbox(t *testing.T) {
 	}
 	h.awaitNoProcesses()
 	r := h.Try("--name", "victim", "status")
-	if r.Code == 0 || !strings.Contains(r.Err, "victim") {
+	if r.Code != 3 || !strings.Contains(r.Err, `sandbox "victim" crashed`) {
 		t.Errorf("status of a killed sandbox: exit status %d\n%s", r.Code, r.Both())
 	}
+	h.Must("--name", "victim", "logs", "sandbox")
+	h.Must("--name", "victim", "down")
 	h.nothingLeft()
 	// And the name is free.
 	h.up("victim", "single")

@@ -31,9 +31,9 @@ type sandbox struct {
 // meet learns the secrets of a sandbox: of its files, of itself, and of its cluster.
 func (r *report) meet(ctx context.Context, s command.Sandbox) *sandbox {
 	p := &sandbox{Sandbox: s, silent: errors.New("the sandbox does not run")}
-	about := About{s.Name, "crashed"}
+	about := About{s.Name, s.State()}
 	if s.Running {
-		about.State, p.client, p.silent = "running", api.NewClient(s.Socket), nil
+		p.client, p.silent = api.NewClient(s.Socket), nil
 	}
 	r.index.Sandboxes = append(r.index.Sandboxes, about)
 	if err := r.learn(s.Dir); err != nil {

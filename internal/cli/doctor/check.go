@@ -158,7 +158,7 @@ func leftovers(ctx context.Context, o *options) finding {
 	}
 	var dead []string
 	for _, s := range all {
-		if !s.Running {
+		if s.State() == command.Crashed || s.State() == command.Left {
 			dead = append(dead, s.Name)
 		}
 	}

@@ -22,6 +22,10 @@ import (
 func ExplainState(err error, name, verb string) error {
 	var running instance.ErrRunning
 	switch {
+	case errors.As(err, &running) && running.Removed:
+		return &report.Error{
+			Code: "already-running", Message: running.Error(), Try: fmt.Sprintf("vsphere-sandbox down --name %s   # which waits for that", name),
+		}
 	case errors.As(err, &running):
 		return &report.Error{
 			Code: "already-running", Message: running.Error(),
@@ -29,6 +33,8 @@ func ExplainState(err error, name, verb string) error {
 		}
 	case full(err):
 		return diskFull(err)
+	case report.State(err) != nil:
+		return report.State(err)
 	case ground(err) != nil:
 		return ground(err)
 	case errors.Is(err, context.Canceled):

@@ -49,10 +49,11 @@ type Running struct {
 	// Took is how long it took to boot.
 	Took time.Duration
 
-	m      *Machine
-	home   *home.Home
-	cancel context.CancelFunc
-	ended  chan error
+	m       *Machine
+	home    *home.Home
+	cancel  context.CancelFunc
+	removed func() error // that its directory was, if so
+	ended   chan error
 }
 
 // Boot boots a sandbox, which [Running.Stop] ends. While ctx lasts it can be interrupted; from then on the sandbox stays up
@@ -82,8 +83,8 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 			m.Busy(text)
 		},
 	})
-	alive, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r.cancel = cancel
+	alive, cancel := h.While(context.WithoutCancel(ctx))
+	r.cancel, r.removed = cancel, func() error { return h.Removed(alive) }
 	interrupted := context.AfterFunc(ctx, cancel)
 	ready := make(chan struct{})
 	go func() { r.ended <- s.Run(alive, func() { close(ready) }) }()
@@ -129,13 +130,14 @@ func (m *Machine) trouble(log *event.Log) {
 // Stop ends the sandbox and waits until nothing of it is left. failed says that what ran on it did.
 func (r *Running) Stop(failed bool) error {
 	r.m.Busy("sandbox " + r.Name + ": stops")
+	removed := r.removed()
 	r.cancel()
 	err := <-r.ended
 	r.m.Busy("")
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return errors.Join(home.ExplainRun(err, r.Name, ""), r.leave(failed))
+	return errors.Join(removed, home.ExplainRun(err, r.Name, ""), r.leave(failed && removed == nil))
 }
 
 // leave removes the directory, or leaves it when that was asked for.

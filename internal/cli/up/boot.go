@@ -52,6 +52,8 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)\n", o.name, len(left.Killed))
 	}
 
+	ctx, unwatch := house.While(ctx)
+	defer unwatch()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var ui *screen
@@ -114,6 +116,12 @@ func boot(ctx context.Context, o *options) (err error) {
 	progress.close() // what is said from here on begins on a line of its own
 	if failed != nil {
 		return errors.Join(failed.error, err)
+	}
+	if removed := house.Removed(ctx); removed != nil {
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		return errors.Join(removed, err)
 	}
 	if ready && err == nil {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopped\n", o.name)

@@ -203,7 +203,7 @@ func TestStateDirectoryThatIsAFile(t *testing.T) {
 	if err := os.WriteFile(e.State.Dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Exit != report.Failure || !strings.Contains(r.Message, "state directory: ") {
+	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Exit != report.Prerequisite || r.Code != "state-unusable" || !strings.Contains(r.Why, "is a file, not a directory") {
 		t.Errorf("ended with %+v", r)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // journal writes down how to undo what is about to be done, a JSON object a line.
@@ -85,13 +87,13 @@ func (j *journal) write(e entry) error {
 // OpenJournal opens a journal to be appended to, for its owner's eyes only: the states that are kept in it may be
 // secrets.
 func OpenJournal(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return private.Open(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND)
 }
 
 // ReadJournal tells which leases of a journal were not healed, oldest first. A last line that was cut short, as by a
 // kill, is left out: nothing had been done for it. No file is an empty one.
 func ReadJournal(path string) ([]Record, error) {
-	f, err := os.Open(path)
+	f, err := private.Open(path, os.O_RDONLY)
 	if os.IsNotExist(err) {
 		return nil, nil
 	} else if err != nil {

@@ -222,7 +222,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"nonsense\n", 0o600, "j:1: "},
 		{"{}\n", 0o600, "j:1: is no line of a journal"},
-		{"", 0o644, "chmod 600"},
+		{"", 0o644, "may be read or written by others"},
 	} {
 		name := filepath.Join(t.TempDir(), "j")
 		if err := os.WriteFile(name, []byte(tc.text), tc.mode); err != nil {
