@@ -17,10 +17,10 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release)
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test heavy race e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
+.PHONY: secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test heavy race e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -148,6 +148,9 @@ test-kind: build ## sandboxes on kind, with a Docker and a node image of their o
 
 test-real: build ## vCenters that are not ours: against stock vcsim and "vcenter up", each a process of its own
 	$(GO) test -count=1 -v -timeout 30m ./test/real $(ARGS)
+
+secrets: build ## the scanner: no secret leaves a sandbox in bundles, recordings, artifacts, reports, logs, processes or ConfigMaps, after every fault about credentials and after a crash
+	VSPHERE_SANDBOX_SIDECARS=$(CURDIR)/bin/csi-sidecars $(GO) test -count=1 -v -timeout 20m ./test/secrets $(ARGS)
 
 LIGHT ?= 5000
 bench-light: build ## measure LIGHT=5000 light nodes in two vCenters: until all are initialized, memory, what keeping them costs. About six minutes

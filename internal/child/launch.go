@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 // launch starts one process. Awake says that a wish to be suspended ends here.
@@ -49,7 +51,7 @@ func (c *Child) launch(awake bool) (*process, error) {
 func (c *Child) command(path string, lifeline *os.File) *exec.Cmd {
 	env := c.spec.Env
 	if env == nil {
-		env = os.Environ()
+		env, _ = secret.Split(os.Environ())
 	}
 	files := append([]*os.File(nil), c.spec.Files...)
 	fd := 3 + len(files)

@@ -21,11 +21,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 // Main runs the program with arguments, those after its name, and returns its exit status. The first Ctrl-C, TERM or
 // hang-up ends the command's context, and a second Ctrl-C the process; see [signals.Context].
 func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
+	if err := secret.Inherit(); err != nil {
+		fmt.Fprintln(streams.Err, "error:", err)
+		return report.Failure
+	}
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(streams.Err, "error: the path of this program is not known:", err)

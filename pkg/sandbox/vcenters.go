@@ -121,6 +121,9 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Login:     s.opts.Login,
 		Names:     s.base.names,
 		Guests:    s.base.guests,
+
+		OnPassword: func(password string) error { return s.secrets.Know(password) },
+		OnSession:  s.knowSession,
 	})
 	if err != nil {
 		return err

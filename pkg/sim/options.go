@@ -41,6 +41,13 @@ type Options struct {
 	Guests func(vcenter string) cns.Guests
 	// Login is the administrator of every vCenter. Default: an account for each, with a password of its own.
 	Login *url.Userinfo
+	// OnPassword is called with each password before an account of a vCenter has it: those of the topology, those that are
+	// generated, and later ones. Its error refuses the password. It must not block, and is called from any goroutine.
+	// Optional.
+	OnPassword func(string) error
+	// OnSession is called with what the client of each new session has to show: a secret as long as the session is open. It
+	// must not block, and is called from any goroutine. Optional.
+	OnSession func(string)
 	// BootDelay is the time from a VM's power-on to a guest that reports. VMs that the topology has powered on are up
 	// from the start.
 	BootDelay time.Duration

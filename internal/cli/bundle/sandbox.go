@@ -36,21 +36,20 @@ func (r *report) meet(ctx context.Context, s command.Sandbox) *sandbox {
 		p.client, p.silent = api.NewClient(s.Socket), nil
 	}
 	r.index.Sandboxes = append(r.index.Sandboxes, about)
-	if err := r.learn(s.Dir); err != nil {
+	if err := r.archive.mask.Follow(s.Dir); err != nil {
 		r.lacks(p.path(""), "secrets of its files, which are masked by their shape alone", err)
 	}
-	access, err := ask(ctx, r, p, (*api.Client).Access)
-	for _, a := range access {
-		r.archive.mask.Know(a.Password)
-	}
+	secrets, err := ask(ctx, r, p, (*api.Client).Secrets)
+	r.archive.mask.Know(secrets...)
 	if err != nil && s.Running {
-		r.lacks(p.path(""), "passwords of its vCenters, which are masked by their shape alone", err)
+		r.lacks(p.path(""), "sessions of its vCenters, which are masked by their shape alone", err)
 	}
 	p.ours = r.ownCluster(ctx, p)
 	if p.cluster, p.why = connect(filepath.Join(s.Dir, "kubeconfig"), r.Patience); p.why == nil {
-		secrets, err := p.cluster.secrets(ctx)
-		for _, s := range secrets {
-			r.archive.mask.Know(s)
+		secrets, err := p.cluster.secrets(ctx, p.ours)
+		for name, value := range secrets {
+			r.archive.mask.Know(value)
+			r.archive.mask.Learn(name, []byte(value))
 		}
 		if err != nil {
 			p.gaveUp(err)

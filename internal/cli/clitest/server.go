@@ -148,6 +148,7 @@ func (s *Server) handler() http.Handler {
 		"nodes":       func(w World) any { return w.Nodes },
 		"zones":       func(w World) any { return w.Zones },
 		"access":      func(w World) any { return w.Access },
+		"secrets":     World.secrets,
 		"leases":      func(w World) any { return w.Leases },
 		"calls":       func(w World) any { return w.Calls },
 		"datastores":  func(w World) any { return w.Datastores },

@@ -164,7 +164,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 			return err
 		}
 	}
-	s := &session{Show: stage.NewShow(o.Streams), o: o, suite: newSuite(o), given: given}
+	s := &session{Show: stage.NewShow(o.Deps), o: o, suite: newSuite(o), given: given}
 	defer s.Close()
 	if o.artifacts != "" {
 		if err := s.Keep(o.artifacts, s.suite); err != nil {
@@ -180,7 +180,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 	s.Finish(ctx, s.suite, &err)
 	s.Close()
 	if err == nil || len(s.suite.Scenarios) > 0 { // else there is nothing to tell
-		if ferr := tell(o.Streams.Out, o.format, s.suite); err == nil {
+		if ferr := s.Results(o.Streams.Out, func(w io.Writer) error { return tell(w, o.format, s.suite) }); err == nil {
 			err = ferr
 		}
 	}

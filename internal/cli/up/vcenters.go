@@ -33,7 +33,7 @@ type VCenters struct {
 	Detach   bool
 	Detached bool
 	Args     []string
-	// Environ is added to the environment of the process in the background.
+	// Environ is added to the variables of the process in the background, those that hold secrets not in its environment.
 	Environ []string
 	// Env, when not nil, gets the commands that set the variables, in place of standard output. Without them nobody knows
 	// the password: its error ends the sandbox. It returns when ctx is done.

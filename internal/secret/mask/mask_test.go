@@ -3,10 +3,15 @@ package mask
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 const password = `p4ss/W%rd+"q'<&>\ü ~end`
@@ -49,6 +54,57 @@ func TestKnown(t *testing.T) {
 	}
 	if m.Count() == 0 {
 		t.Error("nothing counted")
+	}
+}
+
+// A password may end in what JSON escapes, and the text is JSON still.
+func TestStaysJSON(t *testing.T) {
+	for _, p := range []string{`abc"`, `"abc`, `abc\`, `a"b\c"`, "two\nlines", "nul\x00byte", `{"a":1}`} {
+		var m Mask
+		m.Know(p)
+		text, _ := json.Marshal(map[string]string{"x": "is " + p + "!"})
+		if got := m.String(string(text)); got != `{"x":"is (masked)!"}` {
+			t.Errorf("%q: %s", p, got)
+		}
+	}
+}
+
+// Follow knows what an instance has known, what it comes to know later, and all of it when its directory is gone.
+func TestFollow(t *testing.T) {
+	dir := t.TempDir()
+	store, err := secret.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	token := filepath.Join(dir, "nodes", "w1", "pods", "7", "volumes", "token")
+	if err := errors.Join(
+		store.Know("known-before", "[Global]\npassword = \"in-a-config\"\n"), os.MkdirAll(filepath.Dir(token), 0o700),
+		os.WriteFile(token, []byte("opaque-token-of-a-pod"), 0o600), os.WriteFile(filepath.Join(dir, "ccm.key"), []byte("opaque-key"), 0o600),
+	); err != nil {
+		t.Fatal(err)
+	}
+	var m Mask
+	if err := m.Follow(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.String("known-before in-a-config opaque-token-of-a-pod opaque-key later"), "(masked) (masked) (masked) (masked) later"; got != want {
+		t.Errorf("got %q", got)
+	}
+	if err := store.Know("known-later"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.String("known-before known-later"), "(masked) (masked)"; got != want {
+		t.Errorf("got %q", got)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.String("known-before known-later"), "(masked) (masked)"; got != want {
+		t.Errorf("without the directory: %q", got)
+	}
+	if err := m.Follow(filepath.Join(dir, "none")); err != nil {
+		t.Errorf("no directory: %v", err)
 	}
 }
 

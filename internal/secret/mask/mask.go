@@ -16,34 +16,54 @@ const shortest = 4
 type Mask struct {
 	mu     sync.Mutex
 	known  map[string]bool
-	finder *finder // nil: to be made anew
+	finder *finder // nil: what is known has changed
 	count  int
+	// followed are the instance directories of [Mask.Follow], with the size of the store as it was last read.
+	followed map[string]int64
 }
 
 // public is how many lines of a certificate may be in others of its issuer: the names and times.
 const public = 4
 
-// Know adds a value that is to be found nowhere. Of a private key every line counts; of a certificate those that no other has.
-func (m *Mask) Know(secret string) {
-	secret = strings.TrimSpace(secret)
-	values := []string{secret}
-	if strings.Contains(secret, "-----BEGIN ") {
-		values = nil
-		skip := 0
-		if strings.Contains(secret, "-----BEGIN CERTIFICATE") {
-			skip = public
-		}
-		for line := range strings.Lines(secret) {
-			if line = strings.TrimSpace(line); strings.HasPrefix(line, "-----") || len(line) < 16 {
-				continue
-			}
-			if skip--; skip < 0 {
-				values = append(values, line)
-			}
-		}
-	}
+// Know adds values that may stand nowhere. Of a text of several lines each line counts that is long enough, for it may be
+// indented; of a certificate those lines that no other has.
+func (m *Mask) Know(secrets ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, s := range secrets {
+		m.know(parts(strings.TrimSpace(s)))
+	}
+}
+
+// longLine is the length from which on a line of a longer secret is looked for alone.
+const longLine = 16
+
+// parts are what is looked for of a secret.
+func parts(secret string) []string {
+	if !strings.Contains(secret, "\n") {
+		return []string{secret}
+	}
+	var all []string
+	skip := 0
+	switch {
+	case !strings.Contains(secret, "-----BEGIN "):
+		all = append(all, secret)
+	case strings.Contains(secret, "-----BEGIN CERTIFICATE"):
+		skip = public
+	}
+	for line := range strings.Lines(secret) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "-----") || len(line) < longLine {
+			continue
+		}
+		if skip--; skip < 0 {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// know adds values. The caller holds the lock.
+func (m *Mask) know(values []string) {
 	if m.known == nil {
 		m.known = map[string]bool{}
 	}
@@ -59,6 +79,7 @@ func (m *Mask) Bytes(text []byte) []byte { return []byte(m.String(string(text)))
 
 // String returns text without the secrets.
 func (m *Mask) String(text string) string {
+	_ = m.catchUp() // Follow has returned this error; a store that cannot be read now was read then
 	m.mu.Lock()
 	if m.finder == nil {
 		m.finder = newFinder(m.known)

@@ -23,6 +23,9 @@ func forms(secret string) []string {
 	if xml.EscapeText(&x, []byte(secret)) == nil {
 		all = append(all, x.String())
 	}
+	all = append(all, strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;").Replace(secret))
+	q := strconv.Quote(secret)
+	all = append(all, strings.NewReplacer(`\x00`, `\0`, `\x1b`, `\e`).Replace(q[1:len(q)-1])) // YAML's own
 	query := url.QueryEscape(secret)
 	for _, u := range []string{query, strings.ReplaceAll(query, "+", "%20"), url.PathEscape(secret), strings.TrimPrefix(url.UserPassword("", secret).String(), ":")} {
 		all = append(all, u, lowerHex(u))
@@ -38,7 +41,8 @@ func quoted(s string) []string {
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(escape)
 		if e.Encode(s) == nil {
-			all = append(all, strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`))
+			q := strings.TrimSuffix(b.String(), "\n")
+			all = append(all, q[1:len(q)-1])
 		}
 	}
 	return all

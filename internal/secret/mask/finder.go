@@ -53,7 +53,9 @@ var (
 func (f *finder) mask(text string, depth int) string {
 	text = strings.ReplaceAll(text, mark, " ")
 	text = f.forms.Replace(text)
-	text = marked.ReplaceAllLiteralString(f.cores.Replace(text), Text)
+	if text = f.cores.Replace(text); strings.Contains(text, mark) {
+		text = marked.ReplaceAllLiteralString(text, Text)
+	}
 	text = shapes(text)
 	if depth == 0 {
 		return text

@@ -2,6 +2,7 @@ package mask
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,16 +24,33 @@ var (
 	pair       = regexp.MustCompile(`(?i)((?:` + secretKeys + `)(?:\\*["'])?[ \t]*[:=][ \t]*)(\\+"[^"]*"|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;&}\]<>"'\\]+)`)
 )
 
+// shapes masks what looks like a secret. Most lines of a log have none of the words that a shape begins with, and finding
+// that out is a hundred times faster than the expressions are.
 func shapes(text string) string {
-	for _, r := range []*regexp.Regexp{privateKey, cutKey, jwt} {
-		text = r.ReplaceAllLiteralString(text, Text)
+	lower := strings.ToLower(text)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
 	}
-	for _, r := range []*regexp.Regexp{login, bootstrap, flag} {
+	if has("private key-----") {
+		text = privateKey.ReplaceAllLiteralString(text, Text)
+		text = cutKey.ReplaceAllLiteralString(text, Text)
+	}
+	if has("eyj") {
+		text = jwt.ReplaceAllLiteralString(text, Text)
+	}
+	if has("bearer", "basic") {
+		text = login.ReplaceAllString(text, "${1}"+Text)
+	}
+	if has("://") && has("@") {
+		text = inURL.ReplaceAllString(text, "${1}"+Text+"${2}")
+	}
+	if !has("pass", "token", "key", "session", "authorization", "cookie") { // parts of all of secretKeys
+		return text
+	}
+	for _, r := range []*regexp.Regexp{bootstrap, flag} {
 		text = r.ReplaceAllString(text, "${1}"+Text)
 	}
-	for _, r := range []*regexp.Regexp{inURL, element} {
-		text = r.ReplaceAllString(text, "${1}"+Text+"${2}")
-	}
+	text = element.ReplaceAllString(text, "${1}"+Text+"${2}")
 	return valued(pair, valued(line, text, wholeLine), inQuotes)
 }
 
