@@ -69,7 +69,7 @@ const (
 type measured struct {
 	files, filesCluster, filesPerNode uint64 // of the sandbox's process, alone and with a cluster
 	controlFiles, controlFilesPerNode uint64 // of the control plane's
-	threads                           uint64 // of a process, beside one for every second CPU
+	threadsSandbox, threads           uint64 // of the sandbox's process and of another, beside one for every second CPU
 	sidecars                          uint64 // processes of the CSI driver
 	instances, instancesPerProcess    uint64 // of the control plane; of a kubelet or cloud controller manager
 	watches, watchesPerNode           uint64
@@ -87,7 +87,7 @@ func table() measured {
 	return measured{
 		files: 20, filesCluster: 130, filesPerNode: 7,
 		controlFiles: 220, controlFilesPerNode: 2,
-		threads: 8, sidecars: 6,
+		threadsSandbox: 14, threads: 8, sidecars: 6,
 		instances: 11, instancesPerProcess: 1,
 		watches: 19, watchesPerNode: 1,
 		memory: 150 * mib, memoryCluster: 260 * mib, memoryCSI: 110 * mib,
@@ -130,6 +130,7 @@ func NeedOf(s Size, cpus int) Need {
 		n.Inodes += m.inodesCluster + nodes*m.inodesPerNode
 	}
 	// The sandbox has a thread for each other process, which waits for its end.
-	n.Threads = (1+children)*(m.threads+uint64(max(1, cpus))/2) + children
+	half := uint64(max(1, cpus)) / 2
+	n.Threads = m.threadsSandbox + half + children + children*(m.threads+half)
 	return n
 }
