@@ -56,8 +56,9 @@ func (f *fileOnDisk) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// copying returns a log of a capacity, and the path of its copy on a disk. end ends the copy and returns its error.
-func copying(t *testing.T, d *disk, capacity int, size int64) (l *Log, path string, end func() error) {
+// copying returns a log of a capacity with n events, and the path of its copy on a disk. end ends the copy and returns its
+// error.
+func copying(t *testing.T, d *disk, n, capacity int, size int64) (l *Log, path string, end func() error) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "events.jsonl")
 	f, err := CreateFile(path, size)
@@ -72,6 +73,7 @@ func copying(t *testing.T, d *disk, capacity int, size int64) (l *Log, path stri
 		t.Fatal(err)
 	}
 	l = NewLog(capacity)
+	fill(l, n)
 	ctx, cancel := context.WithCancel(t.Context())
 	copied := make(chan error, 1)
 	go func() { copied <- f.Copy(ctx, l) }()
@@ -82,17 +84,18 @@ func copying(t *testing.T, d *disk, capacity int, size int64) (l *Log, path stri
 }
 
 // kinds are the kinds of the sandbox's own events in a log, with their messages.
-func kinds(l *Log) (told []string) {
+func kinds(l *Log) (list []string) {
 	events, _ := l.Read(0, 0)
 	for _, e := range events {
 		if e.Plane == PlaneSandbox {
-			told = append(told, e.Kind+": "+e.Message)
+			list = append(list, e.Kind+": "+e.Message)
 		}
 	}
-	return told
+	return list
 }
 
-// requireWhole checks that a file has whole lines only, and every event from first on, or says how many are lost.
+// requireWhole checks that a file has whole lines only, the last of them of an event, and returns how many events it says are
+// lost.
 func requireWhole(t *testing.T, path string, last uint64) (lost uint64) {
 	t.Helper()
 	for _, segment := range Segments(path) {
@@ -136,11 +139,10 @@ func TestFileResumes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &disk{free: tc.free}
-				l, path, end := copying(t, d, tc.capacity, tc.size)
-				fill(l, 900)
+				l, path, end := copying(t, d, 900, tc.capacity, tc.size)
 				synctest.Wait() // it has met the full disk, and waits
-				if told := kinds(l); len(told) != 1 || !strings.HasPrefix(told[0], "event-file.failed: ") || !strings.Contains(told[0], "no space left on device") {
-					t.Fatalf("said %q", told)
+				if said := kinds(l); len(said) != 1 || !strings.HasPrefix(said[0], "event-file.failed: ") || !strings.Contains(said[0], "no space left on device") {
+					t.Fatalf("said %q", said)
 				}
 				for range 3 { // several attempts are one failure
 					l.Append(Event{Kind: "more"})
@@ -158,17 +160,17 @@ func TestFileResumes(t *testing.T) {
 				time.Sleep(2 * retryPause)
 				fill(l, 5)
 				synctest.Wait()
-				told := kinds(l)
-				at := slices.IndexFunc(told, func(s string) bool { return strings.HasPrefix(s, "event-file.resumed: ") })
+				said := kinds(l)
+				at := slices.IndexFunc(said, func(s string) bool { return strings.HasPrefix(s, "event-file.resumed: ") })
 				if at < 0 {
-					t.Fatalf("said %q", told)
+					t.Fatalf("said %q", said)
 				}
 				want := "none is missing"
 				if tc.lost > 0 {
 					want = fmt.Sprintf("events 1 to %d are missing", tc.lost)
 				}
-				if !strings.HasSuffix(told[at], "; "+want) {
-					t.Errorf("said %q, want %q", told[at], want)
+				if !strings.HasSuffix(said[at], "; "+want) {
+					t.Errorf("said %q, want %q", said[at], want)
 				}
 				if err := end(); err != nil {
 					t.Error(err)
@@ -185,8 +187,7 @@ func TestFileResumes(t *testing.T) {
 func TestFileEndsOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{free: 1000}
-		l, path, end := copying(t, d, 0, 0)
-		fill(l, 100)
+		_, path, end := copying(t, d, 100, 0, 0)
 		synctest.Wait()
 		if err := end(); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("err = %v, want %v", err, syscall.ENOSPC)

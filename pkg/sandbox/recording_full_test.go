@@ -58,8 +58,8 @@ func TestRecordingResumes(t *testing.T) {
 			time.Sleep(3 * recordingRetry)
 			s.settle(t.Context()) // waits for nothing
 		}
-		if told := recordingKinds(s); cmp.Diff([]string{"recording.failed"}, told) != "" {
-			t.Fatalf("told %q", told)
+		if kinds := recordingKinds(s); cmp.Diff([]string{"recording.failed"}, kinds) != "" {
+			t.Fatalf("said %q", kinds)
 		}
 		text, err := os.ReadFile(s.file.path)
 		if err != nil || !strings.HasSuffix(string(text), "\n") {
@@ -74,10 +74,10 @@ func TestRecordingResumes(t *testing.T) {
 		s.settle(t.Context())
 		got := s.read(t)
 		if d := cmp.Diff(s.rows.now(t), got.table); d != "" || len(got.table) != 3 {
-			t.Errorf("%d rows (-told +replayed):\n%s", len(got.table), d)
+			t.Errorf("%d rows (-rows +replayed):\n%s", len(got.table), d)
 		}
-		if told := recordingKinds(s); cmp.Diff([]string{"recording.failed", "recording.restarted"}, told) != "" {
-			t.Errorf("told %q", told)
+		if kinds := recordingKinds(s); cmp.Diff([]string{"recording.failed", "recording.restarted"}, kinds) != "" {
+			t.Errorf("said %q", kinds)
 		}
 		cancel()
 		if err := <-ended; err != nil {
