@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -39,7 +40,7 @@ func (s *Sandbox) startReal(ctx context.Context, ca *cert.CA) error {
 	if len(chosen) == 0 {
 		return errors.New("the topology has none of the configured vCenters: it was not read from them")
 	}
-	listeners, err := front.Listen(ctx, s.opts.Addresses, len(chosen))
+	listeners, _, err := loopback.Listen(ctx, s.opts.Addresses, len(chosen), s.opts.VCenterPort)
 	if err != nil {
 		return err
 	}

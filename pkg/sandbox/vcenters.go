@@ -117,6 +117,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		BootDelay: s.opts.Speed.Of(pace.GuestBoot),
 		Speed:     s.opts.Speed,
 		Addresses: s.opts.Addresses,
+		Port:      s.opts.VCenterPort,
 		Saved:     s.opts.Saved,
 		Login:     s.opts.Login,
 		Names:     s.base.names,

@@ -30,9 +30,12 @@ type Options struct {
 	// removed by Close.
 	Dir string
 	// Addresses are where the vCenters listen, one "IP:port" each in the order of the topology; port 0 means any free
-	// one. Empty means a loopback address of its own for each, all with the port [DefaultPort], and the next block of
-	// addresses where those are taken by another sandbox.
+	// one. Empty means a loopback address of its own for each, all with the same Port, and the next block of
+	// addresses where those are taken by another sandbox: see [loopback.Listen].
 	Addresses []string
+	// Port is that of every vCenter when Addresses is empty; [loopback.AnyPort] takes free ones. Default:
+	// [loopback.DefaultPort].
+	Port int
 	// Names are further names and IP addresses by which a vCenter, told by its name, is reached: its certificate has them
 	// beside its own. Optional.
 	Names func(vcenter string) []string

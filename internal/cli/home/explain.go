@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -59,6 +60,8 @@ func ExplainRun(err error, name, freePort string) error {
 		return behind(err, name)
 	case ground(err) != nil:
 		return ground(err)
+	case errors.As(err, new(*loopback.PortError)):
+		return &report.Error{Code: "port-in-use", Message: err.Error(), Exit: report.Prerequisite, Try: "--vcenter-port 0   # any free one"}
 	case errors.Is(err, syscall.EADDRINUSE):
 		return &report.Error{
 			Code: "port-in-use", Message: "a port is taken by another program", Err: err, Exit: report.Prerequisite, Try: freePort,

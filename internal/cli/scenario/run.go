@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -46,6 +47,7 @@ type runOptions struct {
 	set       source.Settings
 	ccm       ccm.Flags
 	ground    ground.Flags
+	limits    limits.Flags
 	speed     float64
 	seed      uint64
 	patience  float64
@@ -101,6 +103,8 @@ something, 130 when interrupted.`,
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
 	o.ground.Bind(cmd)
+	o.limits.Bind(cmd)
+	o.limits.BindPort(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.choice.suite, "suite", "", "run those of this `SUITE`")
 	f.BoolVar(&o.choice.all, "all", false, "run all that come with the program")
@@ -137,6 +141,9 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if err := o.ccm.Check(); err != nil {
 		return err
 	}
+	if err := o.limits.Check(); err != nil {
+		return err
+	}
 	if err := o.ground.Check(); err != nil {
 		return err
 	}
@@ -144,7 +151,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 		return err
 	}
 	if o.on != "" {
-		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "retain"} {
+		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "retain", "vcenter-port", "ignore-preflight-errors"} {
 			if cmd.Flags().Changed(name) {
 				return report.UsageError(command.Program+" scenario run --on "+o.on, "--on and --%s exclude each other: the sandbox is up already", name)
 			}

@@ -102,6 +102,7 @@ func (o *options) again() []string {
 		args = append(args, o.csi.Again()...)
 	}
 	args = append(args, o.ground.Again()...)
+	args = append(args, o.limits.Again()...)
 	if o.format != output.Plain {
 		args = append(args, "--output", o.format)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/front"
@@ -71,7 +72,7 @@ func start(t *testing.T, s scope.Scope) *rig {
 // behind opens a front of a vCenter.
 func (r *rig) behind(t *testing.T, v vcenter.VCenter) *front.Front {
 	t.Helper()
-	listeners, err := front.Listen(t.Context(), []string{"127.0.0.1:0"}, 1)
+	listeners, _, err := loopback.Listen(t.Context(), []string{"127.0.0.1:0"}, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,23 +1,25 @@
-package sim
+package loopback
 
 import (
+	"errors"
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestListenByItself(t *testing.T) {
-	first, note, err := listen(t.Context(), nil, 2)
+	first, note, err := Listen(t.Context(), nil, 2, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closeAll(first)
-	second, _, err := listen(t.Context(), nil, 2)
+	defer Close(first)
+	second, _, err := Listen(t.Context(), nil, 2, 0)
 	if err != nil {
 		t.Fatalf("a second sandbox side by side: %v", err)
 	}
-	defer closeAll(second)
+	defer Close(second)
 	seen := map[string]bool{}
 	hosts := map[string]bool{}
 	for _, l := range append(first, second...) {
@@ -31,7 +33,7 @@ func TestListenByItself(t *testing.T) {
 	if (note == "") != (len(hosts) == 4) {
 		t.Errorf("note %q with %d IP addresses", note, len(hosts))
 	}
-	if _, _, err := listen(t.Context(), nil, maxAutomatic+1); err == nil {
+	if _, _, err := Listen(t.Context(), nil, most+1, 0); err == nil {
 		t.Error("more vCenters than addresses")
 	}
 }
@@ -48,7 +50,7 @@ func TestListenLeavesNothingOpen(t *testing.T) {
 	}
 	defer taken.Close()
 	l.Close()
-	if _, _, err := listen(t.Context(), []string{free, taken.Addr().String()}, 2); err == nil {
+	if _, _, err := Listen(t.Context(), []string{free, taken.Addr().String()}, 2, 0); err == nil {
 		t.Fatal("an address was taken twice")
 	}
 	again, err := net.Listen("tcp", free)
@@ -58,8 +60,29 @@ func TestListenLeavesNothingOpen(t *testing.T) {
 	again.Close()
 }
 
-func TestBlock127(t *testing.T) {
-	if diff := cmp.Diff([]string{"127.0.3.11:8989", "127.0.3.12:8989"}, block127(3, 2, DefaultPort)); diff != "" {
+func TestBlockOf(t *testing.T) {
+	if diff := cmp.Diff([]string{"127.0.3.11:8989", "127.0.3.12:8989"}, blockOf(3, 2, DefaultPort)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+// A port that a stranger has on all addresses is free in no block.
+func TestPortTakenEverywhere(t *testing.T) {
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	all, _, err := Listen(t.Context(), nil, 2, port)
+	Close(all)
+	var taken *PortError
+	if !errors.As(err, &taken) || taken.Port != port || !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("err = %v, want a PortError of %d", err, port)
+	}
+	all, _, err = Listen(t.Context(), nil, 2, AnyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Close(all)
 }
