@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release)
 
 .DEFAULT_GOAL := help
-.PHONY: bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test test-long unit race-core race unraced core e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
+.PHONY: bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,10 +56,14 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # The suites, each a target below. "test" has the core of each kind of test; "test-long" has all of them, and .ci/run says
 # what CI adds. The table at the end of each run shows what a suite costs: test has to stay below 15 minutes on two cores.
 SUITES      := vet unit race-core core
-LONG_SUITES := manifests race e2e tutorials migrate ground smoke mutants test-storage soak release-snapshot test-real test-kind csi-upstream upstream parity cross
+CI_SUITES   := vet manifests unit race-core smoke core
+LONG_SUITES := race e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
+
+ci: ## what .ci/run runs: test, with nothing compiled before, and what is cheap beside it; compiles for macOS meanwhile
+	@$(GO) run ./hack/suites -first build -beside cross-darwin $(CI_SUITES)
 
 test-long: ## all else, for hours: the whole race, safety, tutorial and mutant runs, storage, releases, kind, parity; prints a table of times
 	@$(GO) run ./hack/suites -first build $(LONG_SUITES)
@@ -187,8 +191,10 @@ golden: ## rewrite golden files; review the diff
 	$(GO) test ./pkg/topology/... ./pkg/provider/rbac ./pkg/csi/objects/... ./internal/cli/... ./docs/... -update
 	$(GO) test $$(grep -rlE 'tuitest\.(Golden|Colored)' --include='*_test.go' pkg/tui | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
-cross: ## compile for the other platforms
+cross: cross-darwin ## compile for the other platforms
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+
+cross-darwin: ## compile for macOS, where other files count than on Linux
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/csi-sidecars
 
