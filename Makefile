@@ -56,9 +56,9 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # The suites, each a target below: "test" has the core of each kind of test, "ci" what is cheap beside it, "test-long" all the
 # rest. The table at the end of each run shows what a suite costs: on two cores, test has to stay below 15 minutes with
 # everything compiled, and ci below 40 with nothing compiled.
-SUITES      := vet unit race-core core
+SUITES      := vet manifests unit race-core core
 CI_SUITES   := vet manifests unit race-core smoke core
-LONG_SUITES := manifests smoke race e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
+LONG_SUITES := smoke race e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
@@ -74,17 +74,17 @@ test-long: ## all else, for hours: the whole race, safety, tutorial and mutant r
 vet: ## go vet
 	$(GO) vet ./...
 
-# "vet" has looked at the tests, too: go test need not do so again.
+# "vet" has looked at the tests, too: go test need not do so again. Some tests wait, so -p is more than there may be cores.
 unit: ## unit tests of the packages in which no goroutines meet, and of those that link Kubernetes, with no race detector
 	@light=$$($(GO) run ./hack/racing -others -except '$(HEAVY)') && heavy=$$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/) && \
-		$(GO) test -vet=off $$light $$heavy
+		$(GO) test -vet=off -p 3 -timeout 20m $$light $$heavy
 
 race-core: ## unit tests with the race detector, of the packages in which goroutines meet: go run ./hack/racing lists them
-	@racing=$$($(GO) run ./hack/racing -except '$(HEAVY)') && CGO_ENABLED=1 $(GO) test -race -short -vet=off $$racing
+	@racing=$$($(GO) run ./hack/racing -except '$(HEAVY)') && CGO_ENABLED=1 $(GO) test -race -short -vet=off -p 3 -timeout 20m $$racing
 	@$(MAKE) --no-print-directory unraced
 
 race: ## unit tests with the race detector, of every package that does not link Kubernetes
-	CGO_ENABLED=1 $(GO) test -race -vet=off $$($(GO) list ./... | grep -vE '$(HEAVY)')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '$(HEAVY)')
 	@$(MAKE) --no-print-directory unraced
 
 unraced: ## the tests that do not bear the race detector: where vcsim itself races (see internal/race), and where memory is measured
