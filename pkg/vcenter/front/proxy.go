@@ -1,7 +1,6 @@
 package front
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,32 +61,40 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = r.WithContext(p.sessions.login(r, body))
-	err = p.opts.Guard.Pass(r, body, func() error {
+	err = p.opts.Guard.Pass(r, body, func(out *http.Request) error {
 		seen := &status{ResponseWriter: w}
-		p.reverse.ServeHTTP(seen, r)
+		p.reverse.ServeHTTP(seen, out)
 		if seen.code >= http.StatusBadRequest {
 			return fmt.Errorf("was answered with status %d", seen.code)
 		}
 		return nil
 	})
 	if refusal := (*guard.Refusal)(nil); errors.As(err, &refusal) {
-		p.opts.Logger.Info("refused", "vcenter", p.opts.VCenter.Name, "method", refusal.Method, "client", r.UserAgent(), "err", refusal.Err)
+		p.opts.Logger.Warn("refused", "vcenter", p.opts.VCenter.Name, "method", r.Method, "path", brief(r.URL.Path),
+			"operation", brief(refusal.Operation), "client", brief(r.UserAgent()), "reason", brief(refusal.Err.Error()))
 		refuse(w, r, refusal)
 	}
 }
 
-// readBody reads all of a request that is no file, and leaves a copy. Files are not read: they are written, and that is
-// refused.
+// brief is the beginning of what a client has sent, for a line of the log.
+func brief(s string) string {
+	const most = 300
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// readBody reads a request's body, of all methods that may have one. Others are refused with the first byte of one: files are
+// sent with PUT, and need not come here in full.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPut && !strings.HasPrefix(r.URL.Path, "/rest") && !strings.HasPrefix(r.URL.Path, "/api") {
+	if r.Body == nil {
 		return nil, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		return nil, err
+	if r.Method != http.MethodPost {
+		return io.ReadAll(io.LimitReader(r.Body, 1))
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return body, nil
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 }
 
 // answer changes what would lead clients past the front, and learns of sessions.
