@@ -2,6 +2,7 @@ package front_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -71,12 +72,18 @@ func start(t *testing.T, s scope.Scope) *rig {
 // behind opens a front of a vCenter.
 func (r *rig) behind(t *testing.T, v vcenter.VCenter) *front.Front {
 	t.Helper()
+	return r.guarded(t, v, &guard.Guard{Scope: r.scope, Journal: r.journal, Connection: r.direct}, nil)
+}
+
+// guarded opens a front with a guard of the test's.
+func (r *rig) guarded(t *testing.T, v vcenter.VCenter, g front.Guard, logger *slog.Logger) *front.Front {
+	t.Helper()
 	listeners, err := front.Listen(t.Context(), []string{"127.0.0.1:0"}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f, err := front.New(front.Options{
-		VCenter: v, Listener: listeners[0], CA: r.ca, Guard: &guard.Guard{Scope: r.scope, Journal: r.journal, Connection: r.direct},
+		VCenter: v, Listener: listeners[0], CA: r.ca, Guard: g, Logger: logger,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ const (
 func (g *Guard) Pass(r *http.Request, body []byte, forward func(*http.Request) error) error {
 	in, err := Look(r, body)
 	if err != nil {
-		return &Refusal{Method: in.Method, Operation: in.Operation, Err: fmt.Errorf("%w: %w", scope.ErrRefused, err), Try: tryKnown}
+		return &Refusal{Method: in.Method, Operation: in.Operation, Err: fmt.Errorf("refused: %w", err), Try: tryKnown}
 	}
 	out := in.Request(r)
 	if !in.Write {
