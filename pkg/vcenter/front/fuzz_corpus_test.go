@@ -200,7 +200,7 @@ func writeAll(t *testing.T, c *govmomi.Client, rc *rest.Client) {
 	must[*object.ResourcePool](t)(pool.Create(ctx, "created", types.DefaultResourceConfigSpec()))
 	roles := object.NewAuthorizationManager(c.Client)
 	role := must[int32](t)(roles.AddRole(ctx, "created", []string{"System.View"}))
-	permission := types.Permission{Principal: "someone", RoleId: role, Propagate: true}
+	permission := types.Permission{Principal: "reader@vsphere.local", RoleId: role, Propagate: true}
 	if err := roles.SetEntityPermissions(ctx, folders.VmFolder.Reference(), []types.Permission{permission}); err != nil {
 		t.Fatal(err)
 	}

@@ -8,18 +8,16 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
@@ -38,7 +36,9 @@ type logins struct{ cookie, rest string }
 // loginsAt logs in at an address.
 func (r *rig) loginsAt(t *testing.T, address string) logins {
 	t.Helper()
-	login := envelope(`<Login xmlns="urn:vim25"><_this type="SessionManager">SessionManager</_this><userName>admin</userName><password>a &amp; b</password></Login>`)
+	password, _ := r.user.Password()
+	login := envelope(`<Login xmlns="urn:vim25"><_this type="SessionManager">SessionManager</_this><userName>` + r.user.Username() + `</userName><password>` +
+		strings.ReplaceAll(password, "&", "&amp;") + `</password></Login>`)
 	res, _ := r.raw(t, address, logins{}, "POST", "/sdk", "text/xml", login)
 	l := logins{}
 	for _, c := range res.Cookies() {
@@ -84,7 +84,7 @@ func (r *rig) raw(t *testing.T, address string, l logins, method, target, conten
 	return res, string(text)
 }
 
-// files are those of the datastores, with their lengths.
+// files are those of the datastores, with their sizes.
 func (r *rig) files(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -94,26 +94,30 @@ func (r *rig) files(t *testing.T) map[string]string {
 			return err
 		}
 		for _, store := range stores {
-			var m mo.Datastore
-			if err := property.DefaultCollector(vim).RetrieveOne(ctx, store.Reference(), []string{"info"}, &m); err != nil {
+			browser, err := store.Browser(ctx)
+			if err != nil {
 				return err
 			}
-			dir := m.Info.GetDatastoreInfo().Url // where vcsim has it
-			err := filepath.WalkDir(dir, func(file string, d os.DirEntry, err error) error {
-				if err != nil {
-					return err
-				}
-				data := []byte("directory")
-				if !d.IsDir() {
-					if data, err = os.ReadFile(file); err != nil {
-						return err
-					}
-				}
-				found[strings.TrimPrefix(file, dir)+" of "+store.Name()] = fmt.Sprintf("%d %x", len(data), data[:min(len(data), 64)])
-				return nil
+			task, err := browser.SearchDatastoreSubFolders(ctx, store.Path(""), &types.HostDatastoreBrowserSearchSpec{
+				MatchPattern: []string{"*"}, Details: &types.FileQueryFlags{FileSize: true, FileType: true},
 			})
 			if err != nil {
 				return err
+			}
+			info, err := task.WaitForResult(ctx)
+			if err != nil {
+				return err
+			}
+			result, ok := info.Result.(types.ArrayOfHostDatastoreBrowserSearchResults)
+			if !ok {
+				return fmt.Errorf("a search of files gives %T", info.Result)
+			}
+			for _, dir := range result.HostDatastoreBrowserSearchResults {
+				_, in, _ := strings.Cut(dir.FolderPath, "]")
+				for _, file := range dir.File {
+					name := path.Join("/", strings.TrimSpace(in), file.GetFileInfo().Path)
+					found[name+" of "+store.Name()] = fmt.Sprintf("%T of %d", file, file.GetFileInfo().FileSize)
+				}
 			}
 		}
 		return nil

@@ -48,15 +48,22 @@ func start(t *testing.T, s scope.Scope) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Remove)
+	return before(t, server.URL().Host, url.UserPassword("admin", "a & b"), s)
+}
+
+// before opens a front of the vCenter at an address.
+func before(t *testing.T, address string, user *url.Userinfo, s scope.Scope) *rig {
+	t.Helper()
+	password, _ := user.Password()
 	config, err := vcenter.FromEnvironment([]string{
-		"GOVC_URL=" + server.URL().Host, "GOVC_USERNAME=admin", "GOVC_PASSWORD=a & b", "GOVC_INSECURE=true",
+		"GOVC_URL=" + address, "GOVC_USERNAME=" + user.Username(), "GOVC_PASSWORD=" + password, "GOVC_INSECURE=true",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := config.VCenters[0]
 	v.Name = "far"
-	r := &rig{file: filepath.Join(t.TempDir(), "writes.jsonl"), user: url.UserPassword("admin", "a & b"), scope: s}
+	r := &rig{file: filepath.Join(t.TempDir(), "writes.jsonl"), user: user, scope: s}
 	if r.direct, err = v.Connect(t.Context(), vcenter.Options{UserAgent: "direct"}); err != nil {
 		t.Fatal(err)
 	}
