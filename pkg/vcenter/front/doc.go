@@ -9,7 +9,7 @@
 //
 // Towards clients it speaks TLS with a certificate of our own authority, towards the vCenter as [vcenter.VCenter] says: its
 // authority, or its thumbprint. What the guard knows goes through: SOAP (vim25, CNS, PBM, VSLM), the Automation API, the lookup
-// service, long polls; files do not. A request that goes on is written from what the guard has read of it. Answers are streamed:
+// service, long polls; files do not. The front sends what the guard has written from what it read. Answers are streamed:
 // of an answer the Domain of cookies and the host of a redirect are other ones, no other byte is.
 //
 // So addresses inside answers are the vCenter's own. Two matter: the lookup service names the token service (STS) by them,

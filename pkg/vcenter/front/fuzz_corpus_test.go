@@ -106,7 +106,7 @@ func (r *rig) record(t *testing.T) (samples []sample, reads int) {
 	return samples, reads
 }
 
-// must fails the test where a client could not do what is to be recorded.
+// must fails the test where a client could not do what the recording needs.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()

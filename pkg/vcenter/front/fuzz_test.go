@@ -48,7 +48,7 @@ const senders = 4
 type counting struct {
 	front.Guard
 	passed, refused atomic.Int64
-	ended           atomic.Bool // somebody has logged out
+	ended           atomic.Bool // a session was logged out
 }
 
 func (c *counting) Pass(r *http.Request, body []byte, forward func(*http.Request) error) error {
@@ -75,7 +75,7 @@ type fuzzer struct {
 	rounds   int
 	dead     int // of them, at whose end the session was over
 	outcomes map[string]int
-	recent   []string // what was sent lately, for whoever looks for a culprit
+	recent   []string // what was sent lately, to look for a culprit
 }
 
 // TestFuzz mutates what clients send, and what writes, and sends it through the front: the vCenter is afterwards what it was,
@@ -204,7 +204,7 @@ func simulated(t *testing.T, s scope.Scope) *rig {
 	return before(t, v.Addr(), url.UserPassword(v.User(), v.Password()), s)
 }
 
-// apart moves the first VM into a folder of its own, past the front.
+// apart moves the first VM into a folder where it is alone, past the front.
 func (r *rig) apart(t *testing.T) (vm mo.VirtualMachine) {
 	t.Helper()
 	err := r.direct.Do(t.Context(), func(ctx context.Context, vim *vim25.Client) error {

@@ -57,7 +57,12 @@ func newProxy(o Options, front string, s *sessions) *proxy {
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := readBody(w, r)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		code := http.StatusBadRequest
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		p.refused(r, "", err)
+		http.Error(w, err.Error(), code)
 		return
 	}
 	r = r.WithContext(p.sessions.login(r, body))
@@ -70,10 +75,15 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return nil
 	})
 	if refusal := (*guard.Refusal)(nil); errors.As(err, &refusal) {
-		p.opts.Logger.Warn("refused", "vcenter", p.opts.VCenter.Name, "method", r.Method, "path", brief(r.URL.Path),
-			"operation", brief(refusal.Operation), "client", brief(r.UserAgent()), "reason", brief(refusal.Err.Error()))
+		p.refused(r, refusal.Operation, refusal.Err)
 		refuse(w, r, refusal)
 	}
+}
+
+// refused puts a line into the log for a request that does not get to the vCenter.
+func (p *proxy) refused(r *http.Request, operation string, reason error) {
+	p.opts.Logger.Warn("refused", "vcenter", p.opts.VCenter.Name, "method", brief(r.Method), "path", brief(r.URL.Path),
+		"operation", brief(operation), "client", brief(r.UserAgent()), "reason", brief(reason.Error()))
 }
 
 // brief is the beginning of what a client has sent, for a line of the log.

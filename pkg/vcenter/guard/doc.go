@@ -8,8 +8,8 @@
 //	err = guard.Revert(ctx, j, s, map[string]*vcenter.Connection{"west": c})
 //
 // What reads is on lists: methods of SOAP for each service (methods.go), and method, path, action and type of body of what is
-// no SOAP (rest.go). What is on no list is refused. A request is read once, and what goes on to the vCenter is written from
-// what was read. Before each write the guard reads the VM: where it is, what tags it has, whether it is on.
+// no SOAP (rest.go). What is on no list is refused. The guard reads a request once, and writes what is sent to the vCenter
+// from what it has read. Before each write the guard reads the VM: where it is, what tags it has, whether it is on.
 //
 // Floor 2, inside pkg/vcenter. It prints nothing and knows neither nodes nor simulators.
 package guard

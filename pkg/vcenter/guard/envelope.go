@@ -213,7 +213,7 @@ func (n *node) attribute(local string) string {
 }
 
 // encode writes a document, in the form of exclusive canonical XML as far as that is possible without moving declarations:
-// whoever checks a signature comes to the same sum.
+// a check of a signature comes to the same sum.
 func (n *node) encode() []byte {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)

@@ -42,7 +42,7 @@ func (r *Refusal) Error() string { return fmt.Sprintf("%s: %v; try: %s", r.Metho
 // Unwrap gives the reason; it wraps [scope.ErrRefused] where the request is not allowed.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// What is to be tried after a refusal.
+// What a user can try after a refusal.
 const (
 	tryAllow   = "allow writes when the sandbox starts: up --allow-writes, with --write-folder or --write-tag"
 	tryUndo    = "a write that can be taken back (power, reset, rename, a tag, a disk), about one VM; or a client of the vCenter itself, past the sandbox"
@@ -51,7 +51,7 @@ const (
 	tryVCenter = "the same again, once the vCenter answers"
 )
 
-// Pass calls forward with the request that is to be sent on, unless the request is not let through: then the error is a
+// Pass calls forward with the request to send on, unless the request is not let through: then the error is a
 // [*Refusal]. Otherwise it is forward's, or the journal's. What forward gets was written from what was judged: nothing that the
 // client has sent goes past the guard unread.
 func (g *Guard) Pass(r *http.Request, body []byte, forward func(*http.Request) error) error {

@@ -200,7 +200,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestRewritten shows what goes on: what was read, and not what was sent.
+// TestRewritten shows what the vCenter gets: what was read, and not what was sent.
 func TestRewritten(t *testing.T) {
 	sent := strings.Replace(soap(`<v:CurrentTime xmlns:v = 'urn:vim25' ><!-- Destroy_Task --><_this type='ServiceInstance' xmlns="urn:vim25"><![CDATA[s]]>&#105;</_this></v:CurrentTime>`), "<Body>", "<Body >\n", 1)
 	r := request("POST", "/sd%6b", sent)

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
 )
 
-var update = flag.Bool("update", false, "write testdata/methods.txt anew")
+var update = flag.Bool("update", false, "rewrite testdata/methods.txt")
 
 // places are where the methods of a namespace belong.
 func places() map[string]string {
@@ -88,7 +88,7 @@ func (m method) body() string {
 }
 
 // TestEveryMethod holds the guard's lists against all methods that govmomi has: testdata/methods.txt says of each whether it
-// reads, writes with a way back, or is refused. A govmomi with a new method fails this test until somebody has decided.
+// reads, writes with a way back, or is refused. A govmomi with a new method fails this test until its verdict is there.
 func TestEveryMethod(t *testing.T) {
 	all := govmomis(t)
 	if len(all) < 1300 {

@@ -93,7 +93,7 @@ func target(u *url.URL) (query, error) {
 	return q, nil
 }
 
-// odd says whether a character is one that somebody may read as something else within a segment or a parameter.
+// odd says whether a character is one that a server may read as something else within a segment or a parameter.
 func odd(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune(`/\;%?#&`, c)
 }

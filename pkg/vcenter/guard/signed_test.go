@@ -49,8 +49,8 @@ func part(t *testing.T, s, from, until string) string {
 	return s[begin : end+len(until)]
 }
 
-// TestSigned sends what govmomi signs: a request for a token, and the login with one. Whoever checks the signatures sums up
-// the body, the times, what was signed, and the token, which is signed itself: those come through byte by byte.
+// TestSigned sends what govmomi signs: a request for a token, and the login with one. A check of the signatures sums
+// up the body, the times, what was signed, and the token, which is signed itself: those come through byte by byte.
 func TestSigned(t *testing.T) {
 	const assertion = `<saml2:Assertion xmlns:saml2="urn:oasis:names:tc:SAML:2.0:assertion" ID="_1" Version="2.0"><saml2:Issuer Format="x">a &amp; b</saml2:Issuer>` +
 		`<ds:Signature xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:SignatureValue>QUJD` + "\n" + `REVG&#xD;` + `</ds:SignatureValue></ds:Signature></saml2:Assertion>`

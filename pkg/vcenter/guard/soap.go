@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -61,7 +62,7 @@ func SOAP(r *http.Request) bool {
 // soapAction is what a client may say there: which version of an API it speaks. That names no method.
 var soapAction = regexp.MustCompile(`^"?(urn:(vim25|vsan|pbm|internalpbm|vslm|lookup|sso)(/[A-Za-z0-9. _-]{0,40})?)?"?$`)
 
-// inSOAP says what a call intends. The request that goes on is written from what was read.
+// inSOAP says what a call intends. What is sent on is written from what was read.
 func (s service) inSOAP(r *http.Request, body []byte) (Intent, error) {
 	in := Intent{Method: r.Method + " " + r.URL.Path}
 	if err := contentType(r, "text/xml", true); err != nil {
@@ -199,8 +200,8 @@ func reference(n *node) (types.ManagedObjectReference, error) {
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
-	ref := types.ManagedObjectReference{Type: n.attribute("type"), Value: strings.TrimSpace(value)}
-	if ref.Value == "" || ref.Type != strings.TrimSpace(ref.Type) {
+	ref := types.ManagedObjectReference{Type: n.attribute("type"), Value: value}
+	if value == "" || strings.ContainsFunc(ref.Type+value, func(c rune) bool { return c <= ' ' || unicode.IsSpace(c) }) { // a space may count, or not
 		return types.ManagedObjectReference{}, fmt.Errorf("%q refers to no object", n.local)
 	}
 	return ref, nil
