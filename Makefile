@@ -62,7 +62,7 @@ vet: ## go vet
 race: ## unit tests with the race detector, of every package that does not link Kubernetes
 	CGO_ENABLED=1 $(GO) test -race -vet=off $$($(GO) list ./... | grep -vE '$(HEAVY)')
 	@# Without it, where vcsim itself races (see internal/race), and where memory is measured.
-	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory
+	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot|TestFuzzSees|TestFuzz$$' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory ./pkg/vcenter/front
 
 heavy: ## unit tests of the packages that link Kubernetes
 	$(GO) test -vet=off $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)

@@ -27,6 +27,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/front"
@@ -82,6 +83,9 @@ type fuzzer struct {
 // but for the VM that may be written to. `make fuzz-guard` runs it for ten minutes.
 func TestFuzz(t *testing.T) {
 	quiet(t)
+	if race.Enabled {
+		t.Skip("vcsim's own tasks race where VMs are cloned; see package race")
+	}
 	for _, tc := range []struct {
 		name  string
 		scope scope.Scope
@@ -153,6 +157,9 @@ func quiet(t *testing.T) {
 // TestFuzzSees sends what was recorded to a front that lets everything through: the comparison has to see it.
 func TestFuzzSees(t *testing.T) {
 	quiet(t)
+	if race.Enabled {
+		t.Skip("as TestFuzz")
+	}
 	r := simulated(t, scope.Scope{})
 	r.apart(t)
 	samples, reads := r.record(t)
