@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
+.PHONY: fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,7 +88,7 @@ race: ## unit tests with the race detector, of every package that does not link 
 	@$(MAKE) --no-print-directory unraced
 
 unraced: ## the tests that do not bear the race detector: where vcsim itself races (see internal/race), and where memory is measured
-	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory
+	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot|TestFuzzSees|TestFuzz$$' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory ./pkg/vcenter/front
 
 # Tests of clusters wait more than they compute, so several run at once. -short leaves out what only "test-long" runs.
 core: build ccm ## the core of the tests that start clusters: acceptance, end-to-end, the provider as deployed and as reported, safety, migration, two tutorials
@@ -173,6 +173,11 @@ bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, a
 
 test-kind: build ## sandboxes on kind, with a Docker and a node image of their own; needs root, and installs Docker from Debian where there is none (KINDARGS=-install=false does not)
 	$(GO) test -count=1 -v -timeout 120m ./test/kind -install $(KINDARGS)
+
+FUZZ    ?= 50000
+MINUTES ?= 10
+fuzz-guard: ## send mutated requests through the front of a real vCenter, FUZZ=50000 at least, for MINUTES=10: nothing may change behind it
+	$(GO) test -count=1 -v -timeout 120m -run '^TestFuzz' ./pkg/vcenter/front -requests $(FUZZ) -minutes $(MINUTES) $(ARGS)
 
 test-real: build ## vCenters that are not ours: against stock vcsim and "vcenter up", each a process of its own
 	$(GO) test -count=1 -v -timeout 30m ./test/real $(ARGS)

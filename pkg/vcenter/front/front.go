@@ -19,10 +19,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// Guard decides which requests go on to the vCenter. Pass calls forward, or returns why it does not: a
-// [*guard.Refusal]. body is all of the request's that is not a file.
+// Guard decides which requests go on to the vCenter. Pass calls forward with the request to send on, or returns why it does
+// not: a [*guard.Refusal]. body is all of the request's.
 type Guard interface {
-	Pass(r *http.Request, body []byte, forward func() error) error
+	Pass(r *http.Request, body []byte, forward func(*http.Request) error) error
 }
 
 // Options of [New]. VCenter, Listener, CA and Guard are required.
