@@ -25,6 +25,8 @@ type vmIndex interface {
 	Datacenter(*inventory.VM) string
 	Zone(*inventory.VM) (inventory.Zone, error)
 	ConfirmAbsent(context.Context, inventory.UUID) error
+	Locate(*inventory.VM) (inventory.Location, error)
+	ConfirmRemoved(context.Context, inventory.Location, inventory.UUID) error
 }
 
 // instances answers questions about nodes, each out of one generation from its beginning to its end. It tells nobody
@@ -49,6 +51,7 @@ var _ cloudprovider.InstancesV2 = (*Provider)(nil)
 func (p *Provider) InstanceMetadata(_ context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	m, err := p.now().instances().metadata(node)
 	p.nodes.events.metadata(node, m, err)
+	p.remember(node)
 	if m == nil {
 		return nil, err
 	}
