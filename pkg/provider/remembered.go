@@ -37,6 +37,22 @@ var errNotRemembered = errors.New("the node has no such annotation")
 // rememberedBy returns what a Node's annotation says. The error is [errNotRemembered] when it has none; any other error
 // says why the annotation does not count.
 func rememberedBy(node *v1.Node) (remembered, error) {
+	r, err := parseRemembered(node)
+	if err != nil {
+		return remembered{}, err
+	}
+	bound, err := parseProviderID(node.Spec.ProviderID)
+	if err != nil {
+		return remembered{}, err
+	}
+	if !r.isOf(bound) {
+		return remembered{}, fmt.Errorf("its uuid %q is not that of the node's providerID %s", r.UUID, node.Spec.ProviderID)
+	}
+	return r, nil
+}
+
+// parseRemembered is rememberedBy for whatever VM the annotation is of.
+func parseRemembered(node *v1.Node) (remembered, error) {
 	text, ok := node.Annotations[VMAnnotation]
 	if !ok {
 		return remembered{}, errNotRemembered
@@ -51,14 +67,12 @@ func rememberedBy(node *v1.Node) (remembered, error) {
 	if r.VCenter == "" || r.VM == "" {
 		return remembered{}, errors.New("it names no vcenter, or no vm")
 	}
-	bound, err := parseProviderID(node.Spec.ProviderID)
-	if err != nil {
-		return remembered{}, err
-	}
-	if u, err := inventory.ParseUUID(r.UUID); err != nil || u != bound && u != bound.Swapped() {
-		return remembered{}, fmt.Errorf("its uuid %q is not that of the node's providerID %s", r.UUID, node.Spec.ProviderID)
-	}
 	return r, nil
+}
+
+func (r remembered) isOf(vm inventory.UUID) bool {
+	u, err := inventory.ParseUUID(r.UUID)
+	return err == nil && (u == vm || u == vm.Swapped())
 }
 
 func (r remembered) location() inventory.Location {
@@ -90,7 +104,7 @@ func (i instances) rememberedGone(ctx context.Context, node *v1.Node, u inventor
 // due returns the content that the Node's annotation must have and does not have yet, with the VM that it is of; false
 // when there is nothing to write: the VM is not known at the moment, or the annotation says the same.
 func (i instances) due(node *v1.Node) (string, *inventory.VM, bool) {
-	if i.choices.nothingRemembered || node.Spec.ProviderID == "" {
+	if i.choices.nothingRemembered {
 		return "", nil, false
 	}
 	vm, err := i.match(node)
@@ -101,7 +115,7 @@ func (i instances) due(node *v1.Node) (string, *inventory.VM, bool) {
 	if err != nil {
 		return "", nil, false
 	}
-	if r, err := rememberedBy(node); err == nil && r.location() == at {
+	if r, err := parseRemembered(node); err == nil && r.location() == at && r.isOf(vm.UUID) {
 		return "", nil, false
 	}
 	r := remembered{UUID: vm.UUID.String(), VCenter: at.VCenter, VM: at.VM}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -285,7 +287,7 @@ func TestAnnotationIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := patches(); after != before || before > 6 {
+	if after := patches(); after != before || before > 8 {
 		t.Errorf("%d patches, then %d", before, after)
 	}
 }
@@ -305,6 +307,37 @@ func TestAnnotationIsTriedAgain(t *testing.T) {
 	w.remembers(t, "w1")
 	if refusals >= 0 {
 		t.Errorf("%d refusals were left", refusals)
+	}
+}
+
+// A Node never has a providerID and no annotation, whenever the process is killed; and one that may not be patched is
+// initialized nevertheless.
+func TestAnnotationComesFirst(t *testing.T) {
+	for _, forbidden := range []bool{false, true} {
+		w := start(t, nil)
+		var mu sync.Mutex
+		bare := 0
+		w.k8s.PrependReactor("update", "nodes", func(a k8stesting.Action) (bool, runtime.Object, error) {
+			if n, ok := a.(k8stesting.UpdateAction).GetObject().(*v1.Node); ok && n.Spec.ProviderID != "" && n.Annotations[VMAnnotation] == "" {
+				mu.Lock()
+				defer mu.Unlock()
+				bare++
+			}
+			return false, nil, nil
+		})
+		if forbidden {
+			w.k8s.PrependReactor("patch", "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(v1.Resource("nodes"), "w1", nil)
+			})
+		}
+		w.create(t, uninitialized(namedNode("w1", "")))
+		w.runStock(t)
+		w.until(t, "w1", "is initialized", func(n *v1.Node) bool { return initialized(n) && n.Spec.ProviderID == "vsphere://"+w1UUID })
+		mu.Lock()
+		if (bare > 0) != forbidden {
+			t.Errorf("forbidden %v: %d updates of a node that remembers nothing", forbidden, bare)
+		}
+		mu.Unlock()
 	}
 }
 

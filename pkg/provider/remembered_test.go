@@ -177,7 +177,7 @@ func TestDue(t *testing.T) {
 		{"moved from another vcenter", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *remembered) { r.VCenter = "instance-b" })), true},
 		{"another node's", remembering(node("n1", "vsphere://"+u1, ""), edited(func(r *remembered) { r.UUID = u2 })), true},
 		{"garbage", remembering(node("n1", "vsphere://"+u1, ""), "{"), true},
-		{"not initialized", node("n1", "", u1), false},
+		{"not initialized", node("n1", "", u1), true},
 		{"of an unknown vm", node("n1", "vsphere://"+uNobody, ""), false},
 		{"of another provider", node("n1", "kind://n1", ""), false},
 	} {

@@ -13,19 +13,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-// The pauses before a patch is tried again that the API server has refused.
 const (
+	// The pauses before a patch is tried again that the API server has refused.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 5 * time.Minute
+	// How long the informer is given to show a patch, and how often it is looked at.
+	listed     = time.Second
+	listedPoll = 2 * time.Millisecond
 )
 
 // annotations are the Nodes whose annotation may have to be written.
 type annotations struct {
-	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[string]] // nil before the provider has started
+	queue  atomic.Pointer[workqueue.TypedRateLimitingInterface[string]] // nil before the provider has started
+	client kubernetes.Interface                                         // set before queue
 	// written is what was last written to the Node of a name and what the informer has not shown yet.
 	written sync.Map
 }
@@ -33,11 +41,45 @@ type annotations struct {
 // changed forgets what was written to a Node: its annotation has changed since, or it has been deleted.
 func (a *annotations) changed(node *v1.Node) { a.written.Delete(node.Name) }
 
-// remember has the Node's annotation written when it is not what it must be. It looks at the index, makes no call to a
-// vCenter, and does not wait. Without informers it does nothing.
+// rememberFirst writes the annotation of a Node that is about to be initialized as m says, before it has a providerID:
+// a process that is killed in between leaves no Node that is bound and remembers nothing. An account that may not patch
+// Nodes initializes them all the same.
+func (p *Provider) rememberFirst(ctx context.Context, node *v1.Node, m *cloudprovider.InstanceMetadata) error {
+	if p.annotations.queue.Load() == nil || node.Name == "" || initialized(node) {
+		return nil
+	}
+	text, vm, due := p.now().instances().due(node)
+	if !due || providerID(vm.UUID) != m.ProviderID {
+		return nil
+	}
+	err := p.patchAnnotation(ctx, node, text, vm)
+	if apierrors.IsForbidden(err) {
+		p.log.Warn("node annotation", "node", node.Name, "err", err)
+		return nil
+	}
+	if err == nil {
+		p.nodes.awaitAnnotation(ctx, node.Name, text)
+	}
+	return wrap(err, fmt.Sprintf("node %q: annotation %s", node.Name, VMAnnotation))
+}
+
+// awaitAnnotation waits until the informer shows the annotation, for at most listed. The stock controller updates the Node
+// that its lister has: one of before the patch would be a conflict, and a pause before the next attempt.
+func (k *nodes) awaitAnnotation(ctx context.Context, name, text string) {
+	if k.lister.Load() == nil {
+		return
+	}
+	_ = wait.PollUntilContextTimeout(ctx, listedPoll, listed, true, func(context.Context) (bool, error) {
+		node := k.known(name)
+		return node == nil || node.Annotations[VMAnnotation] == text, nil
+	})
+}
+
+// remember has the annotation of a Node with a providerID written when it is not what it must be. It looks at the index,
+// makes no call to a vCenter, and does not wait. Without informers it does nothing.
 func (p *Provider) remember(node *v1.Node) {
 	queue := p.annotations.queue.Load()
-	if queue == nil || node.Name == "" {
+	if queue == nil || node.Name == "" || node.Spec.ProviderID == "" {
 		return
 	}
 	if _, _, due := p.now().instances().due(node); due {
@@ -48,6 +90,7 @@ func (p *Provider) remember(node *v1.Node) {
 // annotate writes the annotations of Nodes until ctx ends, one after the other.
 func (p *Provider) annotate(ctx context.Context, client kubernetes.Interface) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry))
+	p.annotations.client = client
 	p.annotations.queue.Store(&queue)
 	p.running.Go(func() {
 		defer context.AfterFunc(ctx, queue.ShutDown)()
@@ -56,7 +99,7 @@ func (p *Provider) annotate(ctx context.Context, client kubernetes.Interface) {
 			if ended {
 				return
 			}
-			err := p.writeAnnotation(ctx, client, name)
+			err := p.writeAnnotation(ctx, name)
 			switch {
 			case err == nil:
 				queue.Forget(name)
@@ -69,11 +112,10 @@ func (p *Provider) annotate(ctx context.Context, client kubernetes.Interface) {
 	})
 }
 
-// writeAnnotation makes the annotation of the Node of that name what it must be, in one patch that applies to this Node
-// alone and to nothing else of it.
-func (p *Provider) writeAnnotation(ctx context.Context, client kubernetes.Interface, name string) error {
+// writeAnnotation makes the annotation of the Node of that name what it must be.
+func (p *Provider) writeAnnotation(ctx context.Context, name string) error {
 	node := p.nodes.known(name)
-	if node == nil {
+	if node == nil || node.Spec.ProviderID == "" {
 		return nil
 	}
 	text, vm, due := p.now().instances().due(node)
@@ -83,21 +125,31 @@ func (p *Provider) writeAnnotation(ctx context.Context, client kubernetes.Interf
 	if _, err := rememberedBy(node); err != nil && !errors.Is(err, errNotRemembered) {
 		p.nodes.events.annotation(node, err)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": node.UID, "annotations": map[string]string{VMAnnotation: text},
-	}})
-	if err != nil {
-		return fmt.Errorf("patch: %w", err)
-	}
-	_, err = client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	err := p.patchAnnotation(ctx, node, text, vm)
+	if apierrors.IsNotFound(err) {
 		return nil
-	case err != nil: // a conflict too: another node may have the name by now
-		return fmt.Errorf("patch: %w", err)
 	}
-	p.annotations.written.Store(name, text)
-	p.log.Info("node remembers its vm", "node", name, "vm", vm.String())
-	p.nodes.events.annotation(node, nil)
+	if err == nil {
+		p.nodes.events.annotation(node, nil)
+	}
+	return err
+}
+
+// patchAnnotation writes the annotation in one patch, which applies to the Node of this UID alone and changes nothing else.
+func (p *Provider) patchAnnotation(ctx context.Context, node *v1.Node, text string, vm *inventory.VM) error {
+	metadata := map[string]any{"annotations": map[string]string{VMAnnotation: text}}
+	if node.UID != "" {
+		metadata["uid"] = node.UID
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	// A conflict says that another Node has the name by now.
+	if _, err := p.annotations.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	p.annotations.written.Store(node.Name, text)
+	p.log.Info("node remembers its vm", "node", node.Name, "vm", vm.String())
 	return nil
 }

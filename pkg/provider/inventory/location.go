@@ -72,9 +72,8 @@ func (inv *Inventory) confirmRemoved(ctx context.Context, at Location, u UUID) e
 			continue
 		}
 		asked = true
-		err = m.ask(ctx, []question{func(ctx context.Context, s *vcenter.Session) error { return removed(ctx, s, at, u) }})
-		if err != nil {
-			return fmt.Errorf("vcenter %q: %w", m.client.Name(), err)
+		if err := m.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error { return removed(ctx, s, at, u) }); err != nil {
+			return err
 		}
 	}
 	if !asked {
