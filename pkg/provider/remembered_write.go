@@ -28,14 +28,32 @@ const (
 	// How long the informer is given to show a patch, and how often it is looked at.
 	listed     = time.Second
 	listedPoll = 2 * time.Millisecond
+	shown      = time.Minute
 )
 
 // annotations are the Nodes whose annotation may have to be written.
 type annotations struct {
 	queue  atomic.Pointer[workqueue.TypedRateLimitingInterface[string]] // nil before the provider has started
 	client kubernetes.Interface                                         // set before queue
-	// written is what was last written to the Node of a name and what the informer has not shown yet.
+	// written is the last [writing] to the Node of a name that the informer has not shown yet.
 	written sync.Map
+}
+
+// writing is one patch. It counts for as long as an informer may take to show it.
+type writing struct {
+	uid  types.UID
+	text string
+	at   time.Time
+}
+
+// pending reports whether the Node has been given the text, and the informer has yet to show it.
+func (a *annotations) pending(node *v1.Node, text string) bool {
+	w, ok := a.written.Load(node.Name)
+	if !ok {
+		return false
+	}
+	last, ok := w.(writing)
+	return ok && last.uid == node.UID && last.text == text && time.Since(last.at) < shown
 }
 
 // changed forgets what was written to a Node: its annotation has changed since, or it has been deleted.
@@ -119,7 +137,7 @@ func (p *Provider) writeAnnotation(ctx context.Context, name string) error {
 		return nil
 	}
 	text, vm, due := p.now().instances().due(node)
-	if before, ok := p.annotations.written.Load(name); !due || ok && before == text {
+	if !due || p.annotations.pending(node, text) {
 		return nil
 	}
 	if _, err := rememberedBy(node); err != nil && !errors.Is(err, errNotRemembered) {
@@ -149,7 +167,7 @@ func (p *Provider) patchAnnotation(ctx context.Context, node *v1.Node, text stri
 	if _, err := p.annotations.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
-	p.annotations.written.Store(node.Name, text)
+	p.annotations.written.Store(node.Name, writing{node.UID, text, time.Now()})
 	p.log.Info("node remembers its vm", "node", node.Name, "vm", vm.String())
 	return nil
 }

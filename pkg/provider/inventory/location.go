@@ -110,6 +110,8 @@ func removed(ctx context.Context, s *vcenter.Session, at Location, u UUID) error
 		return nil
 	case err != nil:
 		return fmt.Errorf("read %s: %w", ref, err)
+	case vm.Self != ref:
+		return fmt.Errorf("read %s: the answer is empty", ref)
 	}
 	now, err := ParseUUID(vm.Summary.Config.Uuid)
 	if err == nil && now != u && now != u.Swapped() {
