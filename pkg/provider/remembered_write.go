@@ -70,15 +70,16 @@ func (p *Provider) rememberFirst(ctx context.Context, node *v1.Node, m *cloudpro
 	if !due || providerID(vm.UUID) != m.ProviderID {
 		return nil
 	}
-	err := p.patchAnnotation(ctx, node, text, vm)
-	if apierrors.IsForbidden(err) {
-		p.log.Warn("node annotation", "node", node.Name, "err", err)
-		return nil
-	}
-	if err == nil {
+	switch err := p.patchAnnotation(ctx, node, text, vm); {
+	case err == nil:
 		p.nodes.awaitAnnotation(ctx, node.Name, text)
+	case apierrors.IsNotFound(err): // nothing is initialized
+	case apierrors.IsForbidden(err):
+		p.log.Warn("node annotation", "node", node.Name, "err", err)
+	default:
+		return fmt.Errorf("node %q: annotation %s: %w", node.Name, VMAnnotation, err)
 	}
-	return wrap(err, fmt.Sprintf("node %q: annotation %s", node.Name, VMAnnotation))
+	return nil
 }
 
 // awaitAnnotation waits until the informer shows the annotation, for at most listed. The stock controller updates the Node

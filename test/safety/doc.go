@@ -4,7 +4,7 @@
 // TestMatrix goes through every kind of outage, with a CCM that runs on and with one that is started again in the midst
 // of it, and in each has nodes in every state at two vCenters, of which one is broken. It prints what became of them:
 //
-//	go test ./test/safety -v                          the whole matrix, about twelve minutes
+//	go test ./test/safety -v                          the whole matrix, 64 rows, about thirteen minutes
 //	go test ./test/safety -v -core                    the few rows that stand for all of them; so does -short
 //	go test ./test/safety -v -rows 'hung|503/running' these rows; remembered_test.go has "hidden|vsphere.conf|UUID"
 //	go test ./test/safety -v -ccm PATH                another CCM, an upstream release for one:

@@ -50,13 +50,6 @@ func (inv *Inventory) Locate(vm *VM) (Location, error) {
 //
 // It does not replace [Inventory.ConfirmAbsent]: a VM that is registered again has another reference.
 func (inv *Inventory) ConfirmRemoved(ctx context.Context, at Location, u UUID) error {
-	if err := inv.confirmRemoved(ctx, at, u); err != nil {
-		return fmt.Errorf("cannot confirm that vm %s is gone: %w", u, err)
-	}
-	return nil
-}
-
-func (inv *Inventory) confirmRemoved(ctx context.Context, at Location, u UUID) error {
 	if err := inv.doubt(); err != nil {
 		return err
 	}
@@ -77,7 +70,7 @@ func (inv *Inventory) confirmRemoved(ctx context.Context, at Location, u UUID) e
 		}
 	}
 	if !asked {
-		return fmt.Errorf("%w: instance uuid %q", ErrNotConfigured, at.VCenter)
+		return ErrNotConfigured
 	}
 	return inv.doubt()
 }
