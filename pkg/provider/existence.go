@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -25,17 +26,55 @@ var (
 func (p *Provider) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
 	exists, err := p.exists(ctx, node)
 	if ctx.Err() == nil && !errors.Is(err, errOutdated) {
-		p.nodes.events.existence(node, exists, err)
+		confirmed := ""
+		if !exists && err == nil {
+			confirmed = p.confirmation(node)
+		}
+		p.nodes.events.existence(node, exists, confirmed, err)
+		p.reportAnnotation(node, exists)
 	}
+	p.remember(node)
 	if exists {
 		return true, nil
 	}
 	return false, err
 }
 
+// confirmation says who confirmed that the VM of a node is gone.
+func (p *Provider) confirmation(node *v1.Node) string {
+	g := p.now()
+	var asked []string
+	for _, vc := range g.cfg.VCenters {
+		asked = append(asked, vc.Tenant)
+	}
+	text := fmt.Sprintf("every vcenter that is configured was asked (%s) and has no vm of providerID %s",
+		strings.Join(asked, ", "), node.Spec.ProviderID)
+	if choicesOf(g.opts.Parity).nothingRemembered {
+		return text
+	}
+	r, err := rememberedBy(node)
+	if err != nil {
+		return text + "; which vcenter the node was initialized from is not known"
+	}
+	return text + fmt.Sprintf("; its vcenter has no %q any more", r.VM)
+}
+
+// reportAnnotation reports an annotation that would have counted if it could be read.
+func (p *Provider) reportAnnotation(node *v1.Node, exists bool) {
+	if exists || node.Spec.ProviderID == "" || choicesOf(p.opts.Parity).nothingRemembered {
+		return
+	}
+	if _, err := rememberedBy(node); err != nil && !errors.Is(err, errNotRemembered) {
+		p.nodes.events.annotation(node, err)
+	}
+}
+
 // exists is [instances.exists], and says of a node or a configuration that is no longer what it was nothing but that.
 func (p *Provider) exists(ctx context.Context, node *v1.Node) (bool, error) {
 	g := p.now()
+	if node.Name == "" { // a question about a VM, by providerID alone
+		node = p.nodes.annotated(node)
+	}
 	exists, err := g.instances().exists(ctx, node)
 	if exists || err != nil {
 		return exists, err
@@ -85,19 +124,25 @@ func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	// The reference first: a VM that is registered again in between has another one, and the searches find it.
+	err = i.rememberedGone(ctx, node, uuids[0])
 	for _, u := range uuids {
-		err := i.inv.ConfirmAbsent(ctx, u)
-		switch {
-		case err == nil, i.choices.searchSuffices && inventory.OnlyUnseen(err):
-		case errors.Is(err, inventory.ErrStillThere):
-			return true, err
-		case unavailable(search) && unavailable(err):
-			return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, search) // which names the node's providerID
-		default:
-			return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
+		if err != nil {
+			break
+		}
+		if err = i.inv.ConfirmAbsent(ctx, u); i.choices.searchSuffices && inventory.OnlyUnseen(err) {
+			err = nil
 		}
 	}
-	return false, nil
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, inventory.ErrStillThere):
+		return true, err
+	case unavailable(search) && unavailable(err):
+		return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, search) // which names the node's providerID
+	}
+	return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
 }
 
 // identities returns the UUIDs of which there may be no VM for the node to be gone: that of its providerID and, where it

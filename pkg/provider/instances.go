@@ -25,6 +25,8 @@ type vmIndex interface {
 	Datacenter(*inventory.VM) string
 	Zone(*inventory.VM) (inventory.Zone, error)
 	ConfirmAbsent(context.Context, inventory.UUID) error
+	Locate(*inventory.VM) (inventory.Location, error)
+	ConfirmRemoved(context.Context, inventory.Location, inventory.UUID) error
 }
 
 // instances answers questions about nodes, each out of one generation from its beginning to its end. It tells nobody
@@ -43,15 +45,21 @@ func (g *generation) instances() instances {
 
 var _ cloudprovider.InstancesV2 = (*Provider)(nil)
 
-// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call; whatever is not
-// known yet is an error, and is asked for again. A node that has been initialized keeps the region and zone of its
+// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call to a vCenter;
+// whatever is not known yet is an error, and is asked for again. Of a node that is not initialized it has the annotation
+// [VMAnnotation] written before it answers. A node that has been initialized keeps the region and zone of its
 // labels while no tags tell them: it is asked about for its addresses.
-func (p *Provider) InstanceMetadata(_ context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (p *Provider) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	m, err := p.now().instances().metadata(node)
 	p.nodes.events.metadata(node, m, err)
 	if m == nil {
+		p.remember(node)
 		return nil, err
 	}
+	if err := p.rememberFirst(ctx, node, m); err != nil {
+		return nil, err
+	}
+	p.remember(node)
 	return m, nil
 }
 

@@ -25,6 +25,8 @@ type listIndex struct {
 	confirm   error  // what ConfirmAbsent says
 	meanwhile func() // what happens while it asks
 	confirmed []inventory.UUID
+	removed   error // what ConfirmRemoved says
+	asked     []inventory.Location
 }
 
 func (x *listIndex) where(f func(*inventory.VM) bool) inventory.Result {
@@ -77,6 +79,15 @@ func (x *listIndex) ConfirmAbsent(_ context.Context, u inventory.UUID) error {
 		return x.doubt
 	}
 	return x.confirm
+}
+
+func (x *listIndex) Locate(vm *inventory.VM) (inventory.Location, error) {
+	return inventory.Location{VCenter: "instance-" + vm.VCenter, VM: vm.Ref.Value}, nil
+}
+
+func (x *listIndex) ConfirmRemoved(_ context.Context, at inventory.Location, _ inventory.UUID) error {
+	x.asked = append(x.asked, at)
+	return x.removed
 }
 
 // over returns what answers from x.

@@ -23,9 +23,10 @@ const (
 type concern int
 
 const (
-	metadataConcern  concern = iota // who and where it is
-	existenceConcern                // whether its VM is there, asked while it is not ready
-	shutdownConcern                 // whether its VM is off, asked then too
+	metadataConcern   concern = iota // who and where it is
+	existenceConcern                 // whether its VM is there, asked while it is not ready
+	shutdownConcern                  // whether its VM is off, asked then too
+	annotationConcern                // whether its annotation can be read
 	concerns
 )
 

@@ -40,6 +40,11 @@ func hint(node *v1.Node, err error) string {
 			waits = "the node waits for it"
 		}
 		return sentence(remedy(err), waits)
+	case ReasonVCenterNotConfigured:
+		return fmt.Sprintf("the node stays; configure this vcenter again, or, if you know that the vm is gone: "+
+			"kubectl delete node %s, or kubectl annotate node %[1]s %s-", node.Name, VMAnnotation)
+	case ReasonVMUUIDChanged:
+		return "the node stays; give the vm its bios uuid back, or delete the node, and it registers again when its kubelet is restarted"
 	case ReasonDeletionHeldBack:
 		var stale *staleError
 		if errors.As(err, &stale) {

@@ -44,7 +44,14 @@ const (
 	ReasonDeletionSkipped = "DeletionSkipped"
 	// ReasonVMInaccessible: no search finds the VM, and its vCenter still has it.
 	ReasonVMInaccessible = "VMInaccessible"
-	// ReasonVMGone: every vCenter confirms that the VM is gone.
+	// ReasonVCenterNotConfigured: the node was initialized from a vCenter that the configuration does not name any more, and
+	// its VM may be there.
+	ReasonVCenterNotConfigured = "VCenterNotConfigured"
+	// ReasonVMUUIDChanged: the VM that the node was initialized from is there, with another BIOS UUID.
+	ReasonVMUUIDChanged = "VMUUIDChanged"
+	// ReasonVMAnnotationIgnored: the node's annotation [VMAnnotation] cannot be read, or is another node's.
+	ReasonVMAnnotationIgnored = "VMAnnotationIgnored"
+	// ReasonVMGone: every vCenter that is configured confirms that the VM is gone.
 	ReasonVMGone = "VMGone"
 	// ReasonNodeWell: a node that was warned about is in order again.
 	ReasonNodeWell = "NodeWell"
@@ -62,6 +69,10 @@ func reasonOf(err error) string {
 		return ReasonVCenterUnavailable // where it may be
 	case errors.Is(err, ErrDeletionSkipped):
 		return ReasonDeletionSkipped
+	case errors.Is(err, inventory.ErrNotConfigured):
+		return ReasonVCenterNotConfigured
+	case errors.Is(err, inventory.ErrUUIDChanged):
+		return ReasonVMUUIDChanged
 	case errors.Is(err, ErrDeletionHeldBack):
 		return ReasonDeletionHeldBack
 	case errors.Is(err, ErrForeignProviderID):
@@ -117,8 +128,8 @@ func (e *nodeEvents) metadata(node *v1.Node, m *cloudprovider.InstanceMetadata, 
 	e.tell(node, metadataConcern, tale{kind: v1.EventTypeWarning, reason: reason, message: message(node, err)})
 }
 
-// existence tells what InstanceExists found.
-func (e *nodeEvents) existence(node *v1.Node, exists bool, err error) {
+// existence tells what InstanceExists found. confirmed says who confirmed that the VM is gone, when it is.
+func (e *nodeEvents) existence(node *v1.Node, exists bool, confirmed string, err error) {
 	switch {
 	case exists && err == nil:
 		e.well(node, "vm is found", existenceConcern)
@@ -126,7 +137,7 @@ func (e *nodeEvents) existence(node *v1.Node, exists bool, err error) {
 	case err == nil:
 		e.tell(node, existenceConcern, tale{
 			kind: v1.EventTypeNormal, reason: ReasonVMGone,
-			message: "every vcenter was asked and has no vm of providerID " + node.Spec.ProviderID,
+			message: confirmed,
 		})
 	default:
 		e.tell(node, existenceConcern, tale{kind: v1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
@@ -142,4 +153,16 @@ func (e *nodeEvents) shutdown(node *v1.Node, err error) {
 	default:
 		e.tell(node, shutdownConcern, tale{kind: v1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}
+}
+
+// annotation reports that the node's annotation does not count, once, and that it is written again, when err is nil.
+func (e *nodeEvents) annotation(node *v1.Node, err error) {
+	if err == nil {
+		e.well(node, "annotation "+VMAnnotation+" is written", annotationConcern)
+		return
+	}
+	e.tell(node, annotationConcern, tale{
+		kind: v1.EventTypeWarning, reason: ReasonVMAnnotationIgnored,
+		message: "annotation " + VMAnnotation + " is ignored: " + err.Error() + "; it is written again when the vm is known",
+	})
 }

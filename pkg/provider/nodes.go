@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -26,23 +27,71 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	lister := known.Lister()
 	p.nodes.lister.Store(&lister)
 	// It cannot fail before the informer has been stopped.
-	_, _ = known.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(o any) {
-		if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-			o = gone.Obj
+	_, _ = known.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			if node, ok := o.(*v1.Node); ok {
+				p.remember(node)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			old, ok := before.(*v1.Node)
+			node, also := after.(*v1.Node)
+			if ok && also && (old.UID != node.UID || old.Spec.ProviderID != node.Spec.ProviderID || old.Annotations[VMAnnotation] != node.Annotations[VMAnnotation]) {
+				p.annotations.changed(node)
+				p.remember(node)
+			}
+		},
+		DeleteFunc: func(o any) {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			if node, ok := o.(*v1.Node); ok {
+				p.nodes.events.forget(node)
+				p.annotations.changed(node)
+			}
+		},
+	})
+}
+
+// known returns the node of that name; nil when there is none, or the cluster's nodes are not known.
+func (k *nodes) known(name string) *v1.Node {
+	lister := k.lister.Load()
+	if lister == nil {
+		return nil
+	}
+	node, err := (*lister).Get(name)
+	if err != nil {
+		return nil
+	}
+	return node
+}
+
+// annotated returns a question about a VM with what the cluster's node of that providerID remembers of it. Of several
+// nodes it is one that remembers something.
+func (k *nodes) annotated(question *v1.Node) *v1.Node {
+	lister := k.lister.Load()
+	if lister == nil {
+		return question
+	}
+	all, err := (*lister).List(labels.Everything())
+	if err != nil {
+		return question
+	}
+	for _, node := range all {
+		if text, ok := node.Annotations[VMAnnotation]; ok && node.Spec.ProviderID == question.Spec.ProviderID {
+			question = question.DeepCopy()
+			question.Annotations = map[string]string{VMAnnotation: text}
+			break
 		}
-		if node, ok := o.(*v1.Node); ok {
-			p.nodes.events.forget(node)
-		}
-	}})
+	}
+	return question
 }
 
 // named returns the node of that name, with all that identifies its VM; where the cluster's nodes are not known, one
 // that has nothing but the name.
 func (k *nodes) named(name types.NodeName) *v1.Node {
-	if lister := k.lister.Load(); lister != nil {
-		if node, err := (*lister).Get(string(name)); err == nil {
-			return node
-		}
+	if node := k.known(string(name)); node != nil {
+		return node
 	}
 	node := &v1.Node{}
 	node.Name = string(name)

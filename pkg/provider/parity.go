@@ -37,6 +37,8 @@ type choices struct {
 	// guestFirst: whether a VM exists is an error while its guest reports no hostname, adapters or addresses, so that a
 	// VM that is off may never be called that. nodemanager.go, DiscoverNode.
 	guestFirst bool
+	// nothingRemembered: Nodes get no annotation of their VM, and one that they have does not count. Upstream has none.
+	nothingRemembered bool
 	// zoneHoldsAddresses: while a tag is missing, a node that has been initialized gets no new addresses either.
 	// instances_v2.go, InstanceMetadata.
 	zoneHoldsAddresses bool
@@ -60,6 +62,7 @@ func choicesOf(p Parity) choices {
 		providerIDAlone:    true,
 		searchSuffices:     true,
 		guestFirst:         true,
+		nothingRemembered:  true,
 		zoneHoldsAddresses: true,
 		addressRulesAlone:  true,
 		anyTagName:         true,

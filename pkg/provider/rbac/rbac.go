@@ -95,7 +95,8 @@ func nodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		// get: both, before every patch. list, watch: their shared informer, which lists only where the API server does not
 		// send a watch what there is (before Kubernetes 1.34). update: cloud-node, to initialize a node (controllers/node,
-		// syncNode). patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint. delete:
+		// syncNode). patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint, the
+		// provider for its annotation (provider.VMAnnotation). delete:
 		// cloud-node-lifecycle, for a node whose VM is gone.
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch", "update", "patch", "delete"}},
 		// cloud-node, for addresses (controllers/node, updateNodeAddress).
