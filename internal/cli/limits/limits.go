@@ -35,7 +35,8 @@ type Flags struct {
 	// Machine is read in place of this one, for tests. Optional.
 	Machine *preflight.Machine
 
-	port string // what was typed; "" is the default
+	port  int
+	bound bool // port is what the flag says
 }
 
 const (
@@ -52,7 +53,8 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 
 // BindPort adds the port of vCenters.
 func (f *Flags) BindPort(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.port, portFlag, strconv.Itoa(loopback.DefaultPort), "port of every vCenter, each at an address of its own on loopback (0: free ones)")
+	f.bound = true
+	cmd.Flags().IntVar(&f.port, portFlag, loopback.DefaultPort, "port of every vCenter, each at an address of its own on loopback (0: free ones)")
 	_ = cmd.RegisterFlagCompletionFunc(portFlag, complete.None) // its only error is an unknown flag
 }
 
@@ -69,24 +71,21 @@ func (f *Flags) Check() error {
 		}
 		return report.UsageError("--"+ignoreFlag+" "+near, "--%s %q: want %s", ignoreFlag, name, strings.Join(known, ", "))
 	}
-	if f.port == "" {
-		return nil
-	}
-	if n, err := strconv.Atoi(f.port); err != nil || n < 0 || n > 65535 {
-		return report.UsageError("--"+portFlag+" 8443, or 0 for free ones", "--%s %s: want a number from 0 to 65535", portFlag, f.port)
+	if f.port < 0 || f.port > 65535 {
+		return report.UsageError("--"+portFlag+" 8443, or 0 for free ones", "--%s %d: want a number from 0 to 65535", portFlag, f.port)
 	}
 	return nil
 }
 
 // Port is the port of vCenters, as sandbox.Options has it. The flags have been checked.
 func (f *Flags) Port() int {
-	switch n, err := strconv.Atoi(f.port); {
-	case err != nil:
+	switch {
+	case !f.bound:
 		return loopback.DefaultPort
-	case n == 0:
+	case f.port == 0:
 		return loopback.AnyPort
 	default:
-		return n
+		return f.port
 	}
 }
 
@@ -96,8 +95,8 @@ func (f *Flags) Again() []string {
 	if len(f.Ignored) > 0 {
 		args = append(args, "--"+ignoreFlag+"="+strings.Join(f.Ignored, ","))
 	}
-	if f.port != "" && f.Port() != loopback.DefaultPort {
-		args = append(args, "--"+portFlag+"="+f.port)
+	if f.Port() != loopback.DefaultPort {
+		args = append(args, "--"+portFlag+"="+strconv.Itoa(f.port))
 	}
 	return args
 }

@@ -37,7 +37,7 @@ func TestFlags(t *testing.T) {
 		{args: "--vcenter-port 0", port: loopback.AnyPort, again: "--vcenter-port=0"},
 		{args: "--vcenter-port 443", port: 443, again: "--vcenter-port=443"},
 		{args: "--vcenter-port 70000", refused: "--vcenter-port 70000: want a number from 0 to 65535"},
-		{args: "--vcenter-port x", refused: "--vcenter-port x: want a number"},
+		{args: "--vcenter-port -1", refused: "--vcenter-port -1: want a number"},
 		{args: "--ignore-preflight-errors memory,disk", port: loopback.DefaultPort, again: "--ignore-preflight-errors=memory,disk"},
 		{args: "--ignore-preflight-errors all", port: loopback.DefaultPort, again: "--ignore-preflight-errors=all"},
 		{args: "--ignore-preflight-errors memroy", refused: `--ignore-preflight-errors "memroy": want loopback, ports`},
