@@ -522,6 +522,7 @@ steps:
   - heal: rotated
 
   - expect: {node: all, ready: True, count: %d}
+    within: %s
 `
 
 // Artifacts and reports of a scenario have no secret in them, though faults spread one through logs and events, and one
@@ -530,8 +531,11 @@ func TestScenario(t *testing.T) {
 	h, all := newHome(t)
 	h.File("topology.yaml", fmt.Sprintf(topology, ofUser))
 	for name, count := range map[string]int{"passes": 1, "fails": 7} {
-		format := map[string]string{"passes": "junit", "fails": "json"}[name]
-		file := h.File(name+".yaml", fmt.Sprintf(scenario, "no login with "+ofUser, count))
+		format, within := "junit", "1m"
+		if name == "fails" {
+			format, within = "json", "1s"
+		}
+		file := h.File(name+".yaml", fmt.Sprintf(scenario, "no login with "+ofUser, count, within))
 		results := filepath.Join(h.Tmp, name)
 		r := h.Try("scenario", "run", file, "--artifacts", results, "-o", format)
 		if (r.Code == 0) != (name == "passes") {
