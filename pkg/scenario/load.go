@@ -62,7 +62,7 @@ func load(name string, data []byte, from folder, settings []topology.Setting) (*
 	if !header(r, root) {
 		return nil, r.Err()
 	}
-	s := &Scenario{File: name}
+	s := &Scenario{File: name, source: data}
 	if s.Values = parameters(r, root, settings); r.Failed() {
 		return nil, r.Err()
 	}
@@ -72,6 +72,7 @@ func load(name string, data []byte, from folder, settings []topology.Setting) (*
 	}
 	r.Decode(s.root, s, "")
 	s.attach()
+	s.placed(from)
 	s.Topology.resolve(r, from)
 	check(r, s)
 	if err := r.Err(); err != nil {
