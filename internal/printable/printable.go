@@ -33,6 +33,8 @@ func escape(s, newline, tab string) string {
 		case r == '\t':
 			b.WriteString(tab)
 		case r == '\r' && i+1 < len(s) && s[i+1] == '\n': // the line end that follows it counts
+		case r == '\r' && newline != "\n":
+			b.WriteString(newline)
 		case r == utf8.RuneError && size == 1, r < utf8.RuneSelf && odd(r):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case r > 0xffff && odd(r):

@@ -1,6 +1,9 @@
 package printable
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestLine(t *testing.T) {
 	for in, want := range map[string]string{
@@ -8,7 +11,7 @@ func TestLine(t *testing.T) {
 		"worker-1":                    "worker-1",
 		"名前 é ● 👍🏽 \ufeff":            "名前 é ● 👍🏽 \\ufeff",
 		"a\nb\tc\r\nd":                "a b c d",
-		"a\rb":                        `a\x0db`,
+		"a\rb\r":                      "a b ",
 		"\x1b[31mred\x1b[0m":          `\x1b[31mred\x1b[0m`,
 		"a\x07\x00\x7f":               `a\x07\x00\x7f`,
 		"csi \u009b31m nel \u0085":    `csi \u009b31m nel \u0085`,
@@ -30,7 +33,29 @@ func TestLine(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
-	if got, want := Lines("a\n\tb\r\nc\x1b[2Jd\u202e"), "a\n\tb\nc\\x1b[2Jd\\u202e"; got != want {
+	if got, want := Lines("a\n\tb\r\nc\x1b[2Jd\u202e\re"), "a\n\tb\nc\\x1b[2Jd\\u202e\\x0de"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// However a text is cut into pieces, what is written is the same.
+func TestWriter(t *testing.T) {
+	const text = "a\r\nb\x1b名\u202e\xff\u009b\xe5\x90"
+	for size := 1; size <= len(text); size++ {
+		var b strings.Builder
+		w := NewWriter(&b)
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			if wrote, err := w.Write([]byte(rest[:n])); wrote != n || err != nil {
+				t.Fatal(wrote, err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if b.String() != Lines(text) {
+			t.Errorf("pieces of %d: %q, want %q", size, b.String(), Lines(text))
+		}
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 const (
@@ -21,12 +21,7 @@ func lastWords(root, name string) string {
 	if err != nil {
 		return ""
 	}
-	line := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, reason(tail(dir.Log("sandbox")))))
+	line := []rune(printable.Line(reason(tail(dir.Log("sandbox")))))
 	return string(line[:min(len(line), mostWords)])
 }
 

@@ -19,7 +19,7 @@ func TestReapTellsLastWords(t *testing.T) {
 		{"a panic", line + "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\t/x.go:1 +0x1\n", "; its log ends with: panic: boom"},
 		{"a fatal error", line + "fatal error: out of memory\n\ngoroutine 1:\n", "; its log ends with: fatal error: out of memory"},
 		{"a panic that was survived", "panic: boom\nstack\n" + line, "; its log ends with: " + strings.TrimSpace(line)},
-		{"control characters", "a\x1b[1mb\tc", "; its log ends with: a [1mb c"},
+		{"control characters", "a\x1b[1mb\tc", "; its log ends with: a\\x1b[1mb c"},
 		{"a long line", strings.Repeat("ü", 300), "; its log ends with: " + strings.Repeat("ü", 200)},
 		{"a long log", strings.Repeat(line, 10000) + "panic: boom\n", "; its log ends with: panic: boom"},
 	} {
