@@ -102,12 +102,13 @@ func Wrap(s string, width int) []string {
 }
 
 // Clean makes text of elsewhere (a hostname, a log line, an error) safe to print in a cell: escape sequences are left out,
-// and the rest is as package printable has it.
+// bytes that are no text become a stand-in, and the rest is as package printable has it.
 func Clean(s string) string {
 	if isASCII(s) {
 		return s
 	}
-	return printable.Line(ansi.Strip(strings.ToValidUTF8(s, "·")))
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "·"), "\ufffd", "·") // the same, once it went through runes
+	return printable.Line(ansi.Strip(s))
 }
 
 // Ago writes a duration as kubectl does in its AGE column, with tenths below ten seconds: 0.4s, 12s, 5m, 3h, 2d.
