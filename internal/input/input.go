@@ -43,6 +43,15 @@ func Size(n int64) string {
 // File reads a file that a user named, at most limit bytes of it. It does not wait for a writer that a pipe does not have.
 // The error is a [*TooLarge] for more than that, else one of type [*fs.PathError] that names the file.
 func File(name string, limit int64) ([]byte, error) {
+	data, err := Head(name, limit+1)
+	if int64(len(data)) > limit {
+		return nil, &TooLarge{"", limit}
+	}
+	return data, err
+}
+
+// Head is [File] for a reader that says for itself what is too long: it returns the first bytes of a file, at most so many.
+func Head(name string, most int64) ([]byte, error) {
 	// Not blocking: opening a pipe would wait for its first writer. Reading one that has a writer still does wait for it.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -56,8 +65,8 @@ func File(name string, limit int64) ([]byte, error) {
 	case info.IsDir():
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
 	}
-	data, err := ReadAll(f, "", limit)
-	if err == nil && len(data) == 0 && info.Mode()&fs.ModeNamedPipe != 0 {
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err == nil && len(data) == 0 && most > 0 && info.Mode()&fs.ModeNamedPipe != 0 {
 		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("is a pipe that nothing is written to")}
 	}
 	return data, err

@@ -193,7 +193,7 @@ func outside(name, joined, folder string) string {
 	case slash.IsAbs(name), filepath.IsAbs(name):
 		return "must be relative to this file, not " + shown(name)
 	case !fs.ValidPath(joined), joined == ".", !filepath.IsLocal(filepath.FromSlash(joined)):
-		return "must be a file in "+folder+" or below it, which " + shown(name) + " is not"
+		return "must be a file in " + folder + " or below it, which " + shown(name) + " is not"
 	}
 	return ""
 }
