@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
@@ -52,4 +53,16 @@ func Find(name string) (Entry, error) {
 		}
 	}
 	return Entry{}, fmt.Errorf("scenario %q: %w in the catalogue", name, fs.ErrNotExist)
+}
+
+// Holds tells whether a file is, byte for byte, a scenario of the catalogue.
+func Holds(file []byte) bool {
+	return slices.ContainsFunc(Catalogue(), func(e Entry) bool {
+		info, err := fs.Stat(files, e.Path)
+		if err != nil || info.Size() != int64(len(file)) {
+			return false
+		}
+		data, err := files.ReadFile(e.Path)
+		return err == nil && bytes.Equal(data, file)
+	})
 }

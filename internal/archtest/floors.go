@@ -15,7 +15,7 @@ func floors() []floor {
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
 			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/console", "internal/instance",
-			"internal/iostreams", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...",
+			"internal/input", "internal/iostreams", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
@@ -30,6 +30,8 @@ func floors() []floor {
 // sideways are the steps between trees of one floor.
 func sideways() []edge {
 	return []edge{
+		{"pkg/topology/...", "internal/input", "a file of a user is read in one way"},
+		{"internal/ccm", "internal/input", "what an archive unpacks to is bounded in one way"},
 		{"scenarios", "pkg/topology/...", "a scenario is a topology in a file"},
 		{"cmd/...", "internal/cli/...", "the program is its commands"},
 		{"internal/instance", "internal/private", "what lies in a state directory is believed only when no other user can have put it there"},

@@ -79,3 +79,11 @@ func (s Source) String() string {
 	}
 	return string(s.kind) + ":" + s.ref
 }
+
+// In is the source as it is meant in a file of a folder: a path that is relative is relative to that folder.
+func (s Source) In(dir string) Source {
+	if (s.kind == File || s.kind == Archive) && !filepath.IsAbs(s.ref) {
+		s.ref = filepath.Join(dir, s.ref)
+	}
+	return s
+}

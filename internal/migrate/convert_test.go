@@ -360,7 +360,7 @@ func TestManyVCenters(t *testing.T) {
 	}
 	long := file(mostVCenters)
 	long.Data = append(long.Data, "[Global]\nca-file = /"+strings.Repeat("x", 1<<16)+"\n"...)
-	if _, err := Convert(long, Options{}); err == nil || !strings.HasPrefix(err.Error(), "the new vsphere.conf: file is larger than") {
+	if _, err := Convert(long, Options{}); err == nil || !strings.HasPrefix(err.Error(), "the new vsphere.conf: is longer than the 1 MiB") {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -42,7 +43,7 @@ func (c *conversion) readManifests() error {
 
 func (c *conversion) readManifest(s Source) error {
 	if len(s.Data) > MaxSize {
-		return problem(s.Name, fmt.Sprintf("file is larger than %d bytes", MaxSize), "")
+		return problem(s.Name, fmt.Sprintf("is longer than the %s a manifest may have", input.Size(MaxSize)), "")
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(s.Data))
 	before := len(c.objects)

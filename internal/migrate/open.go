@@ -10,6 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
@@ -47,7 +48,7 @@ func open(old Source) ([]byte, error) {
 	data := old.Data
 	switch {
 	case len(data) > MaxSize:
-		return nil, problem(old.Name, fmt.Sprintf("file is larger than %d bytes", MaxSize), "")
+		return nil, problem(old.Name, fmt.Sprintf("is longer than the %s a cloud config may have", input.Size(MaxSize)), "")
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}):
 		return nil, problem(old.Name, "file is UTF-16 text", "save it as UTF-8")
 	case !utf8.Valid(data):

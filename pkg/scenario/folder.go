@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -85,11 +83,12 @@ func (t *Topology) load(r *strict.Reader, node *yaml.Node, from folder) {
 		r.Errorf(node, "topology", "has no folder to be read from: this scenario was not read from a file")
 		return
 	case from.files != nil:
-		t.Resolved, err = topology.LoadFS(from.files, path.Join(from.dir, t.Use), t.Settings...)
-	case filepath.IsAbs(t.Use):
-		t.Resolved, err = topology.LoadFile(t.Use, t.Settings...)
+		var below fs.FS
+		if below, err = fs.Sub(from.files, from.dir); err == nil {
+			t.Resolved, err = topology.LoadFS(below, t.Use, t.Settings...) // which takes no name that leads out of it
+		}
 	default:
-		t.Resolved, err = topology.LoadFile(filepath.Join(from.dir, t.Use), t.Settings...)
+		t.Resolved, err = topology.LoadBelow(from.dir, t.Use, t.Settings...)
 	}
 	if err != nil {
 		t.Resolved = nil

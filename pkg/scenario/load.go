@@ -1,16 +1,16 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -25,12 +25,7 @@ func Load(name string, data []byte, settings ...topology.Setting) (*Scenario, er
 // LoadFile loads the file at a path. The topology may be a file, relative to its folder. Errors are those of [Load], and
 // those of reading the file.
 func LoadFile(name string, settings ...topology.Setting) (*Scenario, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	defer file.Close() // only read from: closing cannot lose anything
-	data, err := io.ReadAll(io.LimitReader(file, strict.MaxSize+1))
+	data, err := input.File(name, strict.MaxSize)
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
@@ -47,10 +42,12 @@ func LoadFS(files fs.FS, name string, settings ...topology.Setting) (*Scenario, 
 }
 
 func unreadable(name string, err error) error {
-	if inner, ok := err.(*fs.PathError); ok {
-		err = inner.Err
+	if _, ok := errors.AsType[*input.TooLarge](err); ok {
+		r := strict.NewReader(name)
+		r.TooLong()
+		return r.Err()
 	}
-	return fmt.Errorf("scenario %s: %w", name, err)
+	return fmt.Errorf("scenario %s: %w", name, input.Plain(err))
 }
 
 func load(name string, data []byte, from folder, settings []topology.Setting) (*Scenario, error) {
@@ -62,7 +59,7 @@ func load(name string, data []byte, from folder, settings []topology.Setting) (*
 	if !header(r, root) {
 		return nil, r.Err()
 	}
-	s := &Scenario{File: name}
+	s := &Scenario{File: name, source: data}
 	if s.Values = parameters(r, root, settings); r.Failed() {
 		return nil, r.Err()
 	}
@@ -72,6 +69,7 @@ func load(name string, data []byte, from folder, settings []topology.Setting) (*
 	}
 	r.Decode(s.root, s, "")
 	s.attach()
+	s.placed(from)
 	s.Topology.resolve(r, from)
 	check(r, s)
 	if err := r.Err(); err != nil {

@@ -24,7 +24,7 @@ type Options struct {
 	Observe func(result.Update)
 	// Command runs a command of a scenario, kubectl, govc or vsphere-sandbox, with the environment of the sandbox. Its error
 	// says that it could not be run; what it does with its exit status is the scenario's to judge.
-	Command func(ctx context.Context, argv []string, stdin string) (Output, error)
+	Command func(context.Context, Command) (Output, error)
 	// Seed draws targets. Default: 1, so that a run is like the one before.
 	Seed uint64
 	// Patience is what every within: is multiplied with, for slow machines. Default: 1.
@@ -38,6 +38,16 @@ type Options struct {
 	Number, Of int
 	// Name, CCM and CCMVersion are told in the result: those of the sandbox.
 	Name, CCM, CCMVersion string
+}
+
+// Command is a command of a scenario.
+type Command struct {
+	// Argv is kubectl, govc or vsphere-sandbox, with its arguments.
+	Argv  []string
+	Stdin string
+	// Dir is the folder in which it runs, to which its paths are relative: that of the scenario's file. "" for the
+	// working directory.
+	Dir string
 }
 
 // Output is what a command did.

@@ -36,10 +36,14 @@ type Scenario struct {
 	// File is where it was read from, Theme the folder of the catalogue that it is in; "" for others.
 	File  string `json:"-"`
 	Theme string `json:"-"`
+	// Folder is the absolute path of the folder that it was read from, in which its commands run; "" for one that was not
+	// read from a file of this machine.
+	Folder string `json:"-"`
 	// Values are the parameters with the values they have.
 	Values map[string]string `json:"-"`
 
-	root *yaml.Node // parameters replaced, but for what only steps will know
+	source []byte     // as it was read
+	root   *yaml.Node // parameters replaced, but for what only steps will know
 }
 
 // Metadata names a scenario.
@@ -89,7 +93,8 @@ func (c Components) csi() []string {
 
 // CCM says how the cloud controller manager is to be started.
 type CCM struct {
-	// Source is where it comes from, as --ccm has it: builtin, module:v1.36.0. Default: the runner's.
+	// Source is where it comes from, as --ccm has it: builtin, module:v1.36.0. Default: the runner's. A path is relative to
+	// the scenario's file, and absolute once that is loaded.
 	Source string `json:"source,omitempty"`
 	// Replicas is how many run; more than one elect a leader. Default: 1.
 	Replicas int `json:"replicas,omitempty"`

@@ -29,7 +29,7 @@ func (r *run) command(ctx context.Context, s *Step, res *result.Step) error {
 		deadline = deadline.Add(time.Duration(float64(s.Within.At(r.speed)) * r.options.Patience))
 	}
 	for {
-		out, err := r.options.Command(ctx, s.Run, s.Stdin)
+		out, err := r.options.Command(ctx, Command{Argv: s.Run, Stdin: s.Stdin, Dir: r.scenario.Folder})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/verbs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -112,6 +113,9 @@ func (r *run) bind(s *Step) (*Step, error) {
 	}
 	if err := reader.Err(); err != nil {
 		return s, fmt.Errorf("with the values that were set: %w", err)
+	}
+	if does := verbs.Beyond(made.Run); does != "" && verbs.Beyond(s.Run) == "" {
+		return s, fmt.Errorf("with the values that were set, it %s", does)
 	}
 	made.Action, made.Line, made.node, made.path, made.fault = s.Action, s.Line, s.node, s.path, s.fault
 	return made, nil

@@ -13,7 +13,7 @@ type Running struct {
 	// Name is its name; CCM and CCMVersion are told in results.
 	Name, CCM, CCMVersion string
 	// Command is that of [Options].
-	Command func(ctx context.Context, argv []string, stdin string) (Output, error)
+	Command func(context.Context, Command) (Output, error)
 	// Stop ends it, and returns when that is done, also when ctx has ended: that says only that somebody waits for it. Nil
 	// for one that stays; one that has it is disposable, as in [Options].
 	Stop func(ctx context.Context) error

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // folder is where a topology's files are.
@@ -41,7 +43,7 @@ func (f *folder) read(name string, room int) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close() // only read from: closing cannot lose anything
-	return readAll(file, room)
+	return input.ReadAll(file, "", int64(room))
 }
 
 // list is the names of files beside one that is not there, for hints.

@@ -3,12 +3,14 @@ package topology
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	slash "path"
+	"path/filepath"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // The most that one topology may be made of, beside the size that all its files share.
@@ -77,14 +79,11 @@ func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
 		return nil
 	}
 	switch {
-	case node.Value == "":
-		return refuse("", "must not be empty")
 	case strings.Contains(node.Value, "${"):
 		return refuse("", "must be the name of a file, not %s: files are included before parameters are known", shown(node.Value))
-	case slash.IsAbs(node.Value):
-		return refuse("", "must be relative to this file, not %s", shown(node.Value))
-	case !fs.ValidPath(name) || name == ".":
-		return refuse("", "must be a file in the topology's own folder or below it, which %s is not", shown(node.Value))
+	}
+	if complaint := outside(node.Value, name, "the topology's own folder"); complaint != "" {
+		return refuse("", "%s", complaint)
 	}
 	for i, outer := range s.chain {
 		if outer.path == name {
@@ -102,8 +101,8 @@ func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
 	s.files[name] = true
 	data, err := s.folder.read(name, s.room)
 	switch {
-	case errors.Is(err, errTooLarge):
-		return refuse("", "makes the files larger than the %s a topology may have", megabytes(MaxSize))
+	case tooLarge(err):
+		return refuse("", "makes the files larger than the %s a topology may have", input.Size(MaxSize))
 	case errors.Is(err, fs.ErrNotExist):
 		hint := s.nearest(slash.Base(name), s.folder.list(slash.Dir(name)))
 		if hint != "" {
@@ -111,7 +110,7 @@ func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
 		}
 		return refuse(hint, "there is no file %s", s.folder.name(name))
 	case err != nil:
-		return refuse("", "%s cannot be read: %v", s.folder.name(name), reason(err))
+		return refuse("", "%s cannot be read: %v", s.folder.name(name), input.Plain(err))
 	}
 	s.room -= len(data)
 	s.sources.open(s.folder.name(name), len(data))
@@ -183,22 +182,24 @@ func takeKey(p *problems, root *yaml.Node, at *path) *yaml.Node {
 	return found
 }
 
-// reason is an error without the operation and path that the message around it names.
-func reason(err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		return failed.Err
+// outside says why a name does not lead to a file in the folder of the file that has it, or below; "" when it does, as far
+// as the name tells. Joined is the name from the folder that must not be left. Links are followed within a folder only,
+// by [folder].
+func outside(name, joined, folder string) string {
+	joined = slash.Clean(joined)
+	switch {
+	case name == "":
+		return "must not be empty"
+	case slash.IsAbs(name), filepath.IsAbs(name):
+		return "must be relative to this file, not " + shown(name)
+	case !fs.ValidPath(joined), joined == ".", !filepath.IsLocal(filepath.FromSlash(joined)):
+		return "must be a file in " + folder + " or below it, which " + shown(name) + " is not"
 	}
-	return err
+	return ""
 }
 
-var errTooLarge = errors.New("too large")
-
-// readAll reads no more than room bytes.
-func readAll(r io.Reader, room int) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, int64(room)+1))
-	if err == nil && len(data) > room {
-		err = errTooLarge
-	}
-	return data, err
+// tooLarge tells whether an error is that there is more than there may be.
+func tooLarge(err error) bool {
+	_, is := errors.AsType[*input.TooLarge](err)
+	return is
 }

@@ -163,7 +163,7 @@ func TestIncludeRefused(t *testing.T) {
 		},
 		"too large": {
 			map[string]string{"main.yaml": composed("[a.yaml, b.yaml]", "{}"), "a.yaml": inventory + "#" + strings.Repeat(" ", 5<<20), "b.yaml": "#" + strings.Repeat(" ", 5<<20)},
-			[]string{"main.yaml:4:19: include[1]: makes the files larger than the 8.0 MiB a topology may have"},
+			[]string{"main.yaml:4:19: include[1]: makes the files larger than the 8 MiB a topology may have"},
 		},
 	}
 	for name, test := range tests {

@@ -3,7 +3,6 @@ package topology
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	slash "path"
@@ -11,6 +10,8 @@ import (
 	"reflect"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // maxUnread is how many errors of form a file may have before its sense is not looked at: it is no topology then, and
@@ -27,44 +28,77 @@ func Load(name string, data []byte, settings ...Setting) (*Topology, error) {
 // LoadFile loads the file at path with what it includes, which must lie in the file's folder or below it. It reads no
 // more than a topology may have. Errors are those of [Load] and, for the file itself, those of reading it.
 func LoadFile(path string, settings ...Setting) (*Topology, error) {
-	file, err := os.Open(path)
-	if err != nil {
+	data, err := input.File(path, MaxSize)
+	if err != nil && !tooLarge(err) {
 		return nil, unreadable(path, err)
 	}
-	defer file.Close() // only read from: closing cannot lose anything
 	dir, base := filepath.Split(path)
 	from := &folder{path: filepath.Clean(dir), dir: dir}
 	defer from.close()
-	return read(file, path, base, from, settings)
+	if err != nil {
+		return nil, tooLong(path)
+	}
+	return load(path, base, data, from, settings)
+}
+
+// LoadBelow is [LoadFile] for a file that another one names: name is relative to dir, the folder of that other file, and is
+// refused when it leads out of it, be it absolute, by .. or by a symbolic link, with nothing read. Names have slashes on
+// every system.
+func LoadBelow(dir, name string, settings ...Setting) (*Topology, error) {
+	if complaint := outside(name, name, "this file's own folder"); complaint != "" {
+		return nil, errors.New(complaint)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	defer root.Close() // only read from: closing cannot lose anything
+	below, err := root.OpenRoot(slash.Dir(slash.Clean(name)))
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	from := &folder{files: below.FS(), root: below, dir: filepath.Join(dir, filepath.FromSlash(slash.Dir(name)))}
+	defer from.close()
+	base := slash.Base(name)
+	data, err := from.read(base, MaxSize)
+	switch {
+	case tooLarge(err):
+		return nil, tooLong(from.name(base))
+	case err != nil:
+		return nil, unreadable(from.name(base), err)
+	}
+	return load(from.name(base), base, data, from, settings)
 }
 
 // LoadFS is [LoadFile] for a file of a file system, such as one that is embedded in a program. What it includes may lie
 // in the folder of that file or below.
 func LoadFS(files fs.FS, name string, settings ...Setting) (*Topology, error) {
-	file, err := files.Open(name)
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	defer file.Close() // only read from: closing cannot lose anything
 	dir := slash.Dir(name)
 	below, err := fs.Sub(files, dir)
 	if err != nil {
 		return nil, fmt.Errorf("topology %w", err)
 	}
-	return read(file, name, slash.Base(name), &folder{files: below, dir: dir}, settings)
-}
-
-func read(r io.Reader, name, base string, from *folder, settings []Setting) (*Topology, error) {
-	data, err := readAll(r, MaxSize)
-	if err != nil && !errors.Is(err, errTooLarge) {
+	from := &folder{files: below, dir: dir}
+	data, err := from.read(slash.Base(name), MaxSize)
+	switch {
+	case tooLarge(err):
+		return nil, tooLong(name)
+	case err != nil:
 		return nil, unreadable(name, err)
 	}
-	return load(name, base, data, from, settings) // which says what is too large
+	return load(name, slash.Base(name), data, from, settings)
+}
+
+// tooLong is the error for a file of which no more is read than a topology may have.
+func tooLong(name string) error {
+	p := newProblems(name)
+	p.tooLong()
+	return p.err()
 }
 
 // unreadable names the file as it was asked for, and not the call that failed.
 func unreadable(name string, err error) error {
-	return fmt.Errorf("topology %s: %w", name, reason(err))
+	return fmt.Errorf("topology %s: %w", name, input.Plain(err))
 }
 
 // load puts the topology together, decodes and resolves it. Base is the name of its file in the folder.

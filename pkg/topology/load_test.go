@@ -84,7 +84,7 @@ func TestErrorsCapped(t *testing.T) {
 func TestLoadTooBig(t *testing.T) {
 	data := []byte(strings.Repeat("# ten bytes\n", 10<<20/12))
 	_, err := topology.Load("big.yaml", data)
-	want := "big.yaml:1:1: is longer than the 8.0 MiB a topology may have (replicas: makes many VMs of one entry)"
+	want := "big.yaml:1:1: is longer than the 8 MiB a topology may have (replicas: makes many VMs of one entry)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -106,7 +106,7 @@ func TestLoadFile(t *testing.T) {
 	if err := os.Truncate(endless, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := topology.LoadFile(endless); err == nil || !strings.Contains(err.Error(), "longer than the 8.0 MiB") {
+	if _, err := topology.LoadFile(endless); err == nil || !strings.Contains(err.Error(), "longer than the 8 MiB") {
 		t.Errorf("a terabyte gives %v, want a refusal for its size", err)
 	}
 	if _, err := topology.LoadFile("testdata/valid-tiny.yaml"); err != nil {

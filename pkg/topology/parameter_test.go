@@ -150,7 +150,7 @@ func TestParametersRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := topology.Load("p.yaml", []byte(test.file), test.settings...)
 			if test.want == nil {
-				if err == nil || !strings.Contains(err.Error(), "makes the topology larger than 8.0 MiB with its parameters") {
+				if err == nil || !strings.Contains(err.Error(), "makes the topology larger than 8 MiB with its parameters") {
 					t.Error(err)
 				}
 				return

@@ -10,16 +10,18 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // MaxSize is how many bytes a topology file may have: room for more than ten thousand VMs written out one by one.
-const MaxSize = 8 << 20
+const MaxSize = input.MaxFile
 
 // parse turns the text of the latest of the sources into the node of its one document. It reports what is wrong and
 // returns nil where there is nothing to go on with.
 func (p *problems) parse(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
-		p.whole("is longer than the %s a topology may have (replicas: makes many VMs of one entry)", megabytes(MaxSize))
+		p.tooLong()
 		return nil
 	}
 	if !p.readable(data) {
@@ -55,6 +57,11 @@ func move(node *yaml.Node, lines int) {
 	for _, inner := range node.Content {
 		move(inner, lines)
 	}
+}
+
+// tooLong reports a file that is longer than there may be of a topology.
+func (p *problems) tooLong() {
+	p.whole("is longer than the %s a topology may have (replicas: makes many VMs of one entry)", input.Size(MaxSize))
 }
 
 // whole reports an error of the latest file as a whole.
@@ -119,7 +126,5 @@ func tabbed(data []byte, line int) (column int, found bool) {
 	}
 	return 0, false
 }
-
-func megabytes(n int) string { return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MiB" }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }

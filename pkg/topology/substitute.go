@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // substitution puts the values of parameters where the topology names them.
@@ -98,7 +100,7 @@ func (s *substitution) scalar(node *yaml.Node, at *path) {
 	before := s.room
 	if s.room -= b.Len(); s.room < 0 {
 		if before >= 0 { // once is enough
-			s.mark(node, at, "", "makes the topology larger than %s with its parameters", megabytes(MaxSize))
+			s.mark(node, at, "", "makes the topology larger than %s with its parameters", input.Size(MaxSize))
 		}
 		return
 	}

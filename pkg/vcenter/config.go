@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"strconv"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -53,13 +55,37 @@ const (
 )
 
 // LoadFile reads a vsphere.conf, YAML or INI. What is wrong with it is told all at once, each with file and line, as
-// [*config.Error].
+// [*config.Error]. Paths in it are relative to its folder.
 func LoadFile(name string) (*Config, error) {
-	read, err := config.LoadFile(name)
+	data, err := input.Head(name, config.MaxSize+1) // the byte too much has Load say so
+	if err != nil {
+		return nil, fmt.Errorf("cloud config: %w", err)
+	}
+	read, err := config.Load(name, data)
 	if err != nil {
 		return nil, err
 	}
-	return fromCloudConfig(name, read)
+	c, err := fromCloudConfig(name, read)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("cloud config: %w", err)
+	}
+	for i := range c.VCenters {
+		v := &c.VCenters[i]
+		v.CAFile, v.SecretsDirectory = within(dir, v.CAFile), within(dir, v.SecretsDirectory)
+	}
+	return c, nil
+}
+
+// within is a path of a file of that folder.
+func within(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }
 
 // Load is [LoadFile] for a text; name stands for the file in messages.

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/soap"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -75,7 +75,7 @@ func (v VCenter) authorities() (*x509.CertPool, error) {
 		return nil, errors.New("certificate authority: no certificate in what was given")
 	}
 	if v.CAFile != "" {
-		pem, err := os.ReadFile(v.CAFile)
+		pem, err := input.File(v.CAFile, input.MaxFile)
 		if err != nil {
 			return nil, fmt.Errorf("certificate authority: %w", err)
 		}

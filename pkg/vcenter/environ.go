@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // FromEnvironment reads the one vCenter that govc would talk to, from GOVC_URL, GOVC_USERNAME, GOVC_PASSWORD,
@@ -85,7 +86,7 @@ func (v *VCenter) setURL(text string) error {
 // setAuthorities reads the files of a list.
 func (v *VCenter) setAuthorities(list string) error {
 	for _, file := range filepath.SplitList(list) {
-		data, err := os.ReadFile(file)
+		data, err := input.File(file, input.MaxFile)
 		if err != nil {
 			return fmt.Errorf("environment: GOVC_TLS_CA_CERTS: %w", err)
 		}

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // setKnownHosts looks the server up in govc's lists of known hosts, one "HOST[:PORT] THUMBPRINT" a line. The last one that
 // is about the server counts, as for govc, and so does a file that is not there: for nothing.
 func (v *VCenter) setKnownHosts(list string) error {
 	for _, file := range filepath.SplitList(list) {
-		data, err := os.ReadFile(file)
+		data, err := input.File(file, input.MaxFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -23,7 +23,7 @@ func TestClusterFaults(t *testing.T) {
 		}
 	}
 	h := newHome(t)
-	r := h.Try("--name", "cluster-faults", "scenario", "run", h.File("cluster-faults.yaml", string(data)), "--patience", "2")
+	r := h.Try("--name", "cluster-faults", "scenario", "run", "--trust", h.File("cluster-faults.yaml", string(data)), "--patience", "2")
 	if r.Code != 0 {
 		t.Errorf("exit status %d\n%s", r.Code, r.Both())
 	}

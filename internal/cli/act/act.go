@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -47,9 +48,9 @@ func Each(ctx context.Context, streams *iostreams.Streams, format, kind string, 
 		switch format {
 		case output.JSON, output.YAML:
 		case output.Names:
-			fmt.Fprintln(streams.Out, r.Object)
+			fmt.Fprintln(streams.Out, printable.Line(r.Object))
 		default:
-			fmt.Fprintln(streams.Out, r.Message)
+			fmt.Fprintln(streams.Out, printable.Line(r.Message))
 		}
 	}
 	if format == output.JSON || format == output.YAML {

@@ -3,11 +3,11 @@ package ccm
 import (
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
@@ -16,7 +16,7 @@ import (
 // or that of upstream's release. The built-in one, and programs that are files, have none.
 func (f *Flags) Deployable(ctx context.Context, c sandbox.CCM, streams *iostreams.Streams) (sandbox.CCM, error) {
 	if f.Manifest != "" {
-		text, err := os.ReadFile(f.Manifest)
+		text, err := input.File(f.Manifest, input.MaxFile)
 		if err != nil {
 			return c, &report.Error{Code: "usage", Message: "--ccm-manifest", Err: err, Exit: report.Usage, Try: "--ccm-manifest FILE that you may read"}
 		}

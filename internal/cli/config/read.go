@@ -2,22 +2,23 @@ package config
 
 import (
 	"io"
-	"os"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
 // check reads a file, "-" being standard input, and tells what there is to say about it. The error is one of reading.
 func check(streams *iostreams.Streams, file string) (*provider.Config, []provider.Problem, error) {
-	name, read := file, func() ([]byte, error) { return os.ReadFile(file) }
+	// One byte more than there may be has Check say that it is too long.
+	name, read := file, func() ([]byte, error) { return input.Head(file, provider.MaxSize+1) }
 	if file == "-" {
-		name, read = "standard input", func() ([]byte, error) { return io.ReadAll(streams.In) }
+		name, read = "standard input", func() ([]byte, error) { return io.ReadAll(io.LimitReader(streams.In, provider.MaxSize+1)) }
 	}
 	data, err := read()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -46,7 +47,7 @@ func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Asking, r
 	if !streams.Interactive() {
 		return none, &report.Error{Code: told.Code, Message: "nothing was done, as there is nobody to confirm it: " + told.Message, Try: told.Try, Exit: report.Usage}
 	}
-	switch ok, err := streams.Confirm(ctx, told.Message+". Do it?"); {
+	switch ok, err := streams.Confirm(ctx, printable.Lines(told.Message)+". Do it?"); {
 	case err != nil:
 		return none, err
 	case !ok:

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
@@ -21,7 +21,7 @@ func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*sandb
 	found := &sandbox.ForeignCSI{Source: source.String()}
 	o := csidriver.Options{Say: func(format string, args ...any) { fmt.Fprintf(streams.Err, "  … csi: "+format+"\n", args...) }}
 	if f.Manifest != "" {
-		if found.Manifest, err = os.ReadFile(f.Manifest); err != nil {
+		if found.Manifest, err = input.File(f.Manifest, input.MaxFile); err != nil {
 			return nil, &report.Error{Code: "usage", Message: "--csi-manifest", Err: err, Exit: report.Usage, Try: "--csi-manifest FILE that can be read, or leave it out for the release's own"}
 		}
 	} else if found.Manifest, err = csidriver.Manifest(ctx, source.Version(), o); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/doctor"
 )
 
@@ -19,7 +20,7 @@ func vcenters(ctx context.Context, o *options) error {
 		return err
 	}
 	for _, w := range chosen.Config.Warnings {
-		fmt.Fprintln(o.streams.Err, "warning:", w)
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
 	}
 	progress := vcenterconfig.NewProgress(o.streams.Err, o.streams.ErrTTY())
 	defer progress.Close()
@@ -62,7 +63,7 @@ func (o *options) tell(found []doctor.Finding) error {
 	for i, f := range found {
 		b.WriteString(lines[i])
 		if f.Level != doctor.OK {
-			fmt.Fprintf(&b, "    why: %s\n    try: %s\n", f.Why, f.Try)
+			fmt.Fprintf(&b, "    why: %s\n    try: %s\n", printable.Line(f.Why), printable.Line(f.Try))
 		}
 	}
 	_, err := io.WriteString(o.streams.Out, b.String())

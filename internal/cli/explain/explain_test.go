@@ -124,7 +124,7 @@ func TestControls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := b.String(); strings.ContainsFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) || !strings.Contains(out, "a [2Jb c d") {
+	if out := b.String(); strings.ContainsFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) || !strings.Contains(out, `a\x1b[2Jb\u009bc\x07d`) {
 		t.Errorf("%q", out)
 	}
 }

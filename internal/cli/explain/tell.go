@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -67,7 +67,7 @@ type page struct{ strings.Builder }
 // not cut: it may be something to copy.
 func (p *page) put(first, further, text string) {
 	line, used, empty := first, utf8.RuneCountInString(first), true
-	for word := range strings.FieldsSeq(plain(text)) {
+	for word := range strings.FieldsSeq(printable.Line(text)) {
 		n := utf8.RuneCountInString(word)
 		if !empty && used+1+n > width {
 			p.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -79,16 +79,6 @@ func (p *page) put(first, further, text string) {
 		line, used, empty = line+word, used+n, false
 	}
 	p.WriteString(line + "\n")
-}
-
-// plain keeps off the terminal's controls what others have said: clients, guests, logs.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // history prints events, each with how long it came after its cause.

@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -34,7 +35,7 @@ func tellVolume(w io.Writer, v api.Volume) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(t, "%s:\t%s\n", name, plain(value))
+			fmt.Fprintf(t, "%s:\t%s\n", name, printable.Line(value))
 		}
 	}
 	line("Claim", v.Claim)

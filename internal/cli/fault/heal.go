@@ -11,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -71,7 +72,7 @@ func runHeal(ctx context.Context, o *healOptions) error {
 		if l.Note != "" {
 			note = l.Note
 		}
-		fmt.Fprintf(o.streams.Out, "%s: %s %s\n", l.ID, l.Fault, note)
+		fmt.Fprintf(o.streams.Out, "%s: %s %s\n", l.ID, l.Fault, printable.Line(note))
 	}
 	if len(leases) == 0 {
 		fmt.Fprintln(o.streams.Err, "nothing is broken")

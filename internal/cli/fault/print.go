@@ -8,6 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -25,7 +26,7 @@ func printLease(streams *iostreams.Streams, l api.Lease, plan bool) error {
 	for _, t := range l.Targets {
 		fmt.Fprintf(&b, "  %s %s: %s\n", t.Kind, tables.LeaseTarget(t), t.Does)
 	}
-	if _, err := fmt.Fprint(streams.Out, b.String()); err != nil {
+	if _, err := fmt.Fprint(streams.Out, printable.Lines(b.String())); err != nil {
 		return err
 	}
 	if !plan && l.State != "healed" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -132,7 +133,7 @@ func (f *Flags) readConfig() error {
 		return nil
 	}
 	var err error
-	if f.config, err = os.ReadFile(f.KindConfig); errors.Is(err, fs.ErrNotExist) {
+	if f.config, err = input.File(f.KindConfig, input.MaxFile); errors.Is(err, fs.ErrNotExist) {
 		return report.UsageError("--kind-config FILE, a configuration of kind's", "--kind-config %s: there is no such file", f.KindConfig)
 	} else if err != nil {
 		return report.UsageError("--kind-config FILE that you may read", "--kind-config: %v", err)

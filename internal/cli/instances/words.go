@@ -6,9 +6,9 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 const (
@@ -104,11 +104,6 @@ func frames(end []string) []string {
 
 // clean makes a line of a log one that can be printed.
 func clean(line string) string {
-	printed := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, line))
+	printed := []rune(printable.Line(line))
 	return string(printed[:min(len(printed), mostWords)])
 }

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // look is how often a file that is followed is looked at. Another process writes it, and file notifications differ per
@@ -18,13 +20,15 @@ const look = 200 * time.Millisecond
 // gone is how many looks must find no file for it to be gone for good.
 const gone = 3
 
-// cat writes a file, or its last lines when tail >= 0, and with follow goes on with what is added, until ctx ends or
+// cat writes a file, with what a terminal would obey escaped, or its last lines when tail >= 0, and with follow goes on with what is added, until ctx ends or
 // the file is gone. A file that is moved away and begun anew, as logs are when they grow too long, is followed.
-func cat(ctx context.Context, w io.Writer, path string, tail int, follow bool) error {
+func cat(ctx context.Context, to io.Writer, path string, tail int, follow bool) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
+	w := printable.NewWriter(to)
+	defer func() { err = errors.Join(err, w.Flush()) }()
 	defer func() { f.Close() }()
 	if tail >= 0 {
 		if err := seekTail(f, tail); err != nil {

@@ -3,25 +3,25 @@ package migrate
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// input is what the flags name.
-type input struct {
+// inputs is what the flags name.
+type inputs struct {
 	old       migration.Source
 	manifests []migration.Source
 	urls      map[string]string
 }
 
-func (o *configOptions) read() (in input, err error) {
+func (o *configOptions) read() (in inputs, err error) {
 	if in.old, err = o.source(o.old); err != nil {
 		return in, err
 	}
@@ -60,28 +60,22 @@ const standardInput = "standard input"
 
 // readSource reads a file, or standard input, no further than it takes to see that it is too large.
 func readSource(in io.Reader, name string) (migration.Source, error) {
-	s, r := migration.Source{Name: standardInput}, in
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return s, unreadable(name, err)
-		}
-		defer f.Close()
-		s.Name, r = name, f
-	}
+	s := migration.Source{Name: name}
 	var err error
-	if s.Data, err = io.ReadAll(io.LimitReader(r, migration.MaxSize+1)); err != nil {
+	if name == "-" {
+		s.Name = standardInput
+		s.Data, err = io.ReadAll(io.LimitReader(in, migration.MaxSize+1))
+	} else {
+		s.Data, err = input.Head(name, migration.MaxSize+1)
+	}
+	if err != nil {
 		return s, unreadable(s.Name, err)
 	}
 	return s, nil
 }
 
 func unreadable(name string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return &report.Error{Code: "cloud-config-unreadable", Message: name + ": " + err.Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
+	return &report.Error{Code: "cloud-config-unreadable", Message: name + ": " + input.Plain(err).Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
 }
 
 // sameAs is the new file that an input is; empty when it is none of them.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // APIVersion is the version of everything that is printed for programs.
@@ -49,7 +51,7 @@ func List[T any](w io.Writer, f Flags, kind Kind[T], items []T) error {
 	case Names:
 		var b strings.Builder
 		for _, item := range items {
-			b.WriteString(kind.Ref(item) + "\n")
+			b.WriteString(printable.Line(kind.Ref(item)) + "\n")
 		}
 		_, err := io.WriteString(w, b.String())
 		return err

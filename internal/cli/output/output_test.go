@@ -37,7 +37,7 @@ func TestList(t *testing.T) {
 		items []thing
 		want  string
 	}{
-		{output.Flags{Format: "table"}, things, "NAME       SIZE\né          <1>\nlong one   <none>\na b [31m   2 3\n"},
+		{output.Flags{Format: "table"}, things, "NAME          SIZE\né             <1>\nlong one      <none>\na b\\x1b[31m   2 3\n"},
 		{output.Flags{}, things[:1], "NAME   SIZE\né      <1>\n"},
 		{output.Flags{Format: "wide"}, things[:1], "NAME   SIZE   TWICE\né      <1>    éé\n"},
 		{output.Flags{Format: "table", NoHeaders: true}, things[:1], "é   <1>\n"},

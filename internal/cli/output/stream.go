@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // Stream prints a list that has no end: rows of one table, or with -o json one object a line, with -o yaml one document
@@ -57,7 +59,7 @@ func (s *Stream[T]) text(item T) (text string, table bool, err error) {
 		b, err := yaml.Marshal(item)
 		return "---\n" + string(b), false, err
 	case Names:
-		return s.kind.Ref(item) + "\n", false, nil
+		return printable.Line(s.kind.Ref(item)) + "\n", false, nil
 	}
 	return "", true, nil
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
 // None stands in a cell for an empty list or an unknown value.
@@ -32,7 +34,7 @@ func (r *Rows) Write(rows ...[]string) error {
 			if i == len(r.widths) {
 				r.widths = append(r.widths, 0)
 			}
-			r.widths[i] = max(r.widths[i], utf8.RuneCountInString(clean(cell)))
+			r.widths[i] = max(r.widths[i], text.Width(clean(cell)))
 		}
 	}
 	var b bytes.Buffer
@@ -41,7 +43,7 @@ func (r *Rows) Write(rows ...[]string) error {
 			cell = clean(cell)
 			b.WriteString(cell)
 			if i < len(row)-1 {
-				b.WriteString(strings.Repeat(" ", r.widths[i]-utf8.RuneCountInString(cell)+3))
+				b.WriteString(strings.Repeat(" ", r.widths[i]-text.Width(cell)+3))
 			}
 		}
 		b.WriteByte('\n')
@@ -55,12 +57,7 @@ func clean(cell string) string {
 	if cell == "" {
 		return None
 	}
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
-			return ' '
-		}
-		return c
-	}, cell)
+	return printable.Line(cell)
 }
 
 // shown returns the columns of a format.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // Watch prints items again when they change, as a [Stream] does.
@@ -52,7 +54,7 @@ func (w *Watch[T]) Show(items []T) error {
 		if f := w.stream.flags.Format; f == JSON || f == YAML || f == Names {
 			break
 		}
-		if _, err := fmt.Fprintln(w.stream.w, key+" is gone"); err != nil {
+		if _, err := fmt.Fprintln(w.stream.w, printable.Line(key)+" is gone"); err != nil {
 			return err
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -58,10 +58,17 @@ func Of(err error) Record {
 }
 
 // Write tells r on w: as JSON or YAML when format says so, else as "error:" and "try:" lines. A record without a
-// message, and an interruption, which whoever pressed Ctrl-C knows of, are not told in text.
+// message, and an interruption, which whoever pressed Ctrl-C knows of, are not told in text. A line that is longer than
+// [MaxLine] is cut in its middle, in every format; in text, what a terminal would obey is escaped.
 func Write(w io.Writer, format string, r Record) error {
 	if r.Message == "" {
 		return nil
+	}
+	switch format {
+	case "json", "yaml":
+		for _, text := range []*string{&r.Message, &r.Why, &r.Try} {
+			*text = cutLines(strings.ToValidUTF8(*text, "\ufffd")) // as JSON has it
+		}
 	}
 	switch format {
 	case "json":
@@ -80,18 +87,14 @@ func Write(w io.Writer, format string, r Record) error {
 	if r.Exit == Interrupted {
 		return nil
 	}
-	var b strings.Builder
-	b.WriteString("error: " + r.Message)
+	text := "error: " + r.Message
 	if r.Why != "" {
-		b.WriteString(": " + r.Why)
+		text += ": " + r.Why
 	}
-	b.WriteByte('\n')
 	if r.Try != "" {
-		for line := range strings.SplitSeq(r.Try, "\n") {
-			fmt.Fprintf(&b, "try: %s\n", line)
-		}
+		text += "\ntry: " + strings.ReplaceAll(r.Try, "\n", "\ntry: ")
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, cutLines(printable.Lines(text))+"\n")
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -88,9 +89,9 @@ func (c catalogue) read(word string) ([]byte, error) {
 	if found := c.find(word); len(found) == 1 {
 		return fs.ReadFile(c.files, found[0].path)
 	}
-	b, err := os.ReadFile(word)
+	b, err := input.File(word, input.MaxFile)
 	if err != nil {
-		return nil, c.unknown("show", word, err)
+		return nil, c.unknown("show", word, fmt.Errorf("scenario %s: %w", word, input.Plain(err)))
 	}
 	return b, nil
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,6 +56,7 @@ type runOptions struct {
 	artifacts string
 	on        string
 	retain    bool
+	trust     bool
 	asking    confirm.Asking
 	format    string
 
@@ -78,6 +80,11 @@ leave it as it was. With --on, they run on a sandbox that is up.
 Steps are told on standard error as they happen, results go to standard output.
 --artifacts leaves a directory as TestGrid reads it, with a report to look at:
 report.html.
+
+A scenario file may do more than break its sandbox: start a program as cloud
+controller manager, run commands that change things or read other files. What
+does not come with the program is asked about first, and refused where there is
+no terminal to ask at, unless --trust is given. "scenario validate" lists it.
 
 Ctrl-C ends a run within seconds: sandboxes of its own are taken down as they
 are; in one that was up, the faults of the run are healed. A second Ctrl-C ends
@@ -115,6 +122,7 @@ something, 130 when interrupted.`,
 	f.StringVar(&o.artifacts, "artifacts", "", "leave results, logs and a report in `DIR`")
 	f.StringVar(&o.on, "on", "", "run on the sandbox of this `NAME`, which is up")
 	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox on which one did not pass, until \"down\" of its name; on kind, of one that did not come up, its nodes too")
+	f.BoolVar(&o.trust, "trust", false, "run what scenario files do beyond faults in their sandbox and reading it: start programs, write files, change clusters")
 	f.BoolVarP(&o.asking.Yes, "yes", "y", false, "with --on, do not ask before faults may change VMs of real vCenters")
 	output.BindFormat(cmd, &o.format, formatText, formatJSON, formatJUnit)
 	// Cannot fail: the flags were added in the lines above.
@@ -165,6 +173,12 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 func run(ctx context.Context, o *runOptions) (err error) {
 	// "scenario run 2>&1 | head" ends what is told, not the run: what was broken and booted is put away.
 	signal.Ignore(syscall.SIGPIPE)
+	switch err := o.trusted(ctx); {
+	case errors.Is(err, errDistrusted):
+		return report.Exit(report.Failure) // nothing was run, and a person knows
+	case err != nil:
+		return err
+	}
 	var given sandbox.CCM
 	if o.on == "" { // it is asked wrongly, or not there, before anything is done
 		if given, err = o.ccm.Resolve(ctx, o.Streams); err != nil {

@@ -43,6 +43,12 @@ func show(o *showOptions) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "%s", b)
-	return err
+	if _, err = fmt.Fprintf(o.streams.Out, "%s", b); err != nil {
+		return err
+	}
+	// One with mistakes in it is shown all the same.
+	if s, err := o.catalogue.one("show", o.name, nil); err == nil {
+		writeReaches(o.streams.Err, o.name, s.Reaches())
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 )
 
 type validateOptions struct {
@@ -34,6 +37,9 @@ func NewCmdValidate(d *command.Deps, runF func(*validateOptions) error) *cobra.C
 its line, the field and, where one is near, the name that was probably meant.
 Faults, their parameters, and names of VMs and nodes are checked, too.
 
+What a scenario does beyond faults in its sandbox and reading it is listed: it
+needs --trust to be run. That is no error.
+
 With -o json or yaml, what is wrong is data on standard output.
 
 Exit status: 0 when all can be used, 2 when one cannot.`,
@@ -57,6 +63,8 @@ type validation struct {
 	Valid    bool             `json:"valid"`
 	Steps    int              `json:"steps,omitempty"`
 	Problems []source.Problem `json:"problems,omitempty"`
+	// NeedsTrust is what "scenario run" asks about: what the scenario does beyond faults in its sandbox and reading it.
+	NeedsTrust []scenario.Reach `json:"needsTrust,omitempty"`
 }
 
 func validate(o *validateOptions) error {
@@ -69,7 +77,7 @@ func validate(o *validateOptions) error {
 			all = append(all, validation{Source: name, Problems: source.Problems(err)})
 			continue
 		}
-		all = append(all, validation{Source: name, Valid: true, Steps: len(s.Steps)})
+		all = append(all, validation{Source: name, Valid: true, Steps: len(s.Steps), NeedsTrust: s.Reaches()})
 	}
 	if o.format != output.Text {
 		if err := output.List(o.streams.Out, output.Flags{Format: o.format}, output.Kind[validation]{Name: "Validation"}, all); err != nil {
@@ -87,7 +95,19 @@ func validate(o *validateOptions) error {
 				steps = "step"
 			}
 			fmt.Fprintf(o.streams.Out, "%s can be used: %d %s\n", one.Source, one.Steps, steps)
+			writeReaches(o.streams.Out, one.Source, one.NeedsTrust)
 		}
 	}
 	return source.Joined(bad)
+}
+
+// writeReaches writes what a scenario needs trust for, if it does.
+func writeReaches(w io.Writer, name string, reaches []scenario.Reach) {
+	if len(reaches) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s needs --trust to be run, for what it does beyond faults in its sandbox:\n", printable.Line(name))
+	for _, r := range reaches {
+		fmt.Fprintf(w, "  %s\n", printable.Line(name+":"+r.String()))
+	}
 }

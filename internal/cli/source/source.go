@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
@@ -53,12 +55,11 @@ func read(source string, settings Settings) (*topology.Topology, error) {
 
 // unzip reads a file that was compressed with gzip: a large topology on its way through a ConfigMap. It includes no others.
 func unzip(path string, settings Settings) (*topology.Topology, error) {
-	file, err := os.Open(path)
+	packed, err := input.File(path, input.MaxFile)
 	if err != nil {
-		return nil, fmt.Errorf("topology %w", err)
+		return nil, fmt.Errorf("topology %s: %w", path, input.Plain(err))
 	}
-	defer file.Close() // only read from: closing cannot lose anything
-	z, err := gzip.NewReader(file)
+	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("topology %s: %w", path, err)
 	}

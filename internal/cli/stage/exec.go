@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 )
 
@@ -18,15 +19,19 @@ import (
 const mostOutput = 1 << 20
 
 // Runner returns what runs commands of scenarios on a sandbox: kubectl, govc, and this program's own.
-func Runner(self, name string) func(context.Context, []string, string) (scenario.Output, error) {
-	return func(ctx context.Context, argv []string, stdin string) (scenario.Output, error) {
-		args, err := arguments(name, argv)
+func Runner(self, name string) func(context.Context, scenario.Command) (scenario.Output, error) {
+	return func(ctx context.Context, c scenario.Command) (scenario.Output, error) {
+		args, err := arguments(name, c.Argv)
 		if err != nil {
 			return scenario.Output{}, err
 		}
 		cmd := exec.CommandContext(ctx, self, args...)
+		cmd.Dir = c.Dir
 		cmd.Env = append(os.Environ(), command.NameEnv+"="+name)
-		cmd.Stdin = strings.NewReader(stdin)
+		if root, err := instance.Root(); err == nil { // which may be relative to this process's directory
+			cmd.Env = append(cmd.Env, instance.RootEnv+"="+root)
+		}
+		cmd.Stdin = strings.NewReader(c.Stdin)
 		var out, told limited
 		cmd.Stdout, cmd.Stderr = &out, &told
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

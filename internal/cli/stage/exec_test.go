@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 )
 
 func TestCommandsOfScenarios(t *testing.T) {
@@ -18,7 +20,7 @@ func TestCommandsOfScenarios(t *testing.T) {
 		{[]string{"rm", "-rf", "/"}, "", `command "rm": scenarios run kubectl, govc and vsphere-sandbox`},
 		{nil, "", "there is no command"},
 	} {
-		out, err := Runner("/bin/echo", "lab")(t.Context(), tc.argv, "")
+		out, err := Runner("/bin/echo", "lab")(t.Context(), scenario.Command{Argv: tc.argv})
 		message := ""
 		if err != nil {
 			message = err.Error()
@@ -27,7 +29,7 @@ func TestCommandsOfScenarios(t *testing.T) {
 			t.Errorf("%v: %s", tc.argv, d)
 		}
 	}
-	if out, err := Runner("/bin/false", "lab")(t.Context(), []string{"kubectl"}, ""); err != nil || out.Exit != 1 {
+	if out, err := Runner("/bin/false", "lab")(t.Context(), scenario.Command{Argv: []string{"kubectl"}}); err != nil || out.Exit != 1 {
 		t.Errorf("%+v, %v", out, err)
 	}
 	var l limited

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -22,7 +23,7 @@ func print(w io.Writer, format string, now time.Time, s api.Status) error {
 	}
 	var b strings.Builder
 	field := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-14s%s\n", name+":", fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "%-14s%s\n", name+":", printable.Line(fmt.Sprintf(format, args...)))
 	}
 	field("Name", "%s", s.Name)
 	field("Phase", "%s", phase(s))

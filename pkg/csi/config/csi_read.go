@@ -71,7 +71,7 @@ func read(name string, data []byte) *written {
 	w := &written{file: name, vcenters: map[string]*values{}, categories: map[string]*values{}}
 	switch {
 	case len(data) > maxSize:
-		w.problem(value{}, "", "file is larger than %d bytes", maxSize)
+		w.problem(value{}, "", "is longer than the %d MiB a driver config may have", maxSize>>20)
 		return w
 	case !utf8.Valid(data):
 		w.problem(value{}, "", "file is not UTF-8 text")

@@ -81,7 +81,7 @@ func TestLoadFile(t *testing.T) {
 	if err := os.WriteFile(big, []byte(minimal+strings.Repeat("# x\n", 1<<19)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.LoadFile(big, config.Reading{Form: config.CSI}); err == nil || !strings.Contains(err.Error(), "file is larger than") {
+	if _, err := config.LoadFile(big, config.Reading{Form: config.CSI}); err == nil || !strings.Contains(err.Error(), "is longer than the 1 MiB") {
 		t.Errorf("big file: %v", err)
 	}
 	secrets := filepath.Join(dir, "secrets")

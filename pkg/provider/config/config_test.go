@@ -140,7 +140,7 @@ func TestErrors(t *testing.T) {
 			`vsphere.conf:10: nodes.internalNetworkSubnetCidr: "10.0.0.0" is not a network`,
 		}},
 		{"same server twice", "global: {user: u, password: p}\nvcenter:\n  a: {server: vc}\n  b: {server: VC}\n", []string{"vsphere.conf:4: vcenter.b: server VC is that of vcenter.a too"}},
-		{"too large", strings.Repeat("#", maxSize+1), []string{"vsphere.conf: file is larger than"}},
+		{"too large", strings.Repeat("#", MaxSize+1), []string{"vsphere.conf: is longer than the 1 MiB a cloud config may have"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Load("vsphere.conf", []byte(tc.data))

@@ -46,8 +46,8 @@ func readSecretFiles(dir string) (data map[string][]byte, broken []Problem, err 
 			continue
 		case err == nil && !info.Mode().IsRegular():
 			continue // a directory, or a pipe that would never end
-		case err == nil && info.Size() > maxSize:
-			err = fmt.Errorf("file is larger than %d bytes", maxSize)
+		case err == nil && info.Size() > MaxSize:
+			err = fmt.Errorf("file is larger than %d bytes", MaxSize)
 		case err == nil:
 			data[e.Name()], err = os.ReadFile(path)
 		}

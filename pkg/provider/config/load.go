@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxSize is far beyond any real file and keeps a wrong path from filling the memory.
-const maxSize = 1 << 20
+// MaxSize is how many bytes a file may have: far beyond any real one, it keeps a wrong path from filling the memory.
+const MaxSize = 1 << 20
 
 // DefaultSecretsDirectory is where upstream's provider finds credentials when nothing says where they are.
 const DefaultSecretsDirectory = "/etc/cloud/secrets"
@@ -52,7 +52,7 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSize+1))
+	return io.ReadAll(io.LimitReader(f, MaxSize+1))
 }
 
 // Load reads data; name stands for it in errors, which are of type [*Error].
@@ -106,8 +106,8 @@ func Check(name string, data []byte, opts ...Option) (*Config, []Problem) {
 func parse(name string, data []byte, p *problems) *file {
 	at := position{file: name}
 	switch {
-	case len(data) > maxSize:
-		p.at(at, "", "file is larger than %d bytes", maxSize)
+	case len(data) > MaxSize:
+		p.at(at, "", "is longer than the %d MiB a cloud config may have", MaxSize>>20)
 		return nil
 	case !utf8.Valid(data):
 		p.at(at, "", "file is not UTF-8 text")

@@ -124,7 +124,7 @@ func d(t *testing.T, dir string) (Credentials, error) {
 // What is no file, or cannot be read, is left out.
 func TestSecretFiles(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "vc.username", "u\n", "vc.password", "p\n", "large", strings.Repeat("x", maxSize+1))
+	write(t, dir, "vc.username", "u\n", "vc.password", "p\n", "large", strings.Repeat("x", MaxSize+1))
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "a.username"), 0o700), os.Symlink("nowhere", filepath.Join(dir, "b.username"))); err != nil {
 		t.Fatal(err)
 	}

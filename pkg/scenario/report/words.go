@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -70,25 +71,8 @@ func Object(o event.Object) string {
 
 // Line keeps a text on one line, and a terminal's or a document's controls out of it.
 func Line(text string) string {
-	return strings.Join(strings.Fields(strings.Map(printable, text)), " ")
+	return strings.Join(strings.Fields(printable.Line(text)), " ")
 }
 
 // Lines keeps controls out of a text but leaves it its lines.
-func Lines(text string) string {
-	return strings.TrimRight(strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		return printable(r)
-	}, text), "\n")
-}
-
-func printable(r rune) rune {
-	switch {
-	case r < ' ', r >= 0x7f && r < 0xa0:
-		return ' '
-	case r == 0xfffe, r == 0xffff, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // turns lines round, or cannot be seen
-		return -1
-	}
-	return r
-}
+func Lines(text string) string { return strings.TrimRight(printable.Lines(text), "\n") }

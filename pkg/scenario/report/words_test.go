@@ -24,8 +24,8 @@ func TestWords(t *testing.T) {
 		Object(event.Object{}):        "",
 		Object(event.Object{Kind: "VCenter", VCenter: "us", Name: "us"}):  "VCenter us",
 		Object(event.Object{Kind: "VM", VCenter: "us", Name: "worker-1"}): "VM us/worker-1",
-		Line(" a\n\tb\x1b[31m c\u202e "):                                  "a b [31m c",
-		Lines("a\n\tb\x00\n"):                                             "a\n\tb ",
+		Line(" a\n\tb\x1b[31m c\u202e "):                                  "a b\\x1b[31m c\\u202e",
+		Lines("a\n\tb\x00\n"):                                             "a\n\tb\\x00",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

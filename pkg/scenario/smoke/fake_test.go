@@ -195,7 +195,8 @@ func (f *fake) terminate(int) error {
 }
 
 // command is what scenarios run, and what tells sessions.
-func (f *fake) command(_ context.Context, argv []string, _ string) (scenario.Output, error) {
+func (f *fake) command(_ context.Context, cmd scenario.Command) (scenario.Output, error) {
+	argv := cmd.Argv
 	switch {
 	case slices.Contains(argv, "session.ls"):
 		f.mu.Lock()

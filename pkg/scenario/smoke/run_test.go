@@ -192,12 +192,12 @@ func TestExitOnACleanSandbox(t *testing.T) {
 			boots++
 			f := newFake(c.Source)
 			now = f
-			return &scenario.Running{Sandbox: f, Name: "s", Command: func(ctx context.Context, argv []string, stdin string) (scenario.Output, error) {
-				if argv[1] == "leave" {
+			return &scenario.Running{Sandbox: f, Name: "s", Command: func(ctx context.Context, cmd scenario.Command) (scenario.Output, error) {
+				if cmd.Argv[1] == "leave" {
 					f.put(api.Update{Node: &api.Node{Name: "cp-1", Registered: true, Ready: "False"}})
 					return scenario.Output{}, nil
 				}
-				return f.command(ctx, argv, stdin)
+				return f.command(ctx, cmd)
 			}}, nil
 		}
 		if _, err := Run(t.Context(), o); err != nil {

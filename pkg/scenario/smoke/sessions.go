@@ -25,7 +25,7 @@ func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, erro
 	}
 	var all []session
 	for _, vc := range status.VCenters {
-		out, err := sandbox.Command(ctx, []string{"govc", "--vcenter", vc.Name, "session.ls", "-json"}, "")
+		out, err := sandbox.Command(ctx, scenario.Command{Argv: []string{"govc", "--vcenter", vc.Name, "session.ls", "-json"}})
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func TestFieldKeys(t *testing.T) {
 func TestFieldIsClean(t *testing.T) {
 	f := &field{}
 	f.typed("a\x1b[2Jb\nc\x00")
-	if f.text() != "ab c·" {
+	if f.text() != `ab c\x00` {
 		t.Errorf("%q", f.text())
 	}
 }

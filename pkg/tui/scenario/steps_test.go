@@ -61,7 +61,7 @@ func TestTook(t *testing.T) {
 func TestMark(t *testing.T) {
 	for state, want := range map[string]string{
 		pending: "· pending", running: "◐ running", passed: "✓ passed", failed: "✗ failed", errored: "✗ error", skipped: "○ skipped",
-		"odd\x00": "? odd·",
+		"odd\x00": `? odd\x00`,
 	} {
 		if got := mark(state); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -10,10 +10,12 @@ func TestClean(t *testing.T) {
 		"a\nb\tc\r":             "a b c ",
 		"\x1b[31mred\x1b[0m":    "red",
 		"a\x1b]0;title\x07b":    "ab",
-		"a\x07\x00\u009bb":      "a···b",
-		"a\u202eb\u2066c":       "a·b·c",
-		"a\u200eb\u200fc\u061c": "a·b·c·",
+		"a\x07\x00b":            `a\x07\x00b`,
+		"a\u202eb\u2066c":       `a\u202eb\u2066c`,
+		"a\u200eb\u200fc\u061c": `a\u200eb\u200fc\u061c`,
 		"\xff":                  "·",
+		"a\u2028b\u200bc":       `a\u2028b\u200bc`,
+		"a\u0085b":              `a\u0085b`,
 		"":                      "",
 	} {
 		if got := Clean(in); got != want {

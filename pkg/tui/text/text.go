@@ -3,9 +3,10 @@ package text
 import (
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // Cut shortens s to at most width cells, with an ellipsis where something is missing. Styles are kept whole.
@@ -100,33 +101,14 @@ func Wrap(s string, width int) []string {
 	return strings.Split(ansi.Wrap(s, width, ""), "\n")
 }
 
-// Clean makes text of elsewhere (a hostname, a log line, an error) safe to print in a cell: escape sequences are left out;
-// control characters, bytes that are no text and what reverses the direction of writing become a visible stand-in, line
-// ends and tabs a space.
+// Clean makes text of elsewhere (a hostname, a log line, an error) safe to print in a cell: escape sequences are left out,
+// bytes that are no text become a stand-in, and the rest is as package printable has it.
 func Clean(s string) string {
-	ok := true
-	for _, r := range s {
-		if odd(r) {
-			ok = false
-			break
-		}
-	}
-	if ok {
+	if isASCII(s) {
 		return s
 	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case odd(r):
-			return '·'
-		}
-		return r
-	}, ansi.Strip(strings.ToValidUTF8(s, "·")))
-}
-
-func odd(r rune) bool {
-	return unicode.IsControl(r) || r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == unicode.ReplacementChar
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "·"), "\ufffd", "·") // the same, once it went through runes
+	return printable.Line(ansi.Strip(s))
 }
 
 // Ago writes a duration as kubectl does in its AGE column, with tenths below ten seconds: 0.4s, 12s, 5m, 3h, 2d.

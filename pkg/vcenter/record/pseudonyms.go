@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // Pseudonyms are the names that stand for other names in recordings. The same name has the same one wherever it occurs, in
@@ -29,7 +31,7 @@ type Pseudonyms struct {
 // LoadPseudonyms reads a map that Save has written; an empty one where there is no such file.
 func LoadPseudonyms(file string) (*Pseudonyms, error) {
 	p := new(Pseudonyms)
-	data, err := os.ReadFile(file)
+	data, err := input.File(file, 16*input.MaxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, nil

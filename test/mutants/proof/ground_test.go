@@ -61,7 +61,7 @@ func (g *ground) build(t *testing.T, m mutants.Mutant) string {
 func (g *ground) run(t *testing.T, ccm string, failFast bool, names []string) document.Suite {
 	t.Helper()
 	args := []string{
-		"--name", "mutant", "scenario", "run", "-o", "json", "--ccm", ccm,
+		"--name", "mutant", "scenario", "run", "--trust", "-o", "json", "--ccm", ccm,
 		"--patience", strconv.FormatFloat(*patience, 'g', -1, 64),
 	}
 	if failFast {

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // MaxSize is how many bytes a file may have.
@@ -18,7 +20,7 @@ const MaxSize = 1 << 20
 func (r *Reader) Parse(data []byte) *yaml.Node {
 	switch {
 	case len(data) > MaxSize:
-		r.Errorf(nil, "", "is longer than the %d KiB a scenario may have", MaxSize>>10)
+		r.TooLong()
 		return nil
 	case !utf8.Valid(data):
 		r.Errorf(nil, "", "is not UTF-8 text")
@@ -43,6 +45,11 @@ func (r *Reader) Parse(data []byte) *yaml.Node {
 		return nil
 	}
 	return document.Content[0]
+}
+
+// TooLong reports a file that is longer than [MaxSize].
+func (r *Reader) TooLong() {
+	r.Errorf(nil, "", "is longer than the %s a scenario may have", input.Size(MaxSize))
 }
 
 // syntax reports the parser's error, which tells its line in words only ("yaml: line 3: did not find …").

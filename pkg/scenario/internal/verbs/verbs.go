@@ -1,0 +1,151 @@
+package verbs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Beyond is what a command of a scenario may do beyond reading the sandbox that it runs on, in words that follow "it"; ""
+// for one that is known to do no more.
+func Beyond(argv []string) string {
+	if len(argv) == 0 {
+		return ""
+	}
+	// This program has the others within it.
+	if len(argv) > 1 && argv[0] == own && (argv[1] == "kubectl" || argv[1] == "govc") {
+		argv = argv[1:]
+	}
+	p, known := programs()[argv[0]]
+	if !known {
+		return fmt.Sprintf("runs the program %s", argv[0])
+	}
+	if p.reads(argv[1:]) {
+		return ""
+	}
+	return describe(argv)
+}
+
+// reads tells whether arguments are one of the commands, with flags that it may have.
+func (p program) reads(args []string) bool {
+	for {
+		_, rest, ok := p.flag(args, p.before, "")
+		if !ok {
+			break
+		}
+		args = rest
+	}
+	return slices.ContainsFunc(p.verbs, func(v verb) bool {
+		words := strings.Fields(v.words)
+		return len(args) >= len(words) && slices.Equal(args[:len(words)], words) && p.harmless(v, args[len(words):])
+	})
+}
+
+// harmless tells whether what follows a verb is arguments, and flags that it may have.
+func (p program) harmless(v verb, args []string) bool {
+	for len(args) > 0 {
+		if !strings.HasPrefix(args[0], "-") {
+			if v.bare {
+				return false
+			}
+			args = args[1:]
+			continue
+		}
+		used, rest, ok := p.flag(args, v.values, v.switches)
+		if !ok || (used.name == "o" || used.name == "output") && !p.single && !output(used.value) {
+			return false
+		}
+		args = rest
+	}
+	return true
+}
+
+// given is a flag with its value.
+type given struct{ name, value string }
+
+// flag takes a flag off the beginning of arguments, if it is one of those. A word behind it that begins with a dash is not
+// taken for its value: a program that reads the flag otherwise than this table would find a flag there.
+func (p program) flag(args []string, values, switches string) (used given, rest []string, ok bool) {
+	if len(args) == 0 {
+		return used, nil, false
+	}
+	text, long := strings.CutPrefix(args[0], "--")
+	if !long {
+		if text, ok = strings.CutPrefix(args[0], "-"); !ok || text == "" {
+			return used, nil, false
+		}
+	}
+	name, value, assigned := strings.Cut(text, "=")
+	if !long && !p.single && (len(name) > 1 || assigned) { // -ojson, -Aq: written together
+		return shorts(text, args[1:], values, switches)
+	}
+	if name == "" || !p.single && long != (len(name) > 1) {
+		return used, nil, false
+	}
+	switch {
+	case has(switches, name) && (!assigned || value == "true" || value == "false"):
+		return given{name, value}, args[1:], true
+	case !has(values, name):
+		return used, nil, false
+	case assigned:
+	case len(args) < 2 || strings.HasPrefix(args[1], "-"):
+		return used, nil, false
+	default:
+		value, args = args[1], args[1:]
+	}
+	return given{name, value}, args[1:], true
+}
+
+// shorts takes short flags that are written together: switches, and after them at most one with its value.
+func shorts(text string, rest []string, values, switches string) (given, []string, bool) {
+	for i := range text {
+		name := text[i : i+1]
+		if has(switches, name) {
+			continue
+		}
+		value := strings.TrimPrefix(text[i+1:], "=")
+		if !has(values, name) || value == "" {
+			return given{}, nil, false
+		}
+		return given{name, value}, rest, true
+	}
+	return given{}, rest, true
+}
+
+func has(list, name string) bool {
+	for word := range strings.FieldsSeq(list) {
+		if word == name {
+			return true
+		}
+	}
+	return false
+}
+
+// describe says what a command that is not in the table does, as far as a word of it is known for that.
+func describe(argv []string) string {
+	command := "runs " + argv[0]
+	if len(argv) > 1 {
+		command += " " + argv[1]
+	}
+	for _, known := range []struct{ flag, of, what string }{
+		{"kubeconfig", "kubectl", "with a kubeconfig that the scenario names, which may start programs and is of another cluster"},
+		{"name", own, "on another sandbox"},
+		{"server", "kubectl", "against another server"},
+		{"force", argv[0], "with --force"},
+	} {
+		if known.of == argv[0] && slices.ContainsFunc(argv, func(arg string) bool {
+			text := strings.TrimLeft(arg, "-")
+			return strings.HasPrefix(arg, "-") && (text == known.flag || strings.HasPrefix(text, known.flag+"="))
+		}) {
+			return command + " " + known.what
+		}
+	}
+	switch {
+	case argv[0] != own || len(argv) < 2:
+	case argv[1] == "ccm" && slices.Contains(argv, "swap"):
+		return command + " swap, which may start a program"
+	case argv[1] == "events" && slices.Contains(argv, "export"):
+		return command + " export, which writes a file"
+	}
+	return command + ", which is not known to only read"
+}

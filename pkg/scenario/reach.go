@@ -1,0 +1,108 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/verbs"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
+)
+
+// Reach is one thing by which a scenario starts a program, or reaches beyond faults in its own sandbox and reading it.
+type Reach struct {
+	// Line is where it stands, Path the field.
+	Line int    `json:"line"`
+	Path string `json:"path"`
+	// Does says what it does: "runs kubectl apply, which is not known to only read".
+	Does string `json:"does"`
+}
+
+// String is the reach without its file: "7: steps[2].run: runs …".
+func (r Reach) String() string { return fmt.Sprintf("%d: %s: %s", r.Line, r.Path, r.Does) }
+
+// OfComponents tells whether it is about how parts of a sandbox are started, which a sandbox that is up is not concerned with.
+func (r Reach) OfComponents() bool { return strings.HasPrefix(r.Path, "components.") }
+
+// Reaches are what the scenario needs trust for, in the order of the file; none for a scenario of the catalogue, from
+// wherever it was read: what counts is its content. It is what validate, show and run go by.
+//
+// Whatever is not known to be harmless is one: programs as cloud controller managers, flags and environment for them, and
+// commands that package verbs does not list.
+func (s *Scenario) Reaches() []Reach {
+	if scenarios.Holds(s.source) {
+		return nil
+	}
+	var all []Reach
+	add := func(node *yaml.Node, path, does string, args ...any) {
+		line := 1
+		if node != nil {
+			line = max(node.Line, 1)
+		}
+		all = append(all, Reach{line, path, fmt.Sprintf(does, args...)})
+	}
+	_, components := strict.Find(s.root, "components")
+	_, node := strict.Find(components, "ccm")
+	at := func(key string) *yaml.Node { _, found := strict.Find(node, key); return found }
+	if source, err := ccm.Parse(s.Components.CCM.Source); err != nil || source.Kind() != ccm.Builtin {
+		add(at("source"), "components.ccm.source", "starts the program %s as cloud controller manager", s.Components.CCM.Source)
+	}
+	for i, arg := range s.Components.CCM.Args {
+		if !harmlessArg().MatchString(arg) {
+			add(item(at("args"), i), strict.Item("components.ccm.args", i), "starts the cloud controller manager with %s", arg)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Components.CCM.Env)) {
+		if !harmlessEnv().MatchString(name) {
+			key, _ := strict.Find(at("env"), name)
+			add(key, strict.Below("components.ccm.env", name), "sets %s for the cloud controller manager", name)
+		}
+	}
+	for _, step := range s.Steps {
+		if does := verbs.Beyond(step.Run); does != "" {
+			_, run := strict.Find(step.node, "run")
+			add(run, strict.Below(step.path, "run"), "%s", does)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Reach) int { return a.Line - b.Line })
+	return all
+}
+
+// harmlessArg are flags of cloud controller managers that say how often and how much, and name no file and no address.
+func harmlessArg() *regexp.Regexp {
+	return regexp.MustCompile(`^--?(v|concurrent-node-syncs|concurrent-service-syncs|kube-api-burst|kube-api-qps|min-resync-period|` +
+		`node-monitor-period|node-status-update-frequency|route-reconciliation-period|` +
+		`leader-elect-(lease-duration|renew-deadline|retry-period))=[0-9.a-z]+$`)
+}
+
+// harmlessEnv are variables that say which addresses nodes get.
+func harmlessEnv() *regexp.Regexp { return regexp.MustCompile(`^VSPHERE_NODES_[A-Z0-9_]+$`) }
+
+func item(list *yaml.Node, i int) *yaml.Node {
+	if list == nil || i >= len(list.Content) {
+		return list
+	}
+	return list.Content[i]
+}
+
+// placed makes the paths that stand in the scenario relative to its own file, and not to where the program runs.
+func (s *Scenario) placed(from folder) {
+	if !from.there || from.files != nil {
+		return
+	}
+	dir, err := filepath.Abs(from.dir)
+	if err != nil {
+		return // as it stands, then: the working directory is gone
+	}
+	s.Folder = dir
+	if source, err := ccm.Parse(s.Components.CCM.Source); err == nil {
+		s.Components.CCM.Source = source.In(dir).String()
+	}
+}
