@@ -61,7 +61,7 @@ gs     0x0
 		{"a signal", line + quit, command.Crash{Reason: "SIGQUIT: quit", Stack: []string{"main.main (/src/main.go:3)"}}},
 		{"a panic that was survived", "panic: boom\n" + stack + line, command.Crash{Reason: killed}},
 		{"a panic after one that was survived", "panic: boom\n" + stack + line + "panic: again\n" + stack, command.Crash{Reason: "panic: again", Stack: frames}},
-		{"control characters", "panic: a\x1b[1mb\u009bc\n", command.Crash{Reason: "panic: a [1mb c"}},
+		{"control characters", "panic: a\x1b[1mb\u009bc\n", command.Crash{Reason: `panic: a\x1b[1mb\u009bc`}},
 		{"a long line", "panic: " + strings.Repeat("ü", 300) + "\n", command.Crash{Reason: "panic: " + strings.Repeat("ü", 193)}},
 		{"a long log, and thousands of goroutines", strings.Repeat(line, 100000) + "panic: boom\n" + strings.Repeat(stack, 10000), command.Crash{Reason: "panic: boom", Stack: frames}},
 		{"cut short", "panic: boom\n\ngoroutine 7 [running]:\nmain.main(", command.Crash{Reason: "panic: boom"}},
