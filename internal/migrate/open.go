@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"

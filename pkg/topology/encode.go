@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Marshal writes a topology as YAML that [Load] reads, fields in the order of the types. Loading what Marshal made of a

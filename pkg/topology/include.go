@@ -8,7 +8,7 @@ import (
 	slash "path"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // The most that one topology may be made of, beside the size that all its files share.

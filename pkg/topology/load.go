@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // maxUnread is how many errors of form a file may have before its sense is not looked at: it is no topology then, and
