@@ -179,8 +179,10 @@ func TestSameMeaning(t *testing.T) {
 		old, problems := config.Check("old", data)
 		if old == nil {
 			name := strings.TrimSuffix(filepath.Base(path), ".conf")
-			if !slices.Contains([]string{"in-tree-forced", "in-tree-half-secret", "in-tree-other-global-server", "in-tree-resourcepool-in-global",
-				"in-tree-old-form-comma", "in-tree-zero-roundtrips"}, name) {
+			if !slices.Contains([]string{
+				"in-tree-forced", "in-tree-half-secret", "in-tree-other-global-server", "in-tree-resourcepool-in-global",
+				"in-tree-old-form-comma", "in-tree-zero-roundtrips",
+			}, name) {
 				t.Fatalf("the provider does not read the old file: %v", problems)
 			}
 			t.Skip("the provider does not read the old file, by design")

@@ -45,8 +45,18 @@ func TestPage(t *testing.T) {
 	}
 	var names []string
 	for _, v := range []any{
-		gate.Rule{}, gate.Match{}, gate.Object{}, gate.Window{}, gate.Latency{}, gate.HTTPStatus{}, gate.Reset{}, gate.Fault{},
-		gate.RESTError{}, gate.FailTask{}, gate.Throttle{}, gate.DropSession{},
+		gate.Rule{},
+		gate.Match{},
+		gate.Object{},
+		gate.Window{},
+		gate.Latency{},
+		gate.HTTPStatus{},
+		gate.Reset{},
+		gate.Fault{},
+		gate.RESTError{},
+		gate.FailTask{},
+		gate.Throttle{},
+		gate.DropSession{},
 	} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

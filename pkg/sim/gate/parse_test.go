@@ -143,11 +143,15 @@ func TestParseRefusals(t *testing.T) {
 		{"two actions", "action: {hang: , down: }", `r.yaml:1: action: want one action, such as hang or {latency: 300ms}, not a mapping`},
 		{"method", "action: hang\nmatch:\n  methods:\n  - PowerOnVm_Task", `r.yaml:4: match.methods[0]: unknown method "PowerOnVm_Task": did you mean PowerOnVM_Task?`},
 		{"glob", `{action: hang, match: {methods: ["PowerOon*"]}}`, `r.yaml:1: match.methods[0]: no method is like "PowerOon*"`},
-		{"operation", `{action: hang, match: {methods: ["GET /rest/com/vmware/cis/tagging/tags"]}}`,
-			`r.yaml:1: match.methods[0]: unknown REST operation "GET /rest/com/vmware/cis/tagging/tags": did you mean GET /rest/com/vmware/cis/tagging/tag?`},
-		{"long operation", `{action: hang, match: {methods: ["POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=atach"]}}`,
+		{
+			"operation", `{action: hang, match: {methods: ["GET /rest/com/vmware/cis/tagging/tags"]}}`,
+			`r.yaml:1: match.methods[0]: unknown REST operation "GET /rest/com/vmware/cis/tagging/tags": did you mean GET /rest/com/vmware/cis/tagging/tag?`,
+		},
+		{
+			"long operation", `{action: hang, match: {methods: ["POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=atach"]}}`,
 			`r.yaml:1: match.methods[0]: unknown REST operation "POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=atach": did you mean ` +
-				`POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach?`},
+				`POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach?`,
+		},
 		{"verb", `{action: hang, match: {methods: ["GTE /api/session"]}}`, `r.yaml:1: match.methods[0]: "GTE /api/session" begins with no verb of HTTP: did you mean GET?`},
 		{"transport", "action: hang\nmatch: {transport: soup}", `r.yaml:2: match.transport: unknown transport "soup": did you mean soap?`},
 		{"contradiction", "action: {fault: NoPermission}\nmatch: {transport: rest}", `r.yaml:2: match.transport: fault happens to soap only, not to rest`},

@@ -218,7 +218,9 @@ func readers() map[string]func(context.Context, asker) any {
 				PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name"}}},
 				ObjectSet: []types.ObjectSpec{{Obj: lv.Reference(), Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{
 					&types.TraversalSpec{Type: "ListView", Path: "view", SelectSet: []types.BaseSelectionSpec{
-						&types.TraversalSpec{Type: "ContainerView", Path: "view"}}}}}},
+						&types.TraversalSpec{Type: "ContainerView", Path: "view"},
+					}},
+				}}},
 			}}})
 			a.must(err)
 			return len(res.Returnval.Objects)
@@ -276,7 +278,8 @@ func readers() map[string]func(context.Context, asker) any {
 			t, err = vm.PowerOn(ctx)
 			finish(a.t, t, err)
 			col, err := task.NewManager(a.c).CreateCollectorForTasks(ctx, types.TaskFilterSpec{
-				Entity: &types.TaskFilterSpecByEntity{Entity: vm.Reference(), Recursion: types.TaskFilterSpecRecursionOptionSelf}})
+				Entity: &types.TaskFilterSpecByEntity{Entity: vm.Reference(), Recursion: types.TaskFilterSpecRecursionOptionSelf},
+			})
 			a.must(err)
 			page, err := col.LatestPage(ctx)
 			a.must(err)

@@ -39,8 +39,12 @@ func TestDigestTellsValuesApart(t *testing.T) {
 	now := time.Now()
 	values := []any{
 		nil, "", "a", int32(0), int32(1), false, true, now, now.Add(1), 1.5,
-		types.ArrayOfString{}, types.ArrayOfString{String: []string{"ab", "c"}}, types.ArrayOfString{String: []string{"a", "bc"}},
-		types.GuestInfo{}, types.GuestInfo{HostName: "a"}, types.GuestInfo{IpAddress: "a"},
+		types.ArrayOfString{},
+		types.ArrayOfString{String: []string{"ab", "c"}},
+		types.ArrayOfString{String: []string{"a", "bc"}},
+		types.GuestInfo{},
+		types.GuestInfo{HostName: "a"},
+		types.GuestInfo{IpAddress: "a"},
 		types.GuestInfo{InteractiveGuestOperationsReady: types.NewBool(false)},
 	}
 	for i, a := range values {

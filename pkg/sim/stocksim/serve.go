@@ -10,11 +10,10 @@ import (
 	"runtime/debug"
 
 	"github.com/google/uuid"
-	"github.com/vmware/govmomi/simulator"
-
 	// The endpoints that vcsim itself has, which register themselves.
 	_ "github.com/vmware/govmomi/cns/simulator"
 	_ "github.com/vmware/govmomi/pbm/simulator"
+	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator"
 )
 

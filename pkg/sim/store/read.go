@@ -10,11 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vim25/xml"
+	"golang.org/x/sync/errgroup"
 )
 
 // readObjects reads the files of objects, in the order of their names.

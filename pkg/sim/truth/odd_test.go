@@ -75,8 +75,10 @@ type filler struct {
 }
 
 func (f *filler) ref(field string) types.ManagedObjectReference {
-	kinds := map[string]string{"Pool": "ResourcePool", "ResourcePool": "ResourcePool", "Host": "HostSystem", "Datastore": "Datastore",
-		"Datacenter": "Datacenter", "Folder": "Folder", "Vm": "VirtualMachine", "Entity": "VirtualMachine", "List": "VirtualMachine", "Template": "VirtualMachine", "Network": "Network"}
+	kinds := map[string]string{
+		"Pool": "ResourcePool", "ResourcePool": "ResourcePool", "Host": "HostSystem", "Datastore": "Datastore",
+		"Datacenter": "Datacenter", "Folder": "Folder", "Vm": "VirtualMachine", "Entity": "VirtualMachine", "List": "VirtualMachine", "Template": "VirtualMachine", "Network": "Network",
+	}
 	if k := kinds[field]; k != "" && len(f.refs[k]) > 0 && f.r.IntN(10) > 0 {
 		return f.refs[k][f.r.IntN(len(f.refs[k]))]
 	}
