@@ -28,7 +28,7 @@ func Marshal(t *Topology) ([]byte, error) {
 }
 
 func (r records) node(value reflect.Value) *yaml.Node {
-	if text, ok := value.Interface().(encoding.TextMarshaler); ok {
+	if text, ok := reflect.TypeAssert[encoding.TextMarshaler](value); ok {
 		b, err := text.MarshalText()
 		if err == nil {
 			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(b)}

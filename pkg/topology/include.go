@@ -185,8 +185,7 @@ func takeKey(p *problems, root *yaml.Node, at *path) *yaml.Node {
 
 // reason is an error without the operation and path that the message around it names.
 func reason(err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
 	}
 	return err
