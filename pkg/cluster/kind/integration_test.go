@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
