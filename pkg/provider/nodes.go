@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -30,7 +30,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 		if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 			o = gone.Obj
 		}
-		if node, ok := o.(*v1.Node); ok {
+		if node, ok := o.(*corev1.Node); ok {
 			p.nodes.events.forget(node)
 		}
 	}})
@@ -38,13 +38,13 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 
 // named returns the node of that name, with all that identifies its VM; where the cluster's nodes are not known, one
 // that has nothing but the name.
-func (k *nodes) named(name types.NodeName) *v1.Node {
+func (k *nodes) named(name types.NodeName) *corev1.Node {
 	if lister := k.lister.Load(); lister != nil {
 		if node, err := (*lister).Get(string(name)); err == nil {
 			return node
 		}
 	}
-	node := &v1.Node{}
+	node := &corev1.Node{}
 	node.Name = string(name)
 	return node
 }
@@ -53,7 +53,7 @@ func (k *nodes) named(name types.NodeName) *v1.Node {
 // VM, or ready. The stock lifecycle controller deletes by name alone, and a slow vCenter takes seconds to answer: the node
 // of a VM that was made anew under the same name would be deleted for the one before
 // (kubernetes/cloud-provider-vsphere#397).
-func (k *nodes) changed(node *v1.Node) string {
+func (k *nodes) changed(node *corev1.Node) string {
 	lister := k.lister.Load()
 	if lister == nil || node.Name == "" {
 		return "" // nodes are not known, or the question is about a VM
@@ -72,4 +72,6 @@ func (k *nodes) changed(node *v1.Node) string {
 	return ""
 }
 
-func isReady(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue }
+func isReady(c corev1.NodeCondition) bool {
+	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+}

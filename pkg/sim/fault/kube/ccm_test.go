@@ -80,8 +80,10 @@ func TestWhich(t *testing.T) {
 
 // A replica that is gone meanwhile keeps nobody from healing.
 func TestHealOfWhatIsGone(t *testing.T) {
-	for _, kind := range []string{"ccm.paused", "ccm.api-unreachable", "ccm.crash-loop", "node.kubelet-paused", "node.api-unreachable",
-		"csi.paused", "csi.api-unreachable", "csi.crash-loop", "node.link-withheld", "node.csi-unregistered"} {
+	for _, kind := range []string{
+		"ccm.paused", "ccm.api-unreachable", "ccm.crash-loop", "node.kubelet-paused", "node.api-unreachable",
+		"csi.paused", "csi.api-unreachable", "csi.crash-loop", "node.link-withheld", "node.csi-unregistered",
+	} {
 		t.Run(kind, func(t *testing.T) {
 			r := newRig(t)
 			lease := r.inject(kind, nil)
