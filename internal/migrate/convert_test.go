@@ -206,7 +206,7 @@ func TestSameMeaning(t *testing.T) {
 		}
 		old.Format, old.Warnings, now.Warnings = config.YAML, nil, nil
 		if m.Report.Dialect != OutOfTree { // the in-tree provider took addresses from one network
-			for _, l := range bytes.Split(data, []byte("\n")) {
+			for l := range bytes.SplitSeq(data, []byte("\n")) {
 				if key, value, ok := strings.Cut(string(l), "="); ok && strings.TrimSpace(key) == "public-network" {
 					old.Nodes.InternalVMNetwork = strings.Trim(value, " \r\"")
 					old.Nodes.ExternalVMNetwork = old.Nodes.InternalVMNetwork

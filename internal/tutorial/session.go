@@ -161,8 +161,7 @@ func (s *Session) block(ctx context.Context, b *Block) error {
 			exit = b.Exit
 		}
 		if err := s.command(ctx, t, b, c, exit, last && b.Background); err != nil {
-			var m *Mismatch
-			if errors.As(err, &m) {
+			if _, ok := errors.AsType[*Mismatch](err); ok {
 				return err
 			}
 			return fmt.Errorf("%s:%d: $ %s: %w", s.page.File, c.Line, or(c.Text, "^C"), err)

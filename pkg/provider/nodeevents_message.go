@@ -41,8 +41,7 @@ func hint(node *corev1.Node, err error) string {
 		}
 		return sentence(remedy(err), waits)
 	case ReasonDeletionHeldBack:
-		var stale *staleError
-		if errors.As(err, &stale) {
+		if _, ok := errors.AsType[*staleError](err); ok {
 			return "" // it says so itself
 		}
 		return sentence(remedy(err), "the node stays; delete it if you know that its vm is gone")

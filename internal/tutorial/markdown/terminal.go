@@ -91,7 +91,7 @@ func (w *writer) next(lines []string) int {
 
 // gap leaves an empty line, unless items of one list follow each other.
 func (w *writer) gap(list bool) {
-	if !(list && w.list) {
+	if !list || !w.list {
 		w.out.WriteByte('\n')
 	}
 	w.list = list

@@ -43,8 +43,7 @@ func readYAML(name string, data []byte, p *problems) *file {
 	// that grow without end.
 	if err := doc.Decode(new(any)); err != nil {
 		r.syntax(err, data, root)
-		var te *yaml.TypeError
-		if !errors.As(err, &te) {
+		if _, ok := errors.AsType[*yaml.TypeError](err); !ok {
 			return nil
 		}
 	}

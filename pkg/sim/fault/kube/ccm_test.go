@@ -31,7 +31,7 @@ func TestCrashLoop(t *testing.T) {
 		t.Errorf("calls after the end: %q", now)
 	}
 	r.processes.running["ccm"] = false
-	r.refused("ccm.crash-loop", nil)
+	_ = r.refused("ccm.crash-loop", nil)
 }
 
 // One that is given a while to live gets it.
