@@ -192,7 +192,7 @@ func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command
 		if m != nil && !over {
 			select {
 			case <-until:
-				over, m.Waited = true, b.Wait
+				m.Waited = b.Wait
 			case <-time.After(s.runner.Again):
 				continue
 			}

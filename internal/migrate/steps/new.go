@@ -59,10 +59,10 @@ func (w *writer) kubectl(format string, args ...any) string {
 	return line + " " + fmt.Sprintf(format, args...)
 }
 
-// own is a command line of this program about the cluster.
-func (w *writer) own(format string, args ...any) string {
+// check is the command line that looks at the cluster again.
+func (w *writer) check() string {
 	var line strings.Builder
-	line.WriteString("vsphere-sandbox " + fmt.Sprintf(format, args...))
+	line.WriteString("vsphere-sandbox migrate check " + shellescape.Quote(w.old()))
 	for _, f := range []struct{ name, value string }{{"name", w.in.Sandbox}, {"kubeconfig", w.in.Kubeconfig}, {"context", w.in.Context}, {"vcenter-config", w.in.VCenters}, {"csi-vcenter-config", w.in.CSI}} {
 		if f.value != "" {
 			line.WriteString(" --" + f.name + " " + shellescape.Quote(f.value))
