@@ -1,6 +1,7 @@
 package address_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"

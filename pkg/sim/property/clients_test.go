@@ -216,7 +216,7 @@ func readers() map[string]func(context.Context, asker) any {
 			a.must(err)
 			res, err := methods.RetrievePropertiesEx(ctx, a.c, &types.RetrievePropertiesEx{This: a.p.Reference(), SpecSet: []types.PropertyFilterSpec{{
 				PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name"}}},
-				ObjectSet: []types.ObjectSpec{{Obj: lv.Reference(), Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{
+				ObjectSet: []types.ObjectSpec{{Obj: lv.Reference(), Skip: new(true), SelectSet: []types.BaseSelectionSpec{
 					&types.TraversalSpec{Type: "ListView", Path: "view", SelectSet: []types.BaseSelectionSpec{
 						&types.TraversalSpec{Type: "ContainerView", Path: "view"},
 					}},

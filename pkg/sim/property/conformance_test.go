@@ -340,7 +340,7 @@ func TestConformWaitForUpdatesOfAll(t *testing.T) {
 		p := own(t, c)
 		vm := v.vms()[0]
 		f := spec("VirtualMachine", nil, vm)
-		f.Spec.PropSet[0].All = types.NewBool(true)
+		f.Spec.PropSet[0].All = new(true)
 		if _, err := p.CreateFilter(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func TestDigestTellsValuesApart(t *testing.T) {
 		types.GuestInfo{},
 		types.GuestInfo{HostName: "a"},
 		types.GuestInfo{IpAddress: "a"},
-		types.GuestInfo{InteractiveGuestOperationsReady: types.NewBool(false)},
+		types.GuestInfo{InteractiveGuestOperationsReady: new(false)},
 	}
 	for i, a := range values {
 		for j, b := range values {
@@ -57,7 +57,7 @@ func TestDigestTellsValuesApart(t *testing.T) {
 		if (a == nil) != (s.digest(a) == 0) {
 			t.Errorf("%#v: digest %d", a, s.digest(a))
 		}
-		if s.digest(a) != s.digest(a) {
+		if again := s.digest(a); s.digest(a) != again {
 			t.Errorf("%#v: digest is not stable", a)
 		}
 	}

@@ -70,7 +70,7 @@ func TestRetrieveAllOfEverything(t *testing.T) {
 		}
 		t.Run(ref.String(), func(t *testing.T) {
 			diffBoth(t, v, types.PropertyFilterSpec{
-				PropSet:   []types.PropertySpec{{Type: ref.Type, All: types.NewBool(true)}},
+				PropSet:   []types.PropertySpec{{Type: ref.Type, All: new(true)}},
 				ObjectSet: []types.ObjectSpec{{Obj: ref}},
 			})
 		})
@@ -147,15 +147,15 @@ func TestRetrieveTraversals(t *testing.T) {
 	}
 	tests := map[string]types.PropertyFilterSpec{
 		"classic":         {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: classic}}},
-		"classic, skip":   {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, Skip: types.NewBool(true), SelectSet: classic}}},
+		"classic, skip":   {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, Skip: new(true), SelectSet: classic}}},
 		"parents":         {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], SelectSet: []types.BaseSelectionSpec{step("up", "ManagedEntity", "parent", named("up"))}}}},
 		"nested path":     {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], SelectSet: []types.BaseSelectionSpec{step("", "VirtualMachine", "runtime.host")}}}},
-		"skip, no select": {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], Skip: types.NewBool(true)}}},
+		"skip, no select": {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], Skip: new(true)}}},
 		"no such path":    {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], SelectSet: []types.BaseSelectionSpec{step("", "VirtualMachine", "nope")}}}},
 		"undefined name":  {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: []types.BaseSelectionSpec{named("nope")}}}},
 		"missing":         {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: ref("VirtualMachine", "vm-none")}}},
 		"missing, reported": {
-			PropSet: everything, ReportMissingObjectsInResults: types.NewBool(true),
+			PropSet: everything, ReportMissingObjectsInResults: new(true),
 			ObjectSet: []types.ObjectSpec{{Obj: ref("VirtualMachine", "vm-none")}, {Obj: v.vms()[0]}},
 		},
 	}

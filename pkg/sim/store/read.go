@@ -83,9 +83,8 @@ func parse(f *folder, name string, data []byte, v any) bool {
 	if err == nil {
 		return true
 	}
-	var syntax *xml.SyntaxError
 	what := err.Error()
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		line, what = syntax.Line, syntax.Msg
 	}
 	f.add(Problem{File: name, Line: line, What: "is no XML of an object: " + what, Try: tryAgain})

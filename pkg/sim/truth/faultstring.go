@@ -105,6 +105,6 @@ func asFault(v types.AnyType) (types.BaseMethodFault, bool) {
 	}
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
-	f, ok := p.Interface().(types.BaseMethodFault)
+	f, ok := reflect.TypeAssert[types.BaseMethodFault](p)
 	return f, ok
 }

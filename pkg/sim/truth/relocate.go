@@ -142,7 +142,7 @@ func reconfigure(ctx *simulator.Context, vm *simulator.VirtualMachine, changes [
 	}
 	t.Wait()
 	if t.Info.Error != nil {
-		return t.Info.Error.Fault.(types.BaseMethodFault)
+		return t.Info.Error.Fault
 	}
 	return nil
 }
