@@ -66,7 +66,9 @@ func TestCredentialsString(t *testing.T) {
 		`user "u"`:                             {User: "u", Password: "secret"},
 		"certificate":                          {User: "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----\n", Password: "secret"},
 		"session manager https://sm.example/x": {SessionManagerURL: "https://me:secret@sm.example/x?key=secret", SessionManagerToken: "secret"},
-		"session manager with an invalid address": {SessionManagerURL: "https://sm.example:secret/", SessionManagerToken: "secret"},
+		"session manager with an invalid address": {
+			SessionManagerURL: "https://sm.example:secret/", SessionManagerToken: "secret",
+		},
 	} {
 		for _, format := range []string{"%v", "%s", "%+v"} {
 			if got := fmt.Sprintf(format, c); got != want {
