@@ -39,7 +39,7 @@ func TestNoPrograms(t *testing.T) {
 		t.Skipf("not in a clone: %v", err) // the source may come as an archive
 	}
 	const most = 512 << 10 // bytes
-	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		info, err := os.Lstat("../../" + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted, and not committed yet

@@ -32,14 +32,14 @@ func (c *Child) launch(awake bool) (*process, error) {
 	if c.spec.LogPath != "" {
 		log, size, err := openLog(c.spec.LogPath, c.spec.LogLimit)
 		if err != nil {
-			write.Close()
+			_ = write.Close()
 			return nil, err
 		}
 		defer log.Close()
 		cmd.Stdout, cmd.Stderr, p.logStart = log, log, size
 	}
 	if err := spawn.start(cmd); err != nil {
-		write.Close()
+		_ = write.Close()
 		return nil, err
 	}
 	p.pid = cmd.Process.Pid

@@ -34,7 +34,7 @@ func openLog(path string, limit int64) (*os.File, int64, error) {
 	}
 	info, err := log.Stat()
 	if err != nil {
-		log.Close()
+		_ = log.Close()
 		return nil, 0, err
 	}
 	return log, info.Size(), nil

@@ -100,7 +100,7 @@ func tryAcquire(path string, why purpose) (lock *os.File, looked bool, err error
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		looked = unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 	}
-	lock.Close() // held, or removed with the directory since we opened it
+	_ = lock.Close() // held, or removed with the directory since we opened it
 	if err == nil || errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
 		return nil, looked, nil
 	}
@@ -113,7 +113,7 @@ func abandon(path string, lock *os.File) {
 		_ = os.Remove(lock.Name())
 		_ = os.Remove(path)
 	}
-	lock.Close()
+	_ = lock.Close()
 }
 
 func sameFile(open *os.File, path string) bool {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
@@ -23,7 +23,7 @@ var (
 // InstanceExists implements [cloudprovider.InstancesV2]. False has the node deleted, so it is said only of a node with
 // a vSphere providerID whose absence every vCenter has just confirmed; a node without one is never called gone, and
 // neither is one whose system UUID is that of a VM which is there, nor one that has changed while the vCenters were asked.
-func (p *Provider) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+func (p *Provider) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	exists, err := p.exists(ctx, node)
 	if ctx.Err() == nil && !errors.Is(err, errOutdated) {
 		confirmed := ""
@@ -41,7 +41,7 @@ func (p *Provider) InstanceExists(ctx context.Context, node *v1.Node) (bool, err
 }
 
 // confirmation says who confirmed that the VM of a node is gone.
-func (p *Provider) confirmation(node *v1.Node) string {
+func (p *Provider) confirmation(node *corev1.Node) string {
 	g := p.now()
 	var asked []string
 	for _, vc := range g.cfg.VCenters {
@@ -60,7 +60,7 @@ func (p *Provider) confirmation(node *v1.Node) string {
 }
 
 // reportAnnotation reports an annotation that would have counted if it could be read.
-func (p *Provider) reportAnnotation(node *v1.Node, exists bool) {
+func (p *Provider) reportAnnotation(node *corev1.Node, exists bool) {
 	if exists || node.Spec.ProviderID == "" || choicesOf(p.opts.Parity).nothingRemembered {
 		return
 	}
@@ -70,7 +70,7 @@ func (p *Provider) reportAnnotation(node *v1.Node, exists bool) {
 }
 
 // exists is [instances.exists], and says of a node or a configuration that is no longer what it was nothing but that.
-func (p *Provider) exists(ctx context.Context, node *v1.Node) (bool, error) {
+func (p *Provider) exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	g := p.now()
 	if node.Name == "" { // a question about a VM, by providerID alone
 		node = p.nodes.annotated(node)
@@ -86,7 +86,7 @@ func (p *Provider) exists(ctx context.Context, node *v1.Node) (bool, error) {
 }
 
 // outdated says what has changed while g was answering; nothing when the answer counts.
-func (p *Provider) outdated(g *generation, node *v1.Node) string {
+func (p *Provider) outdated(g *generation, node *corev1.Node) string {
 	if p.now() != g {
 		return "the configuration has changed"
 	}
@@ -94,13 +94,13 @@ func (p *Provider) outdated(g *generation, node *v1.Node) string {
 }
 
 // exists may return true together with an error, which is worth telling and changes nothing.
-func (i instances) exists(ctx context.Context, node *v1.Node) (bool, error) {
+func (i instances) exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	i.inv = counting(i.inv, i.metrics, node)
 	exists, err := i.there(ctx, node)
 	return exists, wrap(err, fmt.Sprintf("node %q", node.Name))
 }
 
-func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
+func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
 	vm, err := i.match(node)
 	if err == nil {
 		if i.choices.guestFirst {
@@ -147,7 +147,7 @@ func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
 
 // identities returns the UUIDs of which there may be no VM for the node to be gone: that of its providerID and, where it
 // is of another VM, that of the machine which its kubelet runs on.
-func (i instances) identities(node *v1.Node) ([]inventory.UUID, error) {
+func (i instances) identities(node *corev1.Node) ([]inventory.UUID, error) {
 	u, err := i.boundTo(node)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
@@ -152,7 +152,7 @@ func off(vm *inventory.VM) {
 func offAndNamed(vm *inventory.VM) { vm.Power = types.VirtualMachinePowerStatePoweredOff }
 
 // uninitialized is node with the taint that it registers with.
-func uninitialized(n *v1.Node) *v1.Node {
-	n.Spec.Taints = []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: v1.TaintEffectNoSchedule}}
+func uninitialized(n *corev1.Node) *corev1.Node {
+	n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 	return n
 }

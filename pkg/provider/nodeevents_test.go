@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
@@ -123,7 +123,7 @@ func TestNodeEventsOfShutdown(t *testing.T) {
 	_, err := x.over("").shutdown(n)
 	r.nodeEvents.shutdown(n, err)
 	r.expect(t, "off, and may run elsewhere", "Warning VCenterUnavailable")
-	n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	r.metadata(n, &cloudprovider.InstanceMetadata{}, nil)
 	r.expect(t, "ready", "Normal NodeWell")
 	x.vms = nil
@@ -174,7 +174,7 @@ func TestNodeEventsDetached(t *testing.T) {
 	r.expect(t, "before")
 	r.metadata(n, nil, inventory.ErrNotFound)
 	r.expect(t, "after", "Warning VMNotFound")
-	r.metadata(&v1.Node{}, nil, inventory.ErrNotFound)
+	r.metadata(&corev1.Node{}, nil, inventory.ErrNotFound)
 	r.expect(t, "a question about a VM alone")
 }
 

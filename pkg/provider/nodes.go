@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -29,13 +29,13 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	// It cannot fail before the informer has been stopped.
 	_, _ = known.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
-			if node, ok := o.(*v1.Node); ok {
+			if node, ok := o.(*corev1.Node); ok {
 				p.remember(node)
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			old, ok := before.(*v1.Node)
-			node, also := after.(*v1.Node)
+			old, ok := before.(*corev1.Node)
+			node, also := after.(*corev1.Node)
 			if ok && also && (old.UID != node.UID || old.Spec.ProviderID != node.Spec.ProviderID || old.Annotations[VMAnnotation] != node.Annotations[VMAnnotation]) {
 				p.annotations.changed(node)
 				p.remember(node)
@@ -45,7 +45,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 				o = gone.Obj
 			}
-			if node, ok := o.(*v1.Node); ok {
+			if node, ok := o.(*corev1.Node); ok {
 				p.nodes.events.forget(node)
 				p.annotations.changed(node)
 			}
@@ -54,7 +54,7 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 }
 
 // known returns the node of that name; nil when there is none, or the cluster's nodes are not known.
-func (k *nodes) known(name string) *v1.Node {
+func (k *nodes) known(name string) *corev1.Node {
 	lister := k.lister.Load()
 	if lister == nil {
 		return nil
@@ -68,7 +68,7 @@ func (k *nodes) known(name string) *v1.Node {
 
 // annotated returns a question about a VM with what the cluster's node of that providerID remembers of it. Of several
 // nodes it is one that remembers something.
-func (k *nodes) annotated(question *v1.Node) *v1.Node {
+func (k *nodes) annotated(question *corev1.Node) *corev1.Node {
 	lister := k.lister.Load()
 	if lister == nil {
 		return question
@@ -89,11 +89,11 @@ func (k *nodes) annotated(question *v1.Node) *v1.Node {
 
 // named returns the node of that name, with all that identifies its VM; where the cluster's nodes are not known, one
 // that has nothing but the name.
-func (k *nodes) named(name types.NodeName) *v1.Node {
+func (k *nodes) named(name types.NodeName) *corev1.Node {
 	if node := k.known(string(name)); node != nil {
 		return node
 	}
-	node := &v1.Node{}
+	node := &corev1.Node{}
 	node.Name = string(name)
 	return node
 }
@@ -102,7 +102,7 @@ func (k *nodes) named(name types.NodeName) *v1.Node {
 // VM, or ready. The stock lifecycle controller deletes by name alone, and a slow vCenter takes seconds to answer: the node
 // of a VM that was made anew under the same name would be deleted for the one before
 // (kubernetes/cloud-provider-vsphere#397).
-func (k *nodes) changed(node *v1.Node) string {
+func (k *nodes) changed(node *corev1.Node) string {
 	lister := k.lister.Load()
 	if lister == nil || node.Name == "" {
 		return "" // nodes are not known, or the question is about a VM
@@ -121,4 +121,6 @@ func (k *nodes) changed(node *v1.Node) string {
 	return ""
 }
 
-func isReady(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue }
+func isReady(c corev1.NodeCondition) bool {
+	return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/netip"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
@@ -19,7 +19,7 @@ type countedIndex struct {
 }
 
 // counting returns an index that counts questions about the node as m has it.
-func counting(index vmIndex, m *metrics.Metrics, node *v1.Node) vmIndex {
+func counting(index vmIndex, m *metrics.Metrics, node *corev1.Node) vmIndex {
 	if m == nil {
 		return index
 	}

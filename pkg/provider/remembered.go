@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
@@ -36,7 +36,7 @@ var errNotRemembered = errors.New("the node has no such annotation")
 
 // rememberedBy returns what a Node's annotation says. The error is [errNotRemembered] when it has none; any other error
 // says why the annotation does not count.
-func rememberedBy(node *v1.Node) (remembered, error) {
+func rememberedBy(node *corev1.Node) (remembered, error) {
 	r, err := parseRemembered(node)
 	if err != nil {
 		return remembered{}, err
@@ -52,7 +52,7 @@ func rememberedBy(node *v1.Node) (remembered, error) {
 }
 
 // parseRemembered is rememberedBy for whatever VM the annotation is of.
-func parseRemembered(node *v1.Node) (remembered, error) {
+func parseRemembered(node *corev1.Node) (remembered, error) {
 	text, ok := node.Annotations[VMAnnotation]
 	if !ok {
 		return remembered{}, errNotRemembered
@@ -90,7 +90,7 @@ func (r remembered) String() string {
 // rememberedGone returns nil when what the Node's annotation remembers does not speak against the deletion of the Node:
 // the vCenter that it names is configured and answers that it no longer has the VM of that reference, or the annotation
 // names nothing.
-func (i instances) rememberedGone(ctx context.Context, node *v1.Node, u inventory.UUID) error {
+func (i instances) rememberedGone(ctx context.Context, node *corev1.Node, u inventory.UUID) error {
 	if i.choices.nothingRemembered {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (i instances) rememberedGone(ctx context.Context, node *v1.Node, u inventor
 
 // due returns the content that the Node's annotation must have and does not have yet, with the VM that it is of; false
 // when there is nothing to write: the VM is not known at the moment, or the annotation says the same.
-func (i instances) due(node *v1.Node) (string, *inventory.VM, bool) {
+func (i instances) due(node *corev1.Node) (string, *inventory.VM, bool) {
 	if i.choices.nothingRemembered {
 		return "", nil, false
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,7 +33,7 @@ func withAccount() setup {
 	return setup{
 		topology: strings.Replace(zones, "    - name: us\n", "    - name: us\n      users: [{name: "+readOnly+", password: s3cret}]\n"+
 			"      permissions: [{user: "+readOnly+", role: ReadOnly}]\n", 1),
-		secret: func(s *v1.Secret) {
+		secret: func(s *corev1.Secret) {
 			s.Data["127.0.0.1.username"], s.Data["127.0.0.1.PASSWORD"] = []byte(readOnly), []byte("s3cret")
 		},
 	}
@@ -78,7 +78,7 @@ func (w *world) informed(t *testing.T) {
 }
 
 // node returns the cluster's node of that name.
-func (w *world) node(t *testing.T, name string) *v1.Node {
+func (w *world) node(t *testing.T, name string) *corev1.Node {
 	t.Helper()
 	n, err := w.k8s.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *world) node(t *testing.T, name string) *v1.Node {
 func (w *world) remembers(t *testing.T, name string) remembered {
 	t.Helper()
 	var r remembered
-	w.until(t, name, "remembers its vm", func(n *v1.Node) bool {
+	w.until(t, name, "remembers its vm", func(n *corev1.Node) bool {
 		if n == nil {
 			return false
 		}
@@ -212,7 +212,7 @@ func TestAnnotationIsWritten(t *testing.T) {
 	w := start(t, nil)
 	w.create(t, uninitialized(namedNode("w1", "")), namedNode("old", "vsphere://"+eu1UUID), namedNode("kind", "kind://docker/kind/x"), namedNode("gone", "vsphere://"+unknown))
 	w.runStock(t)
-	w.until(t, "w1", "is initialized", func(n *v1.Node) bool { return initialized(n) && n.Spec.ProviderID == "vsphere://"+w1UUID })
+	w.until(t, "w1", "is initialized", func(n *corev1.Node) bool { return initialized(n) && n.Spec.ProviderID == "vsphere://"+w1UUID })
 	first, other := w.remembers(t, "w1"), w.remembers(t, "old")
 	if first.VCenter == other.VCenter || first.VM == "" {
 		t.Errorf("remember %+v and %+v", first, other)
@@ -318,7 +318,7 @@ func TestAnnotationComesFirst(t *testing.T) {
 		var mu sync.Mutex
 		bare := 0
 		w.k8s.PrependReactor("update", "nodes", func(a k8stesting.Action) (bool, runtime.Object, error) {
-			if n, ok := a.(k8stesting.UpdateAction).GetObject().(*v1.Node); ok && n.Spec.ProviderID != "" && n.Annotations[VMAnnotation] == "" {
+			if n, ok := a.(k8stesting.UpdateAction).GetObject().(*corev1.Node); ok && n.Spec.ProviderID != "" && n.Annotations[VMAnnotation] == "" {
 				mu.Lock()
 				defer mu.Unlock()
 				bare++
@@ -327,12 +327,12 @@ func TestAnnotationComesFirst(t *testing.T) {
 		})
 		if forbidden {
 			w.k8s.PrependReactor("patch", "nodes", func(k8stesting.Action) (bool, runtime.Object, error) {
-				return true, nil, apierrors.NewForbidden(v1.Resource("nodes"), "w1", nil)
+				return true, nil, apierrors.NewForbidden(corev1.Resource("nodes"), "w1", nil)
 			})
 		}
 		w.create(t, uninitialized(namedNode("w1", "")))
 		w.runStock(t)
-		w.until(t, "w1", "is initialized", func(n *v1.Node) bool { return initialized(n) && n.Spec.ProviderID == "vsphere://"+w1UUID })
+		w.until(t, "w1", "is initialized", func(n *corev1.Node) bool { return initialized(n) && n.Spec.ProviderID == "vsphere://"+w1UUID })
 		mu.Lock()
 		if (bare > 0) != forbidden {
 			t.Errorf("forbidden %v: %d updates of a node that remembers nothing", forbidden, bare)
@@ -347,7 +347,7 @@ func TestAnnotationIsNotUpstreams(t *testing.T) {
 	eventually(t, "every vcenter is in sync", w.synced)
 	w.create(t, uninitialized(namedNode("w1", "")))
 	w.runStock(t)
-	w.until(t, "w1", "is initialized", func(n *v1.Node) bool { return initialized(n) && n.Spec.ProviderID != "" })
+	w.until(t, "w1", "is initialized", func(n *corev1.Node) bool { return initialized(n) && n.Spec.ProviderID != "" })
 	for range 20 {
 		if _, err := w.InstanceMetadata(t.Context(), w.node(t, "w1")); err != nil {
 			t.Fatal(err)

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
 // remembering is a node with an annotation.
-func remembering(n *v1.Node, text string) *v1.Node {
+func remembering(n *corev1.Node, text string) *corev1.Node {
 	n.Annotations = map[string]string{VMAnnotation: text}
 	return n
 }
@@ -84,13 +84,13 @@ func FuzzRemembered(f *testing.F) {
 
 // What becomes of a node that no search finds, by what its vCenter says of the reference that it remembers.
 func TestExistsRemembered(t *testing.T) {
-	gone := func(text string) *v1.Node { return remembering(node("n9", "vsphere://"+uNobody, uNobody), text) }
+	gone := func(text string) *corev1.Node { return remembering(node("n9", "vsphere://"+uNobody, uNobody), text) }
 	hidden := errors.New("read vm-42: NoPermission")
 	changed := fmt.Errorf("%w: w9, and %w to %s", inventory.ErrStillThere, inventory.ErrUUIDChanged, u2)
 	for _, tc := range []struct {
 		name             string
 		removed, confirm error
-		node             *v1.Node
+		node             *corev1.Node
 		ours             verdict
 		reason           string
 		asked            int
@@ -167,7 +167,7 @@ func TestDue(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name string
-		node *v1.Node
+		node *corev1.Node
 		due  bool
 	}{
 		{"without an annotation", node("n1", "vsphere://"+u1, ""), true},

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,7 +47,7 @@ type writing struct {
 }
 
 // pending reports whether the Node has been given the text, and the informer has yet to show it.
-func (a *annotations) pending(node *v1.Node, text string) bool {
+func (a *annotations) pending(node *corev1.Node, text string) bool {
 	w, ok := a.written.Load(node.Name)
 	if !ok {
 		return false
@@ -57,12 +57,12 @@ func (a *annotations) pending(node *v1.Node, text string) bool {
 }
 
 // changed forgets what was written to a Node: its annotation has changed since, or it has been deleted.
-func (a *annotations) changed(node *v1.Node) { a.written.Delete(node.Name) }
+func (a *annotations) changed(node *corev1.Node) { a.written.Delete(node.Name) }
 
 // rememberFirst writes the annotation of a Node that is about to be initialized as m says, before it has a providerID:
 // a process that is killed in between leaves no Node that is bound and remembers nothing. An account that may not patch
 // Nodes initializes them all the same.
-func (p *Provider) rememberFirst(ctx context.Context, node *v1.Node, m *cloudprovider.InstanceMetadata) error {
+func (p *Provider) rememberFirst(ctx context.Context, node *corev1.Node, m *cloudprovider.InstanceMetadata) error {
 	if p.annotations.queue.Load() == nil || node.Name == "" || initialized(node) {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (k *nodes) awaitAnnotation(ctx context.Context, name, text string) {
 
 // remember has the annotation of a Node with a providerID written when it is not what it must be. It looks at the index,
 // makes no call to a vCenter, and does not wait. Without informers it does nothing.
-func (p *Provider) remember(node *v1.Node) {
+func (p *Provider) remember(node *corev1.Node) {
 	queue := p.annotations.queue.Load()
 	if queue == nil || node.Name == "" || node.Spec.ProviderID == "" {
 		return
@@ -155,7 +155,7 @@ func (p *Provider) writeAnnotation(ctx context.Context, name string) error {
 }
 
 // patchAnnotation writes the annotation in one patch, which applies to the Node of this UID alone and changes nothing else.
-func (p *Provider) patchAnnotation(ctx context.Context, node *v1.Node, text string, vm *inventory.VM) error {
+func (p *Provider) patchAnnotation(ctx context.Context, node *corev1.Node, text string, vm *inventory.VM) error {
 	metadata := map[string]any{"annotations": map[string]string{VMAnnotation: text}}
 	if node.UID != "" {
 		metadata["uid"] = node.UID

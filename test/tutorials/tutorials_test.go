@@ -86,7 +86,7 @@ func TestUntrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a change of behaviour would do: the zone of one node is another one, in the first table of nodes.
+	// What a change of behavior would do: the zone of one node is another one, in the first table of nodes.
 	before, after, found := strings.Cut(string(data), "us-west\n")
 	if !found {
 		t.Fatalf("%s: no node in us-west", file)

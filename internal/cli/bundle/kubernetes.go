@@ -105,11 +105,17 @@ func (r *report) kubernetes(ctx context.Context, p *sandbox) {
 		name, path string
 		namespaced bool
 	}{
-		{"nodes", "/api/v1/nodes", false}, {"pods", "/api/v1/pods", true}, {"events", "/api/v1/events", true},
-		{"persistentvolumes", "/api/v1/persistentvolumes", false}, {"persistentvolumeclaims", "/api/v1/persistentvolumeclaims", true},
-		{"volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments", false}, {"csinodes", "/apis/storage.k8s.io/v1/csinodes", false},
-		{"storageclasses", "/apis/storage.k8s.io/v1/storageclasses", false}, {"csidrivers", "/apis/storage.k8s.io/v1/csidrivers", false},
-		{"leases", "/apis/coordination.k8s.io/v1/leases", true}, {"configmaps", "/api/v1/namespaces/kube-system/configmaps", false},
+		{"nodes", "/api/v1/nodes", false},
+		{"pods", "/api/v1/pods", true},
+		{"events", "/api/v1/events", true},
+		{"persistentvolumes", "/api/v1/persistentvolumes", false},
+		{"persistentvolumeclaims", "/api/v1/persistentvolumeclaims", true},
+		{"volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments", false},
+		{"csinodes", "/apis/storage.k8s.io/v1/csinodes", false},
+		{"storageclasses", "/apis/storage.k8s.io/v1/storageclasses", false},
+		{"csidrivers", "/apis/storage.k8s.io/v1/csidrivers", false},
+		{"leases", "/apis/coordination.k8s.io/v1/leases", true},
+		{"configmaps", "/api/v1/namespaces/kube-system/configmaps", false},
 	}
 	for _, k := range kinds {
 		path, what, from := p.path("kubernetes/"+k.name+".json"), k.name+" of the cluster", k.path

@@ -117,8 +117,10 @@ func (r *report) sandbox(ctx context.Context, p *sandbox) {
 	r.kubernetes(ctx, p)
 	r.Step(fmt.Sprintf("sandbox %q: its files", p.Name))
 	for _, f := range []struct{ path, what string }{
-		{"sandbox.json", "what it wrote down about itself"}, {"children.journal", "the processes it started"},
-		{"control-plane.json", "how the control plane was started"}, {"ccm/vsphere.conf", "configuration of the cloud provider"},
+		{"sandbox.json", "what it wrote down about itself"},
+		{"children.journal", "the processes it started"},
+		{"control-plane.json", "how the control plane was started"},
+		{"ccm/vsphere.conf", "configuration of the cloud provider"},
 		{"leases.jsonl", "faults, as they were written down"},
 	} {
 		r.end(p.path(f.path), f.what, filepath.Join(p.Dir, f.path), r.LogBytes, true)

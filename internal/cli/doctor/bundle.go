@@ -118,7 +118,11 @@ func (o *options) sayBundle(w written, unlisted error) error {
 func parts(x *bundle.Index, name string) string {
 	var b strings.Builder
 	for _, p := range []struct{ path, what string }{
-		{"status.json", "status"}, {"topology/", "topology"}, {"calls.json", "calls"}, {"kubernetes/", "Kubernetes objects"}, {"events.jsonl", "events"},
+		{"status.json", "status"},
+		{"topology/", "topology"},
+		{"calls.json", "calls"},
+		{"kubernetes/", "Kubernetes objects"},
+		{"events.jsonl", "events"},
 		{"ccm/vsphere.conf", "configuration"},
 	} {
 		if slices.ContainsFunc(x.Files, func(f bundle.Entry) bool { return strings.HasPrefix(f.Path, "sandboxes/"+name+"/"+p.path) }) {

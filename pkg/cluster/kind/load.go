@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -56,20 +55,6 @@ func (c *Cluster) LoadImages(ctx context.Context, archive string, nodes ...strin
 	}
 	wait.Wait()
 	return done, errors.Join(errs...)
-}
-
-// LoadStream is [Cluster.LoadImages] of an archive that is read once, by way of a file in Options.Dir.
-func (c *Cluster) LoadStream(ctx context.Context, archive io.Reader, nodes ...string) (Loaded, error) {
-	f, err := os.CreateTemp(c.opts.Dir, "images-*.tar")
-	if err != nil {
-		return Loaded{}, err
-	}
-	defer os.Remove(f.Name())
-	_, err = io.Copy(f, archive)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return Loaded{}, fmt.Errorf("image archive: %w", err)
-	}
-	return c.LoadImages(ctx, f.Name(), nodes...)
 }
 
 func (c *Cluster) load(ctx context.Context, node, file string, a archive) (present bool, err error) {

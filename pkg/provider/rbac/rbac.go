@@ -3,7 +3,7 @@ package rbac
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +47,7 @@ func Objects(c Config) []runtime.Object {
 		name, wide = c.Roles, c.Roles // "system:" is for what belongs to a cluster
 	}
 	objects := []runtime.Object{
-		&v1.ServiceAccount{
+		&corev1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.ServiceAccount},
 		},

@@ -114,7 +114,7 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	if !options.Stock.Has(stock.SessionLimit) {
 		m.sessions.limit.Store(DefaultLimit)
 		if n := options.Sessions.Limit; n > 0 {
-			m.sessions.limit.Store(int32(n))
+			m.sessions.limit.Store(n)
 		}
 	}
 	m.firstIdle()

@@ -61,7 +61,7 @@ func TestEnds(t *testing.T) {
 		if l.shining() != "" {
 			t.Errorf("too soon, %s shine", l.shining())
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if l.shining() != "a b" || l.Leases()[0].State != fault.Healed {
 			t.Errorf("%s shine, lease %+v", l.shining(), l.Leases())
@@ -208,7 +208,7 @@ func TestHealFails(t *testing.T) {
 			if l.count() != before {
 				t.Errorf("tried before %s were over", wait)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if l.count() != before+1 {
 				t.Errorf("not tried after %s", wait)

@@ -223,8 +223,12 @@ func TestSum(t *testing.T) {
 func TestHistory(t *testing.T) {
 	now := time.Unix(1_000_002, 0) // two seconds into a slot
 	bursts := []fold.Burst{
-		{At: now.Add(-time.Minute), Calls: 100}, {At: now.Add(-57 * time.Second), Calls: 8}, {At: now.Add(-30 * time.Second), Calls: 1},
-		{At: now.Add(-3 * time.Second), Calls: 2}, {At: now, Calls: 2}, {At: now, Client: "another", Calls: 7},
+		{At: now.Add(-time.Minute), Calls: 100},
+		{At: now.Add(-57 * time.Second), Calls: 8},
+		{At: now.Add(-30 * time.Second), Calls: 1},
+		{At: now.Add(-3 * time.Second), Calls: 2},
+		{At: now, Calls: 2},
+		{At: now, Client: "another", Calls: 7},
 	}
 	r := &row{}
 	remember(map[string]*row{byCall.key("", "", ""): r}, bursts, byCall, now)

@@ -47,9 +47,6 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 	return &Archive{path, c}, nil
 }
 
-// Contents is what is in it.
-func (a *Archive) Contents() Contents { return a.contents }
-
 // check reads an archive and compares what it has with what it says.
 func check(ctx context.Context, r io.Reader) (Contents, error) {
 	foreign := func(format string, args ...any) error {
