@@ -15,7 +15,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // archive returns the program of the image in a file: what `docker save` writes, or an OCI layout as a folder or a tar,
@@ -29,6 +30,11 @@ func (o Options) archive(ctx context.Context, path string) (Program, error) {
 	} else if err != nil {
 		return Program{}, wrong("ccm-missing", err, "CCM archive:%s", path)
 	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return Program{}, wrong("ccm-archive-broken", nil, "CCM archive:%s: is no file and no folder", path)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, mostArchiveTime, fmt.Errorf("takes longer than %s to unpack", mostArchiveTime))
+	defer cancel()
 	v.now("reading %s", path)
 	var img v1.Image
 	if info.IsDir() {
@@ -57,6 +63,9 @@ func brokenArchive(path string, err error) error {
 		}
 		return mine
 	}
+	if tooLarge, ok := errors.AsType[*input.TooLarge](err); ok {
+		return wrong("ccm-image-unusable", nil, "CCM archive:%s: %v", path, tooLarge)
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = errors.New("it ends in the middle")
 	}
@@ -65,26 +74,34 @@ func brokenArchive(path string, err error) error {
 
 // fromLayout opens an OCI layout.
 func (o Options) fromLayout(dir string) (v1.Image, error) {
-	index, err := layout.ImageIndexFromPath(dir)
+	err := layoutFile("the index", dir, "index.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, wrong("ccm-archive-broken", nil, "is no OCI layout: it has no index.json")
 	} else if err != nil {
 		return nil, err
 	}
-	return o.fromIndex(index, 0)
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	// What a layout says of the size of a file need not be so.
+	blob := func(what string, d v1.Descriptor) error {
+		return layoutFile(what, dir, "blobs", d.Digest.Algorithm, d.Digest.Hex)
+	}
+	return o.fromIndex(index, blob, 0)
 }
 
 // fromTar opens a tar. An OCI layout is unpacked into a folder, which is there until done is called.
 func (o Options) fromTar(ctx context.Context, path string) (img v1.Image, done func(), err error) {
 	done = func() {}
-	open := func() (io.ReadCloser, error) { return openTar(path) }
-	names, err := topNames(ctx, open)
+	open := func() (io.ReadCloser, error) { return o.openTar(ctx, path) }
+	found, err := survey(ctx, open)
 	switch {
-	case err != nil && len(names) == 0:
+	case err != nil && len(found) == 0 && ctx.Err() == nil && !bounded(err):
 		return nil, done, wrong("ccm-archive-broken", nil, "is no tar of an image, or its beginning is damaged")
 	case err != nil:
 		return nil, done, err
-	case names["index.json"] && names["oci-layout"]:
+	case found.has("index.json") && found.has("oci-layout"):
 		scratch, done, err := o.scratch()
 		if err != nil {
 			return nil, func() {}, err
@@ -94,18 +111,22 @@ func (o Options) fromTar(ctx context.Context, path string) (img v1.Image, done f
 		}
 		img, err := o.fromLayout(scratch)
 		return img, done, err
-	case names["manifest.json"]:
-		img, err := tarball.Image(open, nil)
-		if err != nil && strings.Contains(err.Error(), "tarball must contain only a single image") {
-			return nil, done, wrong("ccm-archive-broken", nil, "has several images; save one alone")
-		}
+	case found.has("manifest.json"):
+		img, err := fromDocker(open, found)
 		return img, done, err
 	}
 	return nil, done, wrong("ccm-archive-broken", nil, "is no image: it has neither index.json (OCI layout) nor manifest.json (docker save)")
 }
 
-// openTar opens a tar that may be compressed.
-func openTar(path string) (io.ReadCloser, error) {
+// bounded tells whether an error is that there is too much of something.
+func bounded(err error) bool {
+	_, tooLarge := errors.AsType[*input.TooLarge](err)
+	_, ours := errors.AsType[*Error](err)
+	return tooLarge || ours
+}
+
+// openTar opens a tar that may be compressed. It is as long as the layers of an image may be, and what describes them.
+func (o Options) openTar(ctx context.Context, path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -116,9 +137,9 @@ func openTar(path string) (io.ReadCloser, error) {
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		return &tarFile{z, f}, nil
+		return &tarFile{limited(ctx, z, "what it unpacks to", o.Most+mostUnpacked), f}, nil
 	}
-	return &tarFile{r, f}, nil
+	return &tarFile{limited(ctx, r, "it", o.Most+mostUnpacked), f}, nil
 }
 
 type tarFile struct {
@@ -128,29 +149,6 @@ type tarFile struct {
 
 // Close implements [io.Closer].
 func (t *tarFile) Close() error { return t.file.Close() }
-
-// topNames lists what is at the top of a tar; what was found before an error is returned with it.
-func topNames(ctx context.Context, open func() (io.ReadCloser, error)) (map[string]bool, error) {
-	r, err := open()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	names := map[string]bool{}
-	for t, n := tar.NewReader(r), 0; n < mostEntries; n++ {
-		if err := ctx.Err(); err != nil {
-			return names, err
-		}
-		h, err := t.Next()
-		if err == io.EOF {
-			return names, nil
-		} else if err != nil {
-			return names, err
-		}
-		names[strings.TrimPrefix(h.Name, "./")] = true
-	}
-	return names, errors.New("too many files")
-}
 
 // unpackLayout writes the files of an OCI layout to dir, and nothing that is in a tar beside them.
 func (o Options) unpackLayout(ctx context.Context, open func() (io.ReadCloser, error), dir string) error {
@@ -171,7 +169,7 @@ func (o Options) unpackLayout(ctx context.Context, open func() (io.ReadCloser, e
 			return err
 		}
 		path := strings.TrimPrefix(h.Name, "./")
-		if h.Typeflag != tar.TypeReg || !filepath.IsLocal(path) || path != "index.json" && path != "oci-layout" && !strings.HasPrefix(path, "blobs/") {
+		if h.Typeflag != tar.TypeReg || !layoutPath(path) {
 			continue
 		}
 		if left -= h.Size; left < 0 {

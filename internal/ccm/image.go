@@ -15,6 +15,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // reference reads the name of an image. A registry on loopback is spoken to without TLS, as Docker does.
@@ -77,14 +79,26 @@ func (o Options) image(ctx context.Context, text string) (Program, error) {
 
 // imageOf returns the image for the platform.
 func (o Options) imageOf(d *remote.Descriptor) (v1.Image, error) {
+	if err := describing("the manifest", int64(len(d.Manifest))); err != nil {
+		return nil, err
+	}
 	if !d.MediaType.IsIndex() {
-		return d.Image()
+		img, err := d.Image()
+		if err != nil {
+			return nil, err
+		}
+		m, err := img.Manifest()
+		if err != nil {
+			return nil, err
+		}
+		return img, fits(m)
 	}
 	index, err := d.ImageIndex()
 	if err != nil {
 		return nil, err
 	}
-	return o.fromIndex(index, 0)
+	// No more is read of a registry than a descriptor says that there is.
+	return o.fromIndex(index, func(what string, d v1.Descriptor) error { return describing(what, d.Size) }, 0)
 }
 
 // refused says in words what a registry did not give.
@@ -116,6 +130,9 @@ func (o Options) notForUs(text string, ref name.Reference, err error) error {
 	if mine := (*Error)(nil); errors.As(err, &mine) {
 		mine.Message = "CCM image:" + text + ": " + mine.Message
 		return mine
+	}
+	if tooLarge, ok := errors.AsType[*input.TooLarge](err); ok {
+		return wrong("ccm-image-unusable", nil, "CCM image:%s: %v", text, tooLarge)
 	}
 	return refused(text, ref, err)
 }

@@ -33,7 +33,11 @@ func (o Options) spool(ctx context.Context, v *voice, img v1.Image, want []v1.Ha
 		text := fmt.Sprintf("layer %d of %d", i+1, len(layers))
 		v.now("%s", text)
 		v.doing(func() string { return text + ": " + size(got.Load()) })
-		n, digest, err := spoolLayer(ctx, layer, spoolFile(dir, i), left, &got)
+		open := func() (io.ReadCloser, error) { return unpacked(layer) }
+		if _, asIs := img.(dockerImage); asIs {
+			open = layer.Uncompressed
+		}
+		n, digest, err := spoolLayer(ctx, open, spoolFile(dir, i), left, &got)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +60,8 @@ func (o Options) spool(ctx context.Context, v *voice, img v1.Image, want []v1.Ha
 }
 
 // spoolLayer writes at most one byte more than most.
-func spoolLayer(ctx context.Context, layer v1.Layer, to string, most int64, got *atomic.Int64) (n int64, digest string, err error) {
-	r, err := layer.Uncompressed()
+func spoolLayer(ctx context.Context, open func() (io.ReadCloser, error), to string, most int64, got *atomic.Int64) (n int64, digest string, err error) {
+	r, err := open()
 	if err != nil {
 		return 0, "", err
 	}

@@ -19,6 +19,7 @@ type tree struct {
 	entries map[string]entry // by clean path without the slash at its beginning
 	count   int
 	hidden  int // whiteouts
+	names   int // bytes of all paths
 }
 
 // entry is one file of a layer.
@@ -45,6 +46,12 @@ func (t *tree) add(layer int, r io.Reader) error {
 		}
 		if t.count++; t.count > mostEntries {
 			return wrong("ccm-image-unusable", nil, "has more than %d files", mostEntries)
+		}
+		if len(h.Name) > mostPath || len(h.Linkname) > mostPath {
+			return wrong("ccm-image-unusable", nil, "has a file with a path that is longer than %d bytes", mostPath)
+		}
+		if t.names += len(h.Name) + len(h.Linkname); t.names > mostPaths {
+			return wrong("ccm-image-unusable", nil, "has paths of more than %s in all", size(mostPaths))
 		}
 		name := clean(h.Name)
 		if name == "" {

@@ -10,6 +10,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // archive is what an image archive says of itself.
@@ -23,10 +25,13 @@ type archive struct {
 // maxManifest is as large as a manifest or an image's configuration is taken to be; layers are passed over.
 const maxManifest = 4 << 20
 
+// maxManifests is how large all of them together may be.
+const maxManifests = 32 << 20
+
 // readArchive reads the manifests of a docker archive or of an OCI layout. Both have digests of all that is in an image: the
 // one in the image's configuration, the other in its index.
 func readArchive(r io.Reader) (archive, error) {
-	small := map[string][]byte{}
+	small, size := map[string][]byte{}, 0
 	t := tar.NewReader(r)
 	for {
 		h, err := t.Next()
@@ -47,6 +52,9 @@ func readArchive(r io.Reader) (archive, error) {
 			return archive{}, fmt.Errorf("%s: is cut short or broken: %w", h.Name, err)
 		}
 		if json.Valid(b) {
+			if size += len(b); size > maxManifests {
+				return archive{}, &input.TooLarge{What: "what describes the images", Max: maxManifests}
+			}
 			small[strings.TrimPrefix(h.Name, "./")] = b
 		}
 	}

@@ -1,9 +1,12 @@
 package images
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,5 +223,29 @@ func TestDescribe(t *testing.T) {
 	}
 	if _, err := Describe(t.Context(), path); !Is(err, Broken) {
 		t.Errorf("half of it: %v", err)
+	}
+}
+
+// However many descriptions an archive has, only so much of them is kept.
+func TestManyDescriptions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "many.tar")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, one := tar.NewWriter(f), []byte("["+strings.Repeat(" ", describing-2)+"]")
+	for n := range mostDescribing/describing + 1 {
+		if err := w.WriteHeader(&tar.Header{Name: fmt.Sprint(n), Size: int64(len(one)), Typeflag: tar.TypeReg, Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Describe(t.Context(), path); !Is(err, Broken) || !strings.Contains(err.Error(), "what describes the images is longer than 32 MiB") {
+		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +40,7 @@ func describe(ctx context.Context, file string) (Described, error) {
 	if err != nil {
 		return Described{}, err
 	}
-	texts := map[string][]byte{}
+	texts := texts{}
 	for t := tar.NewReader(f); ; { // which passes over layers without reading them
 		if err := ctx.Err(); err != nil {
 			return Described{}, err
@@ -51,20 +52,21 @@ func describe(ctx context.Context, file string) (Described, error) {
 			return Described{}, err
 		}
 		if h.Typeflag == tar.TypeReg && h.Size <= describing {
-			if texts[path.Clean(h.Name)], err = io.ReadAll(t); err != nil {
+			text, err := io.ReadAll(t)
+			if err = errors.Join(err, texts.keep(path.Clean(h.Name), text)); err != nil {
 				return Described{}, err
 			}
 		}
 	}
 	var list []manifest
-	if err := json.Unmarshal(texts[manifestFile], &list); err != nil {
+	if err := json.Unmarshal(texts.by[manifestFile], &list); err != nil {
 		return Described{}, fmt.Errorf("%s: %w", manifestFile, err)
 	}
 	if len(list) != 1 || len(list[0].RepoTags) == 0 {
 		return Described{}, fmt.Errorf("%d images, one with a name is wanted", len(list))
 	}
 	var c configuration
-	if err := json.Unmarshal(texts[path.Clean(list[0].Config)], &c); err != nil {
+	if err := json.Unmarshal(texts.by[path.Clean(list[0].Config)], &c); err != nil {
 		return Described{}, fmt.Errorf("%s: %w", list[0].Config, err)
 	}
 	return Described{Name: list[0].RepoTags[0], Platform: c.OS + "/" + c.Architecture, Labels: c.Config.Labels, Size: info.Size()}, nil

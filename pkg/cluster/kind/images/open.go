@@ -48,7 +48,7 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 }
 
 // check reads an archive and compares what it has with what it says.
-func check(ctx context.Context, r io.Reader) (Contents, error) {
+func check(ctx context.Context, r *counted) (Contents, error) {
 	foreign := func(format string, args ...any) error {
 		return wrong(Foreign, "vsphere-sandbox images save makes one; an archive of docker save is for docker load", nil, format, args...)
 	}
@@ -83,6 +83,9 @@ func check(ctx context.Context, r io.Reader) (Contents, error) {
 				return c, foreign("is %s %s, which this release does not know", c.APIVersion, c.Kind)
 			}
 			continue
+		}
+		if h.Size > r.whole { // a sparse file, which takes no place and is read for ever
+			return c, fmt.Errorf("%s is larger than the archive that it is in", h.Name)
 		}
 		sum := sha256.New()
 		n, err := io.Copy(sum, t)

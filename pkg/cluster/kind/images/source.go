@@ -11,10 +11,36 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // describing is how large a description of an image may be, in bytes: what is larger is a layer.
 const describing = 1 << 20
+
+// mostDescribing is how large all descriptions in an archive may be: they are in memory, and an archive may come from anywhere.
+const mostDescribing = 32 << 20
+
+// texts are the descriptions in an archive, by name. The zero value has none.
+type texts struct {
+	by   map[string][]byte
+	size int64
+}
+
+// keep takes a small file, if it may be a description.
+func (t *texts) keep(name string, text []byte) error {
+	if !json.Valid(text) {
+		return nil
+	}
+	if t.size += int64(len(text)); t.size > mostDescribing {
+		return &input.TooLarge{What: "what describes the images", Max: mostDescribing}
+	}
+	if t.by == nil {
+		t.by = map[string][]byte{}
+	}
+	t.by[name] = text
+	return nil
+}
 
 // source is what was found in an archive of Docker's.
 type source struct {
@@ -22,7 +48,7 @@ type source struct {
 	// files are where what was copied is now, links what goes by another file's name; texts are the small ones.
 	files map[string]File
 	links map[string]string
-	texts map[string][]byte
+	texts texts
 	// packed are those that are compressed.
 	packed map[string]bool
 }
@@ -30,7 +56,7 @@ type source struct {
 // copyAll copies the files of an archive of Docker's below prefix, but for those that only say what is in it: which of them
 // an image is made of is said at the archive's end.
 func (a *Writer) copyAll(ctx context.Context, r io.Reader, prefix string) (*source, error) {
-	in := &source{files: map[string]File{}, links: map[string]string{}, texts: map[string][]byte{}, packed: map[string]bool{}}
+	in := &source{files: map[string]File{}, links: map[string]string{}, packed: map[string]bool{}}
 	for t := tar.NewReader(r); ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -57,13 +83,13 @@ func (a *Writer) copyAll(ctx context.Context, r io.Reader, prefix string) (*sour
 		content := io.Reader(t)
 		if h.Size <= describing {
 			text, err := io.ReadAll(t)
-			if err != nil {
+			if err = errors.Join(err, in.texts.keep(name, text)); err != nil {
 				return nil, err
 			}
-			in.texts[name], content = text, bytes.NewReader(text)
+			content = bytes.NewReader(text)
 		}
 		if name == manifestFile {
-			if err := json.Unmarshal(in.texts[name], &in.manifests); err != nil {
+			if err := json.Unmarshal(in.texts.by[name], &in.manifests); err != nil {
 				return nil, fmt.Errorf("%s: %w", manifestFile, err)
 			}
 			continue
@@ -95,7 +121,7 @@ func (in *source) pick(name string) (manifest, error) {
 
 // describe completes an item, and checks that its layers are those which its configuration names.
 func (in *source) describe(m manifest, item Item) (Item, error) {
-	text, ok := in.texts[in.real(m.Config)]
+	text, ok := in.texts.by[in.real(m.Config)]
 	if !ok {
 		return item, fmt.Errorf("its configuration %s is not there", m.Config)
 	}
