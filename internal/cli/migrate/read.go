@@ -77,8 +77,7 @@ func readSource(in io.Reader, name string) (migration.Source, error) {
 }
 
 func unreadable(name string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return &report.Error{Code: "cloud-config-unreadable", Message: name + ": " + err.Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
