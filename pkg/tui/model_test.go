@@ -229,7 +229,7 @@ func TestQuit(t *testing.T) {
 		} {
 			d := drive(t, &fake{upTo: calm}, func(o *Options) { o.Owned = true })
 			quit := false
-			for _, name := range strings.Fields(tc.keys) {
+			for name := range strings.FieldsSeq(tc.keys) {
 				_, cmd := d.Update(key(name))
 				quit = quits(cmd)
 			}

@@ -44,7 +44,7 @@ func TestAnyKeyAnywhere(t *testing.T) {
 	for r := '!'; r <= '~'; r++ {
 		keys = append(keys, tea.KeyPressMsg{Code: r, Text: string(r)})
 	}
-	for _, name := range strings.Fields("enter space up down left right home end pgup pgdown tab backspace ctrl+u ctrl+d ctrl+r ctrl+w ctrl+k esc") {
+	for name := range strings.FieldsSeq("enter space up down left right home end pgup pgdown tab backspace ctrl+u ctrl+d ctrl+r ctrl+w ctrl+k esc") {
 		k, err := keyOf(name)
 		if err != nil {
 			t.Fatal(err)

@@ -56,11 +56,11 @@ func Serve(t *testing.T, w World) *Server {
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
 		s.End()
-		server.Close()
+		_ = server.Close()
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		os.RemoveAll(dir)
+		_ = os.RemoveAll(dir)
 	})
 	return s
 }

@@ -27,7 +27,7 @@ func (c *Cluster) LoadImages(ctx context.Context, archive string, nodes ...strin
 		return Loaded{}, fmt.Errorf("image archive: %w", err)
 	}
 	a, err := readArchive(f)
-	f.Close()
+	_ = f.Close()
 	if err != nil {
 		return Loaded{}, fmt.Errorf("image archive %s: %w", archive, err)
 	}
@@ -63,7 +63,7 @@ func (c *Cluster) load(ctx context.Context, node, file string, a archive) (prese
 		return false, err
 	}
 	have := map[string]bool{}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		have[name] = true
 	}
 	missing := len(a.images) == 0 // without names it cannot be told

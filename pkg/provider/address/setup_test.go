@@ -80,8 +80,7 @@ func subnets(text string) []netip.Prefix {
 // written is "internal/external" for each family, or "error: reason", and then the reasons of warnings.
 func written(s address.Selection, err error) string {
 	if err != nil {
-		p := &address.Problem{}
-		ok := errors.As(err, &p)
+		p, ok := errors.AsType[*address.Problem](err)
 		if !ok {
 			return fmt.Sprintf("error of type %T", err)
 		}

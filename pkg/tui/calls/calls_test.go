@@ -379,7 +379,7 @@ func TestMoves(t *testing.T) {
 		keys string
 		want int
 	}{{"", 0}, {"j down", 2}, {"k", 1}, {"up", 0}, {"pgdown", 10}, {"ctrl+d", 15}, {"ctrl+u", 10}, {"pgup", 0}, {"G", 21}, {"home", 0}, {"end", 21}, {"g", 0}} {
-		for _, k := range strings.Fields(step.keys) {
+		for k := range strings.FieldsSeq(step.keys) {
 			if i, ok := tuitest.Press(s.Handle, k); !ok || i != nil {
 				t.Errorf("%s: %v, %t", k, i, ok)
 			}

@@ -41,7 +41,7 @@ func TestMoves(t *testing.T) {
 		{"end", "thing.100"},
 		{"g G", "thing.100"},
 	} {
-		for _, k := range strings.Fields(step.keys) {
+		for k := range strings.FieldsSeq(step.keys) {
 			if i, ok := tuitest.Press(s.Handle, k); !ok || i != nil {
 				t.Errorf("%s: %v, %t", k, i, ok)
 			}

@@ -60,11 +60,11 @@ func check(ctx context.Context, r *counted) (Contents, error) {
 		}
 		h, err := t.Next()
 		switch {
-		case err == io.EOF && len(found) == 0:
+		case errors.Is(err, io.EOF) && len(found) == 0:
 			return c, foreign("is empty")
-		case err == io.EOF && c.Kind == "":
+		case errors.Is(err, io.EOF) && c.Kind == "":
 			return c, io.ErrUnexpectedEOF // the last of the files is not there
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return c, compare(c, found)
 		case err != nil && len(found) == 0:
 			return c, foreign("is no archive of images")
