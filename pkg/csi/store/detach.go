@@ -62,7 +62,7 @@ func (c *conn) detach(ctx context.Context, id string, n volume.Node) error {
 	case errors.Is(diskErr, volume.ErrNodeGone):
 		return nil
 	case diskErr != nil:
-		return fmt.Errorf("%w; whether the VM has it: %w", err, diskErr) // the doubt counts, not what was said before it
+		return fmt.Errorf("%s; whether the VM has it: %w", err, diskErr) // the doubt counts, not what was said before it
 	case uuid == "":
 		c.log.Debug("volume is not on the VM", "volume", id, "vm", n.VM, "err", err)
 		return nil
