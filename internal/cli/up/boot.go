@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -52,7 +53,8 @@ func boot(ctx context.Context, o *options) (err error) {
 	if err != nil {
 		return explainState(o, err)
 	}
-	defer func() { err = errors.Join(err, leave(o, house, err)) }()
+	ready := false
+	defer func() { err = errors.Join(err, leave(o, house, err, ready)) }()
 	dir, logger := house.Dir, house.Logger
 	if left := dir.Predecessor(); left.Removed {
 		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)\n", o.name, len(left.Killed))
@@ -95,7 +97,6 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", o.name)
 	})
 	begin := time.Now()
-	ready := false
 	var failed *untold
 	err = s.Run(ctx, func() {
 		ready = true
@@ -176,9 +177,10 @@ func tellTrouble(o *options, log *event.Log) {
 	}
 }
 
-// leave removes the sandbox's directory, or leaves it with its logs when it failed and that was asked for.
-func leave(o *options, house *home.Home, err error) error {
-	retain := err != nil && o.retain
+// leave removes the sandbox's directory, or leaves it with its logs: when it did not come up and no prerequisite explains
+// that, or when it failed in another way and that was asked for. An interrupted boot leaves nothing.
+func leave(o *options, house *home.Home, err error, ready bool) error {
+	retain := err != nil && (o.retain || !ready && report.Of(err).Exit == report.Failure)
 	if retain {
 		fmt.Fprintf(o.Streams.Err, "kept until \"down\" or the next \"up\" of that name: %s\n", house.Dir.Path())
 		tellNodes(o, house.Dir.Path())

@@ -127,7 +127,7 @@ anything is made, 130 when it was interrupted while booting.`,
 	f.BoolVar(&o.light, "light", false, "have all nodes be light ones, as \"nodes: light\" in a topology does; on kind all but the control plane's")
 	f.BoolVar(&o.audit, "audit", false, "keep the API server's audit log, which \"logs audit\" shows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be built, and build nothing")
-	f.BoolVar(&o.retain, "retain", false, "keep the logs of a sandbox that did not come up, and on kind its nodes, until \"down\" or the next \"up\" of its name")
+	f.BoolVar(&o.retain, "retain", false, "on kind, keep the nodes of a sandbox that did not come up, too; its logs are kept anyway, until \"down\" or the next \"up\" of its name")
 	f.BoolVar(&o.tui, "tui", false, "open the terminal UI on it, which asks whether it is to end when you leave")
 	o.look.Bind(cmd)
 	f.BoolVar(&o.detached, "detached", false, "")
