@@ -8,8 +8,8 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"strings"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
