@@ -17,10 +17,10 @@ export CGO_ENABLED := 0
 
 # The packages that link k8s.io/kubernetes, or the whole binary: they stay thin, and are not built a second time for
 # the race detector.
-HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release)
+HEAVY := /pkg/cluster/embedded/controlplane|/pkg/node/kubelet|/internal/cli/children|/internal/cli$$|/cmd/vsphere-sandbox|/test/(e2e|upstream|parity|safety|lab|deployed|reported|mutants/proof|sidecars|csiupstream|storage|tutorials|kind|real|migrate|release|secrets)
 
 .DEFAULT_GOAL := help
-.PHONY: bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test heavy race e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross clean
+.PHONY: fuzz-guard secrets bench-light test-kind test-real help build release release-snapshot release-all release-publish migrate run test ci test-long unit race-core race unraced core e2e tutorials manifests ccm ground safety mutants parity image upstream test-storage csi-upstream smoke vet lint dead fmt golden bench bench-sim bench-provider bench-faults bench-storage bench-tui soak cross cross-darwin clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,19 +53,46 @@ release-publish: build ## publish the tag that is checked out, as a draft; NOTES
 run: build ## boot the default scenario; Ctrl-C ends it
 	@$(BIN) up $(ARGS)
 
-test: vet race heavy manifests e2e migrate tutorials ground smoke ## what CI tests: vet, unit tests (race detector on), acceptance and end-to-end tests, the tutorials, the smoke suite
+# The suites, each a target below: "test" has the core of each kind of test, "ci" what is cheap beside it, "test-long" all the
+# rest. The table at the end of each run shows what a suite costs: on two cores, test has to stay below 15 minutes with
+# everything compiled, and ci below 40 with nothing compiled.
+SUITES      := vet manifests unit race-core core
+CI_SUITES   := vet manifests unit race-core smoke core
+LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
+
+test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
+	@$(GO) run ./hack/suites $(SUITES)
+
+ci: ## what .ci/run runs: test, with nothing compiled before, and what is cheap beside it; compiles for macOS meanwhile
+	@$(GO) run ./hack/suites -first build -beside cross-darwin $(CI_SUITES)
+
+# Docker is not installed for it: KINDARGS=-install does.
+test-long: export KINDARGS := -install=false
+test-long: ## all else, for hours: the whole race, safety, tutorial and mutant runs, storage, releases, kind, parity; prints a table of times
+	@$(GO) run ./hack/suites -first build $(LONG_SUITES)
 
 vet: ## go vet
 	$(GO) vet ./...
 
-# "vet" has looked at the tests, too: go test need not do so again.
-race: ## unit tests with the race detector, of every package that does not link Kubernetes
-	CGO_ENABLED=1 $(GO) test -race -vet=off $$($(GO) list ./... | grep -vE '$(HEAVY)')
-	@# Without it, where vcsim itself races (see internal/race), and where memory is measured.
-	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory
+# "vet" has looked at the tests, too: go test need not do so again. Some tests wait, so -p is more than there may be cores.
+unit: ## unit tests of the packages in which no goroutines meet, and of those that link Kubernetes, with no race detector
+	@light=$$($(GO) run ./hack/racing -others -except '$(HEAVY)') && heavy=$$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/) && \
+		$(GO) test -vet=off -p 3 -timeout 20m $$light $$heavy
 
-heavy: ## unit tests of the packages that link Kubernetes
-	$(GO) test -vet=off $$($(GO) list ./... | grep -E '$(HEAVY)' | grep -v /test/)
+race-core: ## unit tests with the race detector, of the packages in which goroutines meet: go run ./hack/racing lists them
+	@racing=$$($(GO) run ./hack/racing -except '$(HEAVY)') && CGO_ENABLED=1 $(GO) test -race -short -vet=off -p 3 -timeout 20m $$racing
+	@$(MAKE) --no-print-directory unraced
+
+race: ## unit tests with the race detector, of every package that does not link Kubernetes
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '$(HEAVY)')
+	@$(MAKE) --no-print-directory unraced
+
+unraced: ## the tests that do not bear the race detector: where vcsim itself races (see internal/race), and where memory is measured
+	$(GO) test -vet=off -run 'TestStormOfOperations|TestOddCalls|TestDemolition|TestTooManyTasksGo|TestSoak|TestMemory|TestModelTogether|TestAfterBoot|TestFuzzSees|TestFuzz$$' ./internal/trim ./pkg/sim/truth ./pkg/sim/cns ./test/soak ./pkg/provider/inventory ./pkg/vcenter/front
+
+# Tests of clusters wait more than they compute, so several run at once. -short leaves out what only "test-long" runs.
+core: build ccm ## the core of the tests that start clusters: acceptance, end-to-end, the provider as deployed and as reported, safety, migration, two tutorials
+	$(CLUSTERS) $(GO) test -short -vet=off -count=1 -p 3 -parallel 3 -timeout 20m ./test/e2e ./test/safety ./test/reported ./test/tutorials ./test/deployed ./test/migrate ./test/lab ./test/sidecars
 
 e2e: build ## acceptance scripts and end-to-end tests, through the binary
 	$(GO) test -count=1 -timeout 20m $(if $(V),-v) ./test/e2e/... $(ARGS)
@@ -87,8 +114,9 @@ CCM := bin/vsphere-cloud-controller-manager
 ccm: ## build bin/vsphere-cloud-controller-manager, the provider's own program
 	@hack/build $(CCM) '$(LDFLAGS)' $(GO) ./cmd/vsphere-cloud-controller-manager
 
+CLUSTERS = VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) VSPHERE_SANDBOX_SIDECARS=$(CURDIR)/bin/csi-sidecars
 ground: build ccm ## the provider's program under a real API server: as deployed, what people reported, the safety matrix
-	VSPHERE_CCM_BIN=$(CURDIR)/$(CCM) VSPHERE_SANDBOX_SIDECARS=$(CURDIR)/bin/csi-sidecars $(GO) test -count=1 -p 1 -timeout 30m ./test/lab ./test/deployed ./test/reported ./test/sidecars
+	$(CLUSTERS) $(GO) test -count=1 -p 1 -timeout 30m ./test/lab ./test/deployed ./test/reported ./test/sidecars
 	@$(MAKE) --no-print-directory safety
 
 safety: build ccm ## the safety matrix alone: faults of a vCenter, and what becomes of nodes; prints itself
@@ -146,8 +174,16 @@ bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, a
 test-kind: build ## sandboxes on kind, with a Docker and a node image of their own; needs root, and installs Docker from Debian where there is none (KINDARGS=-install=false does not)
 	$(GO) test -count=1 -v -timeout 120m ./test/kind -install $(KINDARGS)
 
+FUZZ    ?= 50000
+MINUTES ?= 10
+fuzz-guard: ## send mutated requests through the front of a real vCenter, FUZZ=50000 at least, for MINUTES=10: nothing may change behind it
+	$(GO) test -count=1 -v -timeout 120m -run '^TestFuzz' ./pkg/vcenter/front -requests $(FUZZ) -minutes $(MINUTES) $(ARGS)
+
 test-real: build ## vCenters that are not ours: against stock vcsim and "vcenter up", each a process of its own
 	$(GO) test -count=1 -v -timeout 30m ./test/real $(ARGS)
+
+secrets: build ## the scanner: no secret leaves a sandbox in bundles, recordings, artifacts, reports, logs, processes or ConfigMaps, after every fault about credentials and after a crash
+	VSPHERE_SANDBOX_SIDECARS=$(CURDIR)/bin/csi-sidecars $(GO) test -count=1 -v -timeout 20m ./test/secrets $(ARGS)
 
 LIGHT ?= 5000
 bench-light: build ## measure LIGHT=5000 light nodes in two vCenters: until all are initialized, memory, what keeping them costs. About six minutes
@@ -157,18 +193,36 @@ CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth
 	$(GO) test -count=1 -v -timeout 120m ./test/soak -calls $(CALLS) -least 60s
 
-lint: ## golangci-lint, where it is installed
-	golangci-lint run
+# The tools of the gates, pinned in a module of their own and built once for each change of its go.mod.
+TOOLS := bin/tools
+$(TOOLS)/golangci-lint: TOOL := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(TOOLS)/deadcode: TOOL := golang.org/x/tools/cmd/deadcode
+$(TOOLS)/golangci-lint $(TOOLS)/deadcode: hack/tools/go.mod
+	@echo "building $@ (once; golangci-lint takes about 4 minutes)" >&2
+	@GOFLAGS= $(GO) -C hack/tools build -o $(CURDIR)/$@ $(TOOL)
+	@touch $@
 
-fmt: ## format
-	gofmt -w $$(git ls-files '*.go')
+LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/$(TOOLS)/cache $(CURDIR)/$(TOOLS)/golangci-lint
+# Nested modules that have code of ours, but for hack/kind-node/programs, whose five main functions link all of Kubernetes.
+NESTED := hack/image hack/kind-node hack/release test/manifests
+lint: $(TOOLS)/golangci-lint ## golangci-lint over the whole tree, tests and nested modules included; what it says is to be mended (LINTARGS=--fix does some)
+	@$(LINT) run $(LINTARGS) ./...
+	@for m in $(NESTED); do (cd $$m && $(LINT) run $(LINTARGS) ./...) || exit 1; done
+
+dead: $(TOOLS)/deadcode ## functions that no program reaches: none but those in hack/tools/dead.txt
+	@hack/tools/dead $(TOOLS)/deadcode
+
+fmt: $(TOOLS)/golangci-lint ## format, as lint wants it
+	@$(LINT) fmt ./...
 
 golden: ## rewrite golden files; review the diff
 	$(GO) test ./pkg/topology/... ./pkg/provider/rbac ./pkg/csi/objects/... ./internal/cli/... ./docs/... -update
 	$(GO) test $$(grep -rlE 'tuitest\.(Golden|Colored)' --include='*_test.go' pkg/tui | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
-cross: ## compile for the other platforms
+cross: cross-darwin ## compile for the other platforms
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
+
+cross-darwin: ## compile for macOS, where other files count than on Linux
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/vsphere-sandbox
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/csi-sidecars
 

@@ -42,7 +42,7 @@ func TestWasRun(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintln(&b, "| what | version | how it was run | command |\n|---|---|---|---|")
 	for _, row := range [][4]string{
-		{"our cloud provider", "this release", "every scenario, on Kubernetes " + kubernetes, "`make test`, `vsphere-sandbox smoke --suite full`"},
+		{"our cloud provider", "this release", "every scenario, on Kubernetes " + kubernetes, "`make test-long`, `vsphere-sandbox smoke --suite full`"},
 		{"our CSI driver", "this release", "every storage scenario; csi-test " + required(t, "github.com/kubernetes-csi/csi-test/v5") + "'s sanity suite", "`make test-storage`, `go test ./test/sanity`"},
 		{"upstream's cloud provider", cpi, "unmodified, ten minutes of churn", "`make upstream`"},
 		{"upstream's cloud provider", strings.ReplaceAll(both, ",", " and "), "unmodified, the catalogue; timed beside ours", "`vsphere-sandbox matrix`, `make parity`"},
@@ -57,13 +57,13 @@ func TestWasRun(t *testing.T) {
 	generated(t, "compatibility.md", "run", b.String())
 }
 
-// The commands of the page are targets of the Makefile.
+// The commands of these pages are targets of the Makefile.
 func TestTargetsOfCompatibility(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range []string{"compatibility.md", "releasing.md"} {
+	for _, page := range []string{"compatibility.md", "releasing.md", "../CONTRIBUTING.md", "../README.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -72,6 +72,27 @@ func TestTargetsOfCompatibility(t *testing.T) {
 			if !strings.Contains(string(makefile), "\n"+m[1]+":") {
 				t.Errorf("%s: make has no target %s", page, m[1])
 			}
+		}
+	}
+}
+
+// Contributors find every long suite beside the folders that it is about.
+func TestLongSuites(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suites := regexp.MustCompile(`(?m)^LONG_SUITES := (.*)$`).FindSubmatch(makefile)
+	if suites == nil {
+		t.Fatal("Makefile: no LONG_SUITES")
+	}
+	for _, name := range strings.Fields(string(suites[1])) {
+		if !regexp.MustCompile("(?m)^\\| .*`make " + name + "`").Match(page) {
+			t.Errorf("CONTRIBUTING.md: no folder has make %s", name)
 		}
 	}
 }

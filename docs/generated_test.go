@@ -58,7 +58,7 @@ func TestRBAC(t *testing.T) {
 	fmt.Fprintln(&b, "| where | API group | resource | only | verbs | why |")
 	fmt.Fprintln(&b, "|---|---|---|---|---|---|")
 	why := map[string]string{
-		"nodes":        "list and watch: the informer of both node controllers; get: before each patch; update: a node is initialized (providerID, addresses, labels, taint removed); patch: labels, the shutdown taint; delete: the VM is confirmed gone",
+		"nodes":        "list and watch: the informer of both node controllers; get: before each patch; update: a node is initialized (providerID, addresses, labels, taint removed); patch: labels, the shutdown taint, the annotation `sandbox.vsphere/vm`; delete: the VM is confirmed gone",
 		"nodes/status": "addresses that changed",
 		"secrets":      "vCenter credentials, followed by a watch of this one name",
 	}

@@ -125,7 +125,7 @@ func (b *lab) run() error {
 		case e.Kind == "boot.step" && strings.HasPrefix(e.Message, "API server:"):
 			b.note("up → API server and controller manager ready", "s", 3.5, e.Time.Sub(begin).Seconds())
 		case e.Kind == "sandbox.ready":
-			b.note("up → all nodes initialized, zone-labelled and Ready", "s", 8, e.Time.Sub(begin).Seconds())
+			b.note("up → all nodes initialized, zone-labeled and Ready", "s", 8, e.Time.Sub(begin).Seconds())
 		}
 	}
 	if err := b.memory(c); err != nil {

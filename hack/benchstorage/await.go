@@ -105,5 +105,5 @@ func (l *lab) volumesAre(ctx context.Context, want int) error {
 		return nil
 	}
 	all, _ := l.sandbox.Volumes(context.WithoutCancel(ctx))
-	return fmt.Errorf("after %s, %d volumes, want %d: %v", patience, len(all), want, err)
+	return fmt.Errorf("after %s, %d volumes, want %d: %w", patience, len(all), want, err)
 }

@@ -37,8 +37,10 @@ func (b *build) small(ctx context.Context) error {
 // nothing from the settings of whoever runs this.
 func (b *build) compile(ctx context.Context, name, tags, ldflags string, packages ...string) error {
 	dir := filepath.Join(b.source, "programs", name)
-	args := append([]string{"build", "-buildvcs=false", "-tags", tags, "-ldflags", strings.TrimSpace("-s -w " + ldflags),
-		"-o", b.in("programs") + "/"}, packages...)
+	args := append([]string{
+		"build", "-buildvcs=false", "-tags", tags, "-ldflags", strings.TrimSpace("-s -w " + ldflags),
+		"-o", b.in("programs") + "/",
+	}, packages...)
 	_, err := command(ctx, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=", "GOWORK=off"}, "go", args...)
 	return err
 }

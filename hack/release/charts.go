@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // charts packages every Helm chart of the repository as NAME-VERSION.tgz, with the release as its own version and as that of

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // config is .goreleaser.yaml, as far as it is used: the names are GoReleaser's. Parts that only matter when a release is

@@ -2,8 +2,8 @@
 //
 // The rules are data: the floors (floors.go), outside modules that stay in one place (confined.go), what may not even be
 // linked indirectly (linked.go), packages that only some may use (reserved.go), and names (names.go). To change the
-// architecture, change a table here, in the same commit and with a reason that a reader can weigh; .golangci.yml says the
-// floors again, for editors.
+// architecture, change a table here, in the same commit and with a reason that a reader can weigh. This is the only statement
+// of these rules: .golangci.yml has none of them.
 //
 // Files are only parsed, whatever their build constraints: the test takes a fraction of a second and sees the files of
 // every platform.

@@ -15,7 +15,7 @@ func floors() []floor {
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
 			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/console", "internal/instance",
-			"internal/input", "internal/iostreams", "internal/printable", "internal/pace", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/sidecars", "internal/upstream", "internal/csidriver",
+			"internal/input", "internal/iostreams", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
@@ -34,7 +34,13 @@ func sideways() []edge {
 		{"internal/ccm", "internal/input", "what an archive unpacks to is bounded in one way"},
 		{"scenarios", "pkg/topology/...", "a scenario is a topology in a file"},
 		{"cmd/...", "internal/cli/...", "the program is its commands"},
+		{"internal/instance", "internal/private", "what lies in a state directory is believed only when no other user can have put it there"},
+		{"internal/ccm", "internal/private", "a program in the cache is run only when no other user can have put it there"},
+		{"internal/csidriver", "internal/private", "a program in the cache is run only when no other user can have put it there"},
+		{"internal/sidecars", "internal/private", "a program in the cache is run only when no other user can have put it there"},
 		{"internal/ccm", "internal/upstream", "a cloud controller manager may be a program of a Go module"},
+		{"internal/child", "internal/secret", "a child's environment has no secret but those that its spec names"},
+		{"internal/preflight", "internal/loopback", "what listens later is tried before anything boots"},
 		{"internal/csidriver", "internal/upstream", "a CSI driver is programs and files of a Go module"},
 		{"pkg/tui/...", "pkg/scenario/world", "a screen shows what a scenario judges by"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},

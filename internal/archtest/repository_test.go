@@ -39,7 +39,7 @@ func TestNoPrograms(t *testing.T) {
 		t.Skipf("not in a clone: %v", err) // the source may come as an archive
 	}
 	const most = 512 << 10 // bytes
-	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		info, err := os.Lstat("../../" + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted, and not committed yet
@@ -111,7 +111,7 @@ func TestMakefileKnowsTheHeavyPackages(t *testing.T) {
 	g := newGraph(m)
 	for dir := range m.dirs() {
 		_, links := g.reaches(dir, link{never: []string{"k8s.io/kubernetes/..."}})
-		needs := match([]string{"test/e2e", "test/upstream", "test/lab", "test/parity", "test/safety", "test/deployed", "test/reported", "test/mutants/proof", "test/sidecars", "test/csiupstream", "test/storage", "test/tutorials", "test/kind/...", "test/real/...", "test/migrate", "test/release"}, dir) // the binary
+		needs := match([]string{"test/e2e", "test/upstream", "test/lab", "test/parity", "test/safety", "test/deployed", "test/reported", "test/mutants/proof", "test/sidecars", "test/csiupstream", "test/storage", "test/tutorials", "test/kind/...", "test/real/...", "test/migrate", "test/release", "test/secrets"}, dir) // the binary
 		if got := heavy.MatchString(m.Path + "/" + dir); got != (links || needs) {
 			t.Errorf("%s: links k8s.io/kubernetes or needs the binary: %t; in the Makefile's HEAVY: %t", dir, links || needs, got)
 		}

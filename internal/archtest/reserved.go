@@ -10,15 +10,18 @@ type reservation struct {
 func reservations() []reservation {
 	return []reservation{
 		{
-			"internal/cli/children", []string{"internal/cli", "cmd/..."},
+			"internal/cli/children",
+			[]string{"internal/cli", "cmd/..."},
 			"it links all of Kubernetes into whoever imports it",
 		},
 		{
-			"pkg/cluster/embedded/controlplane", []string{"internal/cli/children"},
+			"pkg/cluster/embedded/controlplane",
+			[]string{"internal/cli/children"},
 			"it runs in a process of its own; its parent knows it by its command line",
 		},
 		{
-			"pkg/node/kubelet", []string{"internal/cli/children"},
+			"pkg/node/kubelet",
+			[]string{"internal/cli/children"},
 			"it runs in a process of its own; its parent knows it by its command line",
 		},
 		{

@@ -10,11 +10,13 @@ type seal struct {
 func seals() []seal {
 	return []seal{
 		{
-			"pkg/provider/...", []string{"pkg/provider/..."},
+			"pkg/provider/...",
+			[]string{"pkg/provider/..."},
 			"it is a cloud provider that runs in production, where there is no sandbox",
 		},
 		{
-			"pkg/csi/...", []string{"pkg/csi/...", "pkg/provider/..."},
+			"pkg/csi/...",
+			[]string{"pkg/csi/...", "pkg/provider/..."},
 			"it is a CSI driver that runs in production, where there is no sandbox; connections to vCenters are the provider's",
 		},
 		{
@@ -26,11 +28,13 @@ func seals() []seal {
 			"a connection to a vCenter knows neither nodes nor how an inventory is indexed",
 		},
 		{
-			"pkg/sim/property", []string{"pkg/sim/property/..."},
+			"pkg/sim/property",
+			[]string{"pkg/sim/property/..."},
 			"it replaces vcsim's PropertyCollector in any vcsim, not only in ours",
 		},
 		{
-			"pkg/sim/gate/...", []string{"pkg/sim/gate/...", "internal/nearest"},
+			"pkg/sim/gate/...",
+			[]string{"pkg/sim/gate/...", "internal/nearest"},
 			"it fronts any HTTP handler, and stays testable as one",
 		},
 	}

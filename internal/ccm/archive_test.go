@@ -51,7 +51,8 @@ func tarred(t *testing.T, dir string, before ...tar.Header) string {
 func TestArchive(t *testing.T) {
 	img := imageOf(t, "/ccm", layerOf(t, file("ccm", native(t))))
 	hostile := []tar.Header{
-		{Name: "../../escaped", Gname: "x"}, {Name: "/escaped", Gname: "x"},
+		{Name: "../../escaped", Gname: "x"},
+		{Name: "/escaped", Gname: "x"},
 		{Name: "blobs", Typeflag: tar.TypeSymlink, Linkname: "/"},
 		{Name: "blobs/../../escaped", Gname: "x"},
 	}

@@ -2,8 +2,9 @@ package ccm
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // kept is what is written down beside a program in the cache.
@@ -16,9 +17,13 @@ type kept struct {
 
 const keptName = "program.json"
 
-// fromCache returns a program that was unpacked before, if it is what it was.
+// fromCache returns a program that was unpacked before, if it is what it was: in a folder that others can write to, it and
+// its digest may be theirs.
 func fromCache(dir string) (Program, bool) {
-	note, err := os.ReadFile(filepath.Join(dir, keptName))
+	if private.Dir(dir) != nil {
+		return Program{}, false
+	}
+	note, err := private.ReadFile(filepath.Join(dir, keptName))
 	if err != nil {
 		return Program{}, false
 	}

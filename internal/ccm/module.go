@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
@@ -51,6 +52,9 @@ func (o Options) module(ctx context.Context, version string) (Program, error) {
 			return Program{}, err
 		}
 	} else if err != nil {
+		return Program{}, err
+	}
+	if err := private.Dir(filepath.Dir(path)); err != nil { // it may be another user's program
 		return Program{}, err
 	}
 	p, err := o.file(path)

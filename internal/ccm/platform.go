@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -31,10 +32,8 @@ func (o Options) inspect(path, name string) (script bool, err error) {
 		return false, wrong("ccm-not-executable", err, "CCM %s: is no program: damaged, or cut short", name)
 	}
 	want := o.OS + "/" + o.Arch
-	for _, p := range platforms {
-		if p == want {
-			return false, nil
-		}
+	if slices.Contains(platforms, want) {
+		return false, nil
 	}
 	if len(platforms) == 0 {
 		return false, wrong("ccm-not-executable", nil, "CCM %s: is no program: neither ELF nor Mach-O nor a script", name)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 // launch starts one process. Awake says that a wish to be suspended ends here.
@@ -30,14 +32,14 @@ func (c *Child) launch(awake bool) (*process, error) {
 	if c.spec.LogPath != "" {
 		log, size, err := openLog(c.spec.LogPath, c.spec.LogLimit)
 		if err != nil {
-			write.Close()
+			_ = write.Close()
 			return nil, err
 		}
 		defer log.Close()
 		cmd.Stdout, cmd.Stderr, p.logStart = log, log, size
 	}
 	if err := spawn.start(cmd); err != nil {
-		write.Close()
+		_ = write.Close()
 		return nil, err
 	}
 	p.pid = cmd.Process.Pid
@@ -49,7 +51,7 @@ func (c *Child) launch(awake bool) (*process, error) {
 func (c *Child) command(path string, lifeline *os.File) *exec.Cmd {
 	env := c.spec.Env
 	if env == nil {
-		env = os.Environ()
+		env, _ = secret.Split(os.Environ())
 	}
 	files := append([]*os.File(nil), c.spec.Files...)
 	fd := 3 + len(files)

@@ -2,7 +2,9 @@ package child
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,11 +15,12 @@ const (
 	tailBytes = 4 << 10
 )
 
-// openLog opens path for appending and returns its size. A log of limit bytes
-// or more is moved out of the way first. Two processes may have it open at once
+// openLog opens path for appending and returns its size. It makes the directory
+// of the log, and not the one above: that may be one that was removed on
+// purpose. A log of limit bytes or more is moved out of the way first. Two processes may have it open at once
 // for a moment, which O_APPEND makes harmless.
 func openLog(path string, limit int64) (*os.File, int64, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, 0, err
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() >= limit {
@@ -31,7 +34,7 @@ func openLog(path string, limit int64) (*os.File, int64, error) {
 	}
 	info, err := log.Stat()
 	if err != nil {
-		log.Close()
+		_ = log.Close()
 		return nil, 0, err
 	}
 	return log, info.Size(), nil

@@ -37,7 +37,7 @@ func (p *process) watch() {
 		p.alive = false
 		_ = unix.Kill(-p.pid, unix.SIGKILL) // mostly there is nothing left of it
 	})
-	p.lifeline.Close()
+	_ = p.lifeline.Close()
 }
 
 // signalGroup sends sig to the whole group; to a process that has ended it

@@ -15,7 +15,7 @@ import (
 // parent-death signal is sent when the *thread* that forked ends (prctl(2)), so
 // all children must be started by a thread known to outlive them.
 //
-//nolint:gochecknoglobals // a thread of this process, see above; empty while there is no Child
+
 var spawn spawner
 
 // spawner is a goroutine locked to its thread. It runs while there is at least

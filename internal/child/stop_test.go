@@ -23,10 +23,14 @@ func TestStop(t *testing.T) {
 	}{
 		{name: "ends on TERM", role: "serve", grace: never, stop: stop},
 		{name: "suspended ends on TERM", role: "serve", grace: never, suspend: true, stop: stop},
-		{name: "ignores TERM", role: "ignore-term", grace: 30 * time.Millisecond, stop: stop,
-			wantErr: "probe: killed: SIGTERM did not end it within 30ms"},
-		{name: "ignores TERM, suspended", role: "ignore-term", grace: 30 * time.Millisecond, suspend: true, stop: stop,
-			wantErr: "probe: killed: SIGTERM did not end it within 30ms"},
+		{
+			name: "ignores TERM", role: "ignore-term", grace: 30 * time.Millisecond, stop: stop,
+			wantErr: "probe: killed: SIGTERM did not end it within 30ms",
+		},
+		{
+			name: "ignores TERM, suspended", role: "ignore-term", grace: 30 * time.Millisecond, suspend: true, stop: stop,
+			wantErr: "probe: killed: SIGTERM did not end it within 30ms",
+		},
 		{name: "the context ends the grace", role: "ignore-term", grace: never, stop: func(w *watched) error {
 			ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Millisecond)
 			defer cancel()

@@ -8,8 +8,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,26 +17,27 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/instances"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/root"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/signals"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 // Main runs the program with arguments, those after its name, and returns its exit status. The first Ctrl-C, TERM or
-// hang-up ends the command's context; the second has its ordinary effect.
+// hang-up ends the command's context, and a second Ctrl-C the process; see [signals.Context].
 func Main(ctx context.Context, args []string, streams *iostreams.Streams) int {
+	if err := secret.Inherit(); err != nil {
+		fmt.Fprintln(streams.Err, "error:", err)
+		return report.Failure
+	}
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintln(streams.Err, "error: the path of this program is not known:", err)
 		return report.Failure
 	}
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, release := signal.NotifyContext(ctx, signals...)
+	ctx, release := signals.Context(ctx)
 	defer release()
-	defer context.AfterFunc(ctx, release)()
 	d := &command.Deps{
 		Streams: streams, Sandboxes: instances.Instances{RootFunc: instance.Root}, Getenv: os.Getenv, Now: time.Now,
 		Self: self, Release: release,

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
@@ -54,7 +55,7 @@ func Build(ctx context.Context, version string, o Options) (Programs, error) {
 		}
 	}
 	if len(missing) == 0 {
-		return p, nil
+		return p, private.Dir(dir) // they may be another user's programs
 	}
 	err = o.toolchain().Build(ctx, releaseOf(version), missing...)
 	var why *upstream.Error

@@ -17,26 +17,32 @@ func Create(root, name string) (*Dir, error) {
 	if err := ValidateName(name); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+	if err := makeRoot(root); err != nil {
+		return nil, err
 	}
 	path, err := resolve(root, name)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := acquire(path, name, toRun)
+	claim, err := takeClaim(path, name)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{name: name, path: path, lock: lock}
+	lock, err := acquire(path, name, toRun)
+	if err != nil {
+		return nil, errors.Join(err, claim.giveUp())
+	}
+	d := &Dir{name: name, path: path, lock: lock, claim: claim}
 	if d.left, err = clean(context.Background(), path, name); err != nil {
 		// What is left may still be in use: it stays for another try.
 		return nil, errors.Join(fmt.Errorf("what sandbox %q left: %w", name, err), d.Close())
 	}
+	// Where the claim cannot be written, the disk of its place being full, the sandbox can do without.
+	_ = claim.enter()
 	if err := d.furnish(); err != nil {
 		_, emptyErr := empty(path)
 		abandon(path, lock)
-		return nil, errors.Join(fmt.Errorf("state directory: %w", err), emptyErr)
+		return nil, errors.Join(fmt.Errorf("state directory: %w", err), emptyErr, claim.giveUp())
 	}
 	return d, nil
 }

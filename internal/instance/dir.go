@@ -1,9 +1,12 @@
 package instance
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Names within an instance directory that this package gives meaning to.
@@ -28,6 +31,8 @@ type Dir struct {
 	lock    *os.File          // nil for a reader, and once closed
 	journal *Journal          // nil for a reader
 	links   map[string]string // short paths, by what they lead to
+	claim   *claim            // nil for a reader, once closed, and where there is no place for claims
+	seen    map[string]bool   // names of what was in the directory of an owner
 }
 
 // Name returns the sandbox's name.
@@ -60,9 +65,16 @@ func (d *Dir) Predecessor() Report { return d.left }
 // reader.
 func (d *Dir) Journal() *Journal { return d.journal }
 
-// Running tells whether a live sandbox owns the directory, and which process it
-// is (0 in the moment between its start and its entry).
-func (d *Dir) Running() (pid int, running bool) { return probe(d.path) }
+// Running returns whether a live sandbox owns the directory, or did until it was
+// removed, and which process it is (0 in the moment between its start and its
+// entry).
+func (d *Dir) Running() (pid int, running bool) {
+	if pid, running := probe(d.path); running {
+		return pid, true
+	}
+	c, held := findClaim(d.path)
+	return c.PID, held
+}
 
 // Close gives the directory up without removing it: for others it is then what
 // a dead sandbox left. For a reader, and a second time, it does nothing.
@@ -72,8 +84,9 @@ func (d *Dir) Close() error {
 	if d.lock == nil {
 		return nil
 	}
-	err := d.lock.Close()
-	d.lock = nil
+	// A child that is being started has the descriptor, too, until it is another program: closing alone is not enough.
+	err := errors.Join(unix.Flock(int(d.lock.Fd()), unix.LOCK_UN), d.lock.Close(), d.claim.giveUp())
+	d.lock, d.claim = nil, nil
 	return err
 }
 

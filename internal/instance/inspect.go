@@ -2,11 +2,11 @@ package instance
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // inspect returns an error unless path is an instance directory of this user:
@@ -14,13 +14,13 @@ import (
 // still empty, in it. With toRun an empty directory will do. It keeps a state
 // root set to, say, the home directory from doing harm.
 func inspect(path string, why purpose) error {
-	if err := private(path); err != nil {
+	if err := private.Dir(path); err != nil {
 		return err
 	}
 	lock, err := os.Lstat(filepath.Join(path, lockName))
 	switch {
 	case err == nil && lock.Mode().IsRegular() && lock.Size() == int64(lockLength):
-		if text, err := os.ReadFile(filepath.Join(path, lockName)); err != nil {
+		if text, err := private.ReadFile(filepath.Join(path, lockName)); err != nil {
 			return err
 		} else if strings.HasPrefix(string(text), "vsphere-sandbox ") {
 			return nil
@@ -47,21 +47,6 @@ func onlyLock(path string) error {
 			}
 			return fmt.Errorf("%s: %w", path, ErrForeign)
 		}
-	}
-	return nil
-}
-
-// private returns an error unless path is a real directory of this user's.
-func private(path string) error {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
-	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s: belongs to user %d: %w", path, stat.Uid, fs.ErrPermission)
 	}
 	return nil
 }

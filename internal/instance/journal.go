@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // Process is a child of a sandbox.
@@ -58,7 +60,7 @@ func (j *Journal) append(e entry) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	file, err := os.OpenFile(j.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	file, err := private.Open(j.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
@@ -74,7 +76,7 @@ func (j *Journal) append(e entry) error {
 // readJournal returns the processes that have been started and, as far as the
 // journal goes, not ended. Lines it cannot read were cut short.
 func readJournal(path string) ([]Process, error) {
-	text, err := os.ReadFile(path)
+	text, err := private.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

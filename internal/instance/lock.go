@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // purpose is what the lock is held for.
@@ -80,11 +82,11 @@ func tryAcquire(path string, why purpose) (lock *os.File, looked bool, err error
 		}
 		return nil, false, err
 	}
-	flags := os.O_RDWR | unix.O_NOFOLLOW
+	flags := os.O_RDWR
 	if why == toRun {
 		flags |= os.O_CREATE
 	}
-	lock, err = os.OpenFile(filepath.Join(path, lockName), flags, 0o600)
+	lock, err = private.Open(filepath.Join(path, lockName), flags)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil // likewise
 	}
@@ -98,7 +100,7 @@ func tryAcquire(path string, why purpose) (lock *os.File, looked bool, err error
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		looked = unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
 	}
-	lock.Close() // held, or removed with the directory since we opened it
+	_ = lock.Close() // held, or removed with the directory since we opened it
 	if err == nil || errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
 		return nil, looked, nil
 	}
@@ -111,7 +113,7 @@ func abandon(path string, lock *os.File) {
 		_ = os.Remove(lock.Name())
 		_ = os.Remove(path)
 	}
-	lock.Close()
+	_ = lock.Close()
 }
 
 func sameFile(open *os.File, path string) bool {
@@ -125,7 +127,7 @@ func sameFile(open *os.File, path string) bool {
 
 // holder reads who has, or had last, the lock.
 func holder(path string) (pid int, why purpose) {
-	text, err := os.ReadFile(filepath.Join(path, lockName))
+	text, err := private.ReadFile(filepath.Join(path, lockName))
 	if err != nil {
 		return 0, ""
 	}
@@ -138,7 +140,7 @@ func holder(path string) (pid int, why purpose) {
 // probe tells whether a live sandbox has the lock. To see that, it has to take
 // the lock itself if it can, shared with other probes, for a moment.
 func probe(path string) (pid int, running bool) {
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	lock, err := private.Open(filepath.Join(path, lockName), os.O_RDONLY)
 	if err != nil {
 		return 0, false
 	}

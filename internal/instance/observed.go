@@ -6,7 +6,7 @@ import "strings"
 type observed struct {
 	pid, pgid int
 	start     string // as in Process.Start
-	text      string // command line and environment, where they come with the list
+	text      string //nolint:unused // command line and environment, where they come with the list: not on Linux
 }
 
 // mentions tells whether text has path in it as a path: not as the beginning of

@@ -76,7 +76,7 @@ func (p observed) kill() error {
 	case err != nil: // not allowed in this container, or Linux before 5.3
 		fd = -1
 	default:
-		defer unix.Close(fd)
+		defer func() { _ = unix.Close(fd) }()
 	}
 	if !p.alive() {
 		return nil

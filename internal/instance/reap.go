@@ -29,6 +29,36 @@ type Report struct {
 	Removed bool
 }
 
+// Settle ends the processes that a dead sandbox has left, as [Reap] does, and keeps its files, which show why it died: its
+// record then says Settled. The errors are those of Reap.
+func Settle(ctx context.Context, root, name string) (Report, error) {
+	path, err := resolve(root, name)
+	if err != nil {
+		return Report{}, err
+	}
+	lock, err := acquire(path, name, toClean)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
+		return Report{}, notFound(root, name)
+	}
+	if err != nil {
+		return Report{}, err
+	}
+	d := &Dir{name: name, path: path, lock: lock}
+	report, err := end(ctx, path, name)
+	if err == nil {
+		record, unread := readRecord(path) // one that died before it wrote it has none
+		if unread != nil {
+			record = Record{Name: name}
+		}
+		record.Settled = true
+		err = d.WriteRecord(record)
+	}
+	if err := errors.Join(err, d.Close()); err != nil {
+		return report, fmt.Errorf("sandbox %q: %w", name, err)
+	}
+	return report, nil
+}
+
 // Reap cleans up after a dead sandbox: every process of its journal that is
 // alive, and that names the instance directory in its command line or
 // environment, is killed with its process group, then the directory is removed.
@@ -81,12 +111,8 @@ func ReapAll(ctx context.Context, root string) ([]Report, error) {
 // clean kills what is left of the sandbox whose directory is at path and
 // empties the directory. The caller has the lock.
 func clean(ctx context.Context, path, name string) (Report, error) {
-	report := Report{Name: name}
-	journaled, err := readJournal(filepath.Join(path, journalName))
+	report, err := end(ctx, path, name)
 	if err != nil {
-		return report, err
-	}
-	if err := report.kill(ctx, path, journaled); err != nil {
 		return report, err
 	}
 	if report.Removed, err = empty(path); err != nil {
@@ -96,6 +122,17 @@ func clean(ctx context.Context, path, name string) (Report, error) {
 		return Report{}, nil
 	}
 	return report, nil
+}
+
+// end kills what is left of the sandbox whose directory is at path. The caller has the lock.
+func end(ctx context.Context, path, name string) (Report, error) {
+	clearClaim(path)
+	report := Report{Name: name}
+	journaled, err := readJournal(filepath.Join(path, journalName))
+	if err != nil {
+		return report, err
+	}
+	return report, report.kill(ctx, path, journaled)
 }
 
 // kill ends the journaled processes and waits until they are gone.

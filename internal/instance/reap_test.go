@@ -98,8 +98,10 @@ func TestStrangersAreSpared(t *testing.T) {
 		{name: "names nothing", line: `{"name":"x","pid":%d}`},
 		{name: "names a neighbor", args: []string{d.Path() + "-2", d.Path() + "2"}, line: `{"name":"x","pid":%d}`},
 		{name: "names it but is younger", args: []string{d.Path()}, line: `{"name":"x","pid":%d,"start":"1"}`},
-		{name: "names it but has been taken off", args: []string{d.Path()},
-			line: `{"name":"x","pid":%[1]d}` + "\n" + `{"name":"x","pid":%[1]d,"exited":true}`},
+		{
+			name: "names it but has been taken off", args: []string{d.Path()},
+			line: `{"name":"x","pid":%[1]d}` + "\n" + `{"name":"x","pid":%[1]d,"exited":true}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

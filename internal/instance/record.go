@@ -2,11 +2,11 @@ package instance
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // Record is what a sandbox writes down about itself for other commands.
@@ -21,6 +21,12 @@ type Record struct {
 	// Retained says that the sandbox has ended and left its directory to be
 	// looked at.
 	Retained bool `json:"retained,omitempty"`
+
+	// Settled says that the sandbox has crashed, that what ran of it has been ended since, and that its files are kept.
+	Settled bool `json:"settled,omitempty"`
+
+	// Left says that the sandbox has ended in order, and could not take back all that it had elsewhere.
+	Left bool `json:"left,omitempty"`
 
 	// Extra is whatever else the sandbox wants to be known.
 	Extra json.RawMessage `json:"extra,omitempty"`
@@ -37,7 +43,7 @@ func (d *Dir) WriteRecord(r Record) error {
 	if err != nil {
 		return fmt.Errorf("sandbox %q: record: %w", d.name, err)
 	}
-	if err := replaceFile(filepath.Join(d.path, recordName), append(text, '\n')); err != nil {
+	if err := private.WriteFile(filepath.Join(d.path, recordName), append(text, '\n')); err != nil {
 		return fmt.Errorf("sandbox %q: record: %w", d.name, err)
 	}
 	return nil
@@ -48,7 +54,7 @@ func (d *Dir) WriteRecord(r Record) error {
 func (d *Dir) ReadRecord() (Record, error) { return readRecord(d.path) }
 
 func readRecord(path string) (Record, error) {
-	text, err := os.ReadFile(filepath.Join(path, recordName))
+	text, err := private.ReadFile(filepath.Join(path, recordName))
 	if err != nil {
 		return Record{}, err
 	}
@@ -57,21 +63,4 @@ func readRecord(path string) (Record, error) {
 		return Record{}, fmt.Errorf("%s: %w", filepath.Join(path, recordName), err)
 	}
 	return r, nil
-}
-
-// replaceFile writes path (mode 0600) in one step.
-func replaceFile(path string, text []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err
 }

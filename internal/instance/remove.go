@@ -6,10 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // Remove removes the directory with everything in it, and the socket's, and
-// gives the lock back. Symbolic links are removed, not followed. The caller has
+// gives the lock back. Of a directory that was removed under its owner it
+// removes what the sandbox's processes have made again since; another sandbox's
+// that has taken its place it leaves alone. Symbolic links are removed, not followed. The caller has
 // ended the sandbox's processes. A second Remove does nothing; a reader gets
 // ErrNotOwner.
 func (d *Dir) Remove() error {
@@ -19,6 +23,14 @@ func (d *Dir) Remove() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lock == nil {
+		return nil
+	}
+	if !sameFile(d.lock, filepath.Join(d.path, lockName)) {
+		err := errors.Join(d.removeLost(), d.lock.Close(), d.claim.giveUp())
+		d.lock, d.claim = nil, nil
+		if err != nil {
+			return fmt.Errorf("sandbox %q: %w", d.name, err)
+		}
 		return nil
 	}
 	_, err := empty(d.path)
@@ -31,8 +43,8 @@ func (d *Dir) Remove() error {
 		// When it is not empty a new sandbox of that name has just come.
 		_ = os.Remove(d.path)
 	}
-	err = errors.Join(err, d.lock.Close())
-	d.lock = nil
+	err = errors.Join(err, d.lock.Close(), d.claim.giveUp())
+	d.lock, d.claim = nil, nil
 	if err != nil {
 		return fmt.Errorf("sandbox %q: %w", d.name, err)
 	}
@@ -41,7 +53,7 @@ func (d *Dir) Remove() error {
 
 // empty removes all but the lock file, and tells whether there was anything.
 func empty(path string) (removed bool, err error) {
-	if err := private(path); err != nil {
+	if err := private.Dir(path); err != nil {
 		return false, err
 	}
 	if err := removeSocketDir(path); err != nil {

@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // RootEnv is the environment variable that names the state root.
@@ -32,6 +35,47 @@ func Root() (string, error) {
 	return filepath.Join(home, ".local", "state", "vsphere-sandbox"), nil
 }
 
+// Check returns an error unless root can be the state root: a directory of this user's in which no other user can put
+// anything, or nothing yet. Links on the way to it are followed. The error is a [private.Error] when the directory is there and
+// others could have planted files in it, from which commands learn what to kill, remove and write; and an [ErrUnusable]
+// when there is something else in its place.
+func Check(root string) error {
+	real, err := filepath.EvalSymlinks(root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return &ErrUnusable{Root: root, Err: fmt.Errorf("%s is a file, not a directory", firstFile(root))}
+	case err != nil:
+		return &ErrUnusable{Root: root, Err: err}
+	}
+	err = private.Dir(real)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return &ErrUnusable{Root: root, Err: fmt.Errorf("%s is a file, not a directory", real)}
+	}
+	return err
+}
+
+// firstFile returns the part of path that is no directory.
+func firstFile(path string) string {
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() || dir == filepath.Dir(dir) {
+			return dir
+		}
+	}
+}
+
+// makeRoot makes the state root where there is none.
+func makeRoot(root string) error {
+	if err := Check(root); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return &ErrUnusable{Root: root, Err: err}
+	}
+	return Check(root) // another user may have been faster
+}
+
 // ValidateName returns an error unless name can be a sandbox's: lower-case
 // letters, digits and dashes, beginning and ending with a letter or digit
 // (RFC 1123), at most 40 characters.
@@ -51,16 +95,28 @@ func resolve(root, name string) (string, error) {
 	if err := ValidateName(name); err != nil {
 		return "", err
 	}
+	real, err := resolveRoot(root)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, name), nil
+}
+
+// resolveRoot returns the state root without links, after a [Check]; as it is while there is none.
+func resolveRoot(root string) (string, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
 		return "", err
 	}
+	if err := Check(abs); err != nil {
+		return "", err
+	}
 	real, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, fs.ErrNotExist) {
-		return filepath.Join(abs, name), nil
+		return abs, nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("state directory: %w", err)
 	}
-	return filepath.Join(real, name), nil
+	return real, nil
 }

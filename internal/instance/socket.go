@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // maxSocketPath is what fits into sockaddr_un on every system: 104 bytes on
@@ -37,12 +39,7 @@ func makeShortDir(path string) (dir string, err error) {
 	if dir, err := socketDir(path); err != nil || dir != "" {
 		return dir, err
 	}
-	short := fmt.Sprintf("vss-%d-%x", os.Geteuid(), sha256.Sum256([]byte(path)))
-	short = short[:min(len(short), 24)]
-	dir = filepath.Join(os.TempDir(), short)
-	if len(dir)+socketRoom > maxSocketPath {
-		dir = filepath.Join("/tmp", short)
-	}
+	dir = shortDir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("control socket: %w", err)
 	}
@@ -53,11 +50,22 @@ func makeShortDir(path string) (dir string, err error) {
 	if err := emptyShortDir(dir); err != nil {
 		return "", fmt.Errorf("control socket: %w", err)
 	}
-	if err := replaceFile(filepath.Join(path, socketDirName), []byte(dir+"\n")); err != nil {
+	if err := private.WriteFile(filepath.Join(path, socketDirName), []byte(dir+"\n")); err != nil {
 		_ = os.Remove(dir)
 		return "", err
 	}
 	return dir, nil
+}
+
+// shortDir is the path that makeShortDir chooses.
+func shortDir(path string) string {
+	short := fmt.Sprintf("vss-%d-%x", os.Geteuid(), sha256.Sum256([]byte(path)))
+	short = short[:min(len(short), 24)]
+	dir := filepath.Join(os.TempDir(), short)
+	if len(dir)+socketRoom > maxSocketPath {
+		dir = filepath.Join("/tmp", short)
+	}
+	return dir
 }
 
 // emptyShortDir removes what a sandbox puts into its short directory: the
@@ -99,7 +107,7 @@ func findSocket(path string) (string, error) {
 
 // socketDir returns the noted short directory, or "" when there is none.
 func socketDir(path string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(path, socketDirName))
+	text, err := private.ReadFile(filepath.Join(path, socketDirName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -127,7 +135,7 @@ func removeSocketDir(path string) error {
 // trusted returns an error unless dir is a directory in which nobody else can
 // have put a socket: the temporary directory is everybody's.
 func trusted(dir string) error {
-	if err := private(dir); err != nil {
+	if err := private.Dir(dir); err != nil {
 		return fmt.Errorf("control socket: %w", err)
 	}
 	info, err := os.Lstat(dir)

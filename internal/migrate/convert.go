@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"slices"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -107,10 +109,8 @@ type conversion struct {
 
 // attend notes something that is left to be done, once.
 func (c *conversion) attend(what string) {
-	for _, t := range c.todo {
-		if t == what {
-			return
-		}
+	if slices.Contains(c.todo, what) {
+		return
 	}
 	c.todo = append(c.todo, what)
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	csi "github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -179,8 +179,10 @@ func TestSameMeaning(t *testing.T) {
 		old, problems := config.Check("old", data)
 		if old == nil {
 			name := strings.TrimSuffix(filepath.Base(path), ".conf")
-			if !slices.Contains([]string{"in-tree-forced", "in-tree-half-secret", "in-tree-other-global-server", "in-tree-resourcepool-in-global",
-				"in-tree-old-form-comma", "in-tree-zero-roundtrips"}, name) {
+			if !slices.Contains([]string{
+				"in-tree-forced", "in-tree-half-secret", "in-tree-other-global-server", "in-tree-resourcepool-in-global",
+				"in-tree-old-form-comma", "in-tree-zero-roundtrips",
+			}, name) {
 				t.Fatalf("the provider does not read the old file: %v", problems)
 			}
 			t.Skip("the provider does not read the old file, by design")
@@ -204,7 +206,7 @@ func TestSameMeaning(t *testing.T) {
 		}
 		old.Format, old.Warnings, now.Warnings = config.YAML, nil, nil
 		if m.Report.Dialect != OutOfTree { // the in-tree provider took addresses from one network
-			for _, l := range bytes.Split(data, []byte("\n")) {
+			for l := range bytes.SplitSeq(data, []byte("\n")) {
 				if key, value, ok := strings.Cut(string(l), "="); ok && strings.TrimSpace(key) == "public-network" {
 					old.Nodes.InternalVMNetwork = strings.Trim(value, " \r\"")
 					old.Nodes.ExternalVMNetwork = old.Nodes.InternalVMNetwork

@@ -21,7 +21,7 @@ func dropped(why string) func(*conversion, located) judgment {
 }
 
 // carried is the verdict on a key that stays one, in vsphere.conf and, unless csi is empty, in csi-vsphere.conf.
-func carried(yaml, csi, why string) func(*conversion, located) judgment {
+func carried(yaml, csi string) func(*conversion, located) judgment {
 	return func(c *conversion, at located) judgment {
 		if empty(at) {
 			return judgment{verdict: Dropped, why: saysNothing}
@@ -30,7 +30,7 @@ func carried(yaml, csi, why string) func(*conversion, located) judgment {
 		if len(users) == 0 {
 			return judgment{verdict: Dropped, why: everyOwn}
 		}
-		j := judgment{verdict: Kept, to: []string{toCloud + c.cloudPlace(users, yaml)}, why: why}
+		j := judgment{verdict: Kept, to: []string{toCloud + c.cloudPlace(users, yaml)}}
 		if csi != "" {
 			j.to = append(j.to, toCSI+c.csiPlace(users, csi))
 		}

@@ -141,7 +141,7 @@ func judgeDatacenter(c *conversion, at located) judgment {
 }
 
 func judgeInsecure(c *conversion, at located) judgment {
-	j := carried("insecureFlag", "insecure-flag", "")(c, at)
+	j := carried("insecureFlag", "insecure-flag")(c, at)
 	for _, p := range c.users(at, func(p *plan) bool { return !p.own["insecure-flag"] }) {
 		if j.verdict == Kept && p.was.InsecureFlag {
 			j.why = "nobody verifies the vCenter's certificate, as before; a thumbprint or a ca-file would"
@@ -151,7 +151,7 @@ func judgeInsecure(c *conversion, at located) judgment {
 }
 
 func judgeCAFile(c *conversion, at located) judgment {
-	j := carried("caFile", "ca-file", "")(c, at)
+	j := carried("caFile", "ca-file")(c, at)
 	if j.verdict == Kept {
 		j.why = "it was read on the machine, and is read in a pod now: it has to be mounted there"
 		c.attend("mount the CA file " + at.entry.Value + " into the pods of the cloud controller manager and of the CSI controller")

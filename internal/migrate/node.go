@@ -1,6 +1,6 @@
 package migrate
 
-import "gopkg.in/yaml.v3"
+import "go.yaml.in/yaml/v3"
 
 // pair is an entry of a mapping.
 type pair struct{ key, value *yaml.Node }

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // keysOf are the keys of a Secret for a server: SERVER.username as a rule, and numbered ones where a key cannot hold the

@@ -34,7 +34,7 @@ func Of(name string, candidates []string) string {
 	return best
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b.
+// distance counts the insertions, deletions, substitutions and swaps of neighbors that turn a into b.
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // unpack returns the program's file in a folder of the cache, which bears the hash of the archive. A file that is there is
@@ -22,11 +24,14 @@ func unpack(ctx context.Context, archive []byte, cache string) (string, error) {
 	sum := sha256.Sum256(archive)
 	dir := filepath.Join(cache, hex.EncodeToString(sum[:]))
 	file := filepath.Join(dir, Program)
-	if same(ctx, file, archive) && runnable(file) == nil {
-		return file, nil
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
+	}
+	if err := private.Dir(dir); err != nil { // a checksum is no proof of what others have put there
+		return "", err
+	}
+	if same(ctx, file, archive) && runnable(file) == nil {
+		return file, nil
 	}
 	t, err := os.CreateTemp(dir, Program+"-*")
 	if err != nil {

@@ -18,7 +18,7 @@ func directives() []string {
 	return append([]string{"wait", "terminal", "background", "exit", notRun, "needs", "check"}, offers()...)
 }
 
-// looks is how a directive looks that may be misspelt: other comments do not begin with a word and a colon.
+// looks is how a directive looks that may be misspelled: other comments do not begin with a word and a colon.
 var looks = regexp.MustCompile(`^([a-z]+(?: [a-z]+)?):`)
 
 // named returns which directive a comment means to be, if it does.

@@ -161,8 +161,7 @@ func (s *Session) block(ctx context.Context, b *Block) error {
 			exit = b.Exit
 		}
 		if err := s.command(ctx, t, b, c, exit, last && b.Background); err != nil {
-			var m *Mismatch
-			if errors.As(err, &m) {
+			if _, ok := errors.AsType[*Mismatch](err); ok {
 				return err
 			}
 			return fmt.Errorf("%s:%d: $ %s: %w", s.page.File, c.Line, or(c.Text, "^C"), err)
@@ -193,7 +192,7 @@ func (s *Session) command(ctx context.Context, t *terminal, b *Block, c *Command
 		if m != nil && !over {
 			select {
 			case <-until:
-				over, m.Waited = true, b.Wait
+				m.Waited = b.Wait
 			case <-time.After(s.runner.Again):
 				continue
 			}

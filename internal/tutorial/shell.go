@@ -39,7 +39,7 @@ type sh struct {
 const mark = "\n\x01"
 
 func startShell(h *home) (Shell, error) {
-	cmd := exec.Command("/bin/sh")
+	cmd := exec.Command("/bin/sh") //nolint:noctx // the session ends it
 	cmd.Dir, cmd.Env = h.clone, h.environ()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: h.as}
 	in, err := cmd.StdinPipe()

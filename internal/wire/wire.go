@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +22,6 @@ const (
 type Wire struct {
 	target   string
 	listener *net.TCPListener
-	delay    atomic.Int64 // time.Duration, one way
 	running  sync.WaitGroup
 	closing  chan struct{}
 
@@ -85,10 +83,6 @@ func (w *Wire) IsCut() bool {
 	defer w.mu.Unlock()
 	return w.state != whole
 }
-
-// SetDelay makes every byte take so long in each direction, from now on; 0, as at first, is no delay. Order is kept: what
-// is on its way already is not overtaken.
-func (w *Wire) SetDelay(oneWay time.Duration) { w.delay.Store(int64(max(0, oneWay))) }
 
 // Close resets all connections and returns when nothing of the wire is left. It may be called again.
 func (w *Wire) Close() error {

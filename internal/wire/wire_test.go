@@ -47,37 +47,32 @@ func TestForwardsResets(t *testing.T) {
 }
 
 func TestMuchAndAllOfIt(t *testing.T) {
-	for name, delay := range map[string]time.Duration{"at once": 0, "delayed": 5 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.SetDelay(delay)
-			near, far := r.pair()
-			sent := make([]byte, 20<<20)
-			for i := range sent {
-				sent[i] = byte(i * 7 >> 3)
+	r := newRig(t)
+	near, far := r.pair()
+	sent := make([]byte, 20<<20)
+	for i := range sent {
+		sent[i] = byte(i * 7 >> 3)
+	}
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	for _, e := range []*end{near, far} {
+		sending.Go(func() {
+			if _, err := e.Write(sent); err != nil {
+				t.Error(err)
 			}
-			var sending sync.WaitGroup
-			defer sending.Wait()
-			for _, e := range []*end{near, far} {
-				sending.Go(func() {
-					if _, err := e.Write(sent); err != nil {
-						t.Error(err)
-					}
-					_ = e.CloseWrite()
-				})
-			}
-			var receiving sync.WaitGroup
-			for _, e := range []*end{near, far} {
-				receiving.Go(func() {
-					e.within(soon)
-					if got, err := io.ReadAll(e); err != nil || !bytes.Equal(got, sent) {
-						t.Errorf("%d bytes, %v", len(got), err)
-					}
-				})
-			}
-			receiving.Wait()
+			_ = e.CloseWrite()
 		})
 	}
+	var receiving sync.WaitGroup
+	for _, e := range []*end{near, far} {
+		receiving.Go(func() {
+			e.within(soon)
+			if got, err := io.ReadAll(e); err != nil || !bytes.Equal(got, sent) {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+		})
+	}
+	receiving.Wait()
 }
 
 func TestCut(t *testing.T) {
@@ -160,28 +155,23 @@ func TestOtherCut(t *testing.T) {
 
 // A peer that does not read keeps nobody from cutting, mending and closing.
 func TestCutOfWhatIsStuck(t *testing.T) {
-	for name, delay := range map[string]time.Duration{"at once": 0, "delayed": time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			r.SetDelay(delay)
-			near, far := r.pair()
-			flood(t, near)
-			r.Cut(true)
-			near.within(soon)
-			flooded := make([]byte, 64<<20) // more than buffers hold: it vanishes
-			if err := near.SetWriteDeadline(time.Now().Add(soon)); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := near.Write(flooded); err != nil {
-				t.Errorf("a silent wire does not swallow: %v", err)
-			}
-			r.Mend()
-			far.hearReset()
-
-			near, _ = r.pair()
-			flood(t, near)
-		})
+	r := newRig(t)
+	near, far := r.pair()
+	flood(t, near)
+	r.Cut(true)
+	near.within(soon)
+	flooded := make([]byte, 64<<20) // more than buffers hold: it vanishes
+	if err := near.SetWriteDeadline(time.Now().Add(soon)); err != nil {
+		t.Fatal(err)
 	}
+	if _, err := near.Write(flooded); err != nil {
+		t.Errorf("a silent wire does not swallow: %v", err)
+	}
+	r.Mend()
+	far.hearReset()
+
+	near, _ = r.pair()
+	flood(t, near)
 }
 
 // flood writes until nothing more goes in.
@@ -195,30 +185,6 @@ func flood(t *testing.T, e *end) {
 			return
 		}
 	}
-}
-
-func TestDelay(t *testing.T) {
-	const oneWay = 30 * time.Millisecond
-	r := newRig(t)
-	near, far := r.pair()
-	r.SetDelay(oneWay)
-	begin := time.Now()
-	near.say("ping")
-	far.hear("ping")
-	far.say("pong")
-	near.hear("pong")
-	if took := time.Since(begin); took < 2*oneWay {
-		t.Errorf("there and back in %v", took)
-	}
-
-	// What is on its way is not overtaken.
-	near.say("first ")
-	r.SetDelay(0)
-	near.say("second")
-	far.hear("first second")
-	r.SetDelay(-time.Second) // none
-	near.say("third")
-	far.hear("third")
 }
 
 func TestNobodyAtTheFarEnd(t *testing.T) {

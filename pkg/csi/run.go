@@ -53,7 +53,7 @@ func background(ctx context.Context, log *slog.Logger, what string, f func(conte
 	go func() {
 		defer close(done)
 		if err := f(ctx); err != nil && ctx.Err() == nil {
-			log.Error(what+" ended", "err", err)
+			log.Error("background work ended", "work", what, "err", err)
 		}
 	}()
 	return func() {

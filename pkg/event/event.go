@@ -5,6 +5,7 @@ import "time"
 // Plane is the part of the system an event was seen on; it decides the lane a timeline draws it in.
 type Plane string
 
+// The planes.
 const (
 	PlaneSandbox    Plane = "sandbox"    // the sandbox itself: boot, children, gates, commands
 	PlaneVSphere    Plane = "vsphere"    // what a vCenter's inventory did
@@ -14,6 +15,7 @@ const (
 // Level tells how loud an event is.
 type Level string
 
+// The levels, from quiet to loud.
 const (
 	Info    Level = "info"
 	Warning Level = "warning"

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // DefaultFileSize is how large a [File] becomes, both segments together: the newest quarter of a million events, or so.
@@ -21,16 +22,35 @@ const DefaultFileSize = 64 << 20
 // place of the one that was. So it never grows beyond its size, and has the newest events always. Events that are in it
 // no longer are said to be gone by an event of their own, event-file.rotated, and by the number of the first that is
 // left. Make one with [CreateFile]; it is not for several goroutines.
+//
+// A write that fails, as on a full disk, does not end the copy: see [File.Copy].
 type File struct {
 	path  string
 	limit int64 // of a segment
+	retry time.Duration
+	// openFile is [os.OpenFile] but in tests.
+	openFile func(path string, flag int) (segmentFile, error)
 
-	f    *os.File
+	f    segmentFile // nil when the segment could not be opened
 	w    *bufio.Writer
 	size int64  // of the segment
 	last uint64 // Seq of what was written last
 	old  uint64 // last event of the older segment; 0 when there is none
+
+	// What the disk has: whole lines up to an offset, and the Seq of the last of them.
+	kept     int64
+	keptLast uint64
 }
+
+// segmentFile is what a [File] needs of an [os.File].
+type segmentFile interface {
+	io.WriteCloser
+	io.Seeker
+	Truncate(size int64) error
+}
+
+// retryPause is the time between two attempts to write after one has failed.
+const retryPause = time.Second
 
 // Line is a line of a [File].
 type Line struct {
@@ -48,8 +68,16 @@ func CreateFile(path string, size int64) (*File, error) {
 	if err := os.Remove(older(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f := &File{path: path, limit: max(1, size/2)}
-	return f, f.open()
+	f := &File{path: path, limit: max(1, size/2), retry: retryPause, openFile: openFile}
+	return f, f.open(os.O_TRUNC)
+}
+
+func openFile(path string, flag int) (segmentFile, error) {
+	f, err := os.OpenFile(path, flag, 0o600)
+	if err != nil {
+		return nil, err // a nil *os.File would be no nil segmentFile
+	}
+	return f, nil
 }
 
 // older is the path of the older segment: events.1.jsonl.
@@ -69,42 +97,112 @@ func Segments(path string) []string {
 	return list
 }
 
-func (f *File) open() (err error) {
-	if f.f, err = os.OpenFile(f.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
+// open opens the newest segment at its end. With [os.O_TRUNC] it is empty.
+func (f *File) open(flag int) (err error) {
+	if f.f, err = f.openFile(f.path, os.O_CREATE|os.O_WRONLY|flag); err != nil {
+		f.f = nil
 		return err
 	}
-	f.w, f.size = bufio.NewWriterSize(f.f, 64<<10), 0
+	f.w = bufio.NewWriterSize(f.f, 64<<10)
+	if flag&os.O_TRUNC != 0 {
+		f.size, f.kept = 0, 0
+	}
 	return nil
 }
 
-// Copy writes the events of a log until ctx ends, and then what is left. It returns early only when it cannot write. It
-// may lag behind the log by an instant, and when it lags further than the log remembers, says so ([Line].Lost).
+// Copy writes the events of a log until ctx ends, and then what is left. It may lag behind the log by an instant, and when
+// it lags further than the log remembers, says so ([Line].Lost).
+//
+// When a write fails, Copy appends event-file.failed to the log, and tries again every second. As soon as a write
+// succeeds, the file continues after its last whole line with the events that the log still remembers, and Copy appends
+// event-file.resumed, which says which events are missing. It returns an error only when the file is closed, or when ctx
+// ends and the last events cannot be written; the file then ends with a whole line.
 func (f *File) Copy(ctx context.Context, l *Log) error {
 	const batch = 1024
-	for {
-		events, lost, err := l.Wait(ctx, f.last, batch)
-		if err != nil {
-			events, lost = l.Read(f.last, 0) // the last words
+	for failing := false; ; {
+		events, lost, _ := l.Wait(ctx, f.last, batch)
+		ends := ctx.Err() != nil
+		if ends {
+			events, lost = l.Read(f.last, 0)
 		}
-		gone, werr := f.write(events, lost)
-		if werr != nil {
-			return werr
-		}
+		gone, err := f.write(events, lost)
 		if gone > 0 {
 			l.Append(Event{
 				Plane: PlaneSandbox, Kind: "event-file.rotated",
 				Message: fmt.Sprintf("events up to %d are no longer in %s, which is full", gone, filepath.Base(f.path)),
 			})
 		}
-		if err != nil {
+		switch {
+		case err != nil && (ends || errors.Is(err, os.ErrClosed)):
+			return errors.Join(err, f.repair())
+		case err != nil:
+			if !failing {
+				failing = true
+				l.Append(Event{
+					Plane: PlaneSandbox, Level: Error, Kind: "event-file.failed",
+					Message: fmt.Sprintf("events after %d are not in %s, and a write is tried every %s: %v", f.keptLast, filepath.Base(f.path), f.retry, err),
+				})
+			}
+			_ = f.repair() // the next write meets its error again
+			f.pause(ctx)
+		case failing:
+			failing = false
+			l.Append(Event{Plane: PlaneSandbox, Kind: "event-file.resumed", Message: f.resumed(events, lost)})
+		}
+		if ends && l.Last() <= f.last {
 			return nil
 		}
 	}
 }
 
+// pause waits until the next attempt is due, or ctx ends.
+func (f *File) pause(ctx context.Context) {
+	t := time.NewTimer(f.retry)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// resumed says which events are missing in a file that is written again, from these events on.
+func (f *File) resumed(events []Event, lost uint64) string {
+	text := "events are written to " + filepath.Base(f.path) + " again; "
+	if lost == 0 || len(events) == 0 {
+		return text + "none is missing"
+	}
+	first := events[0].Seq
+	return text + fmt.Sprintf("events %d to %d are missing", first-lost, first-1)
+}
+
+// repair prepares the segment for the next attempt after a write has failed: it ends with its last whole line, and what
+// was not written completely is read from the log again.
+func (f *File) repair() error {
+	f.last = f.keptLast
+	if f.f == nil {
+		if err := f.open(0); err != nil {
+			return err
+		}
+	}
+	if err := f.f.Truncate(f.kept); err != nil {
+		return err
+	}
+	if _, err := f.f.Seek(f.kept, io.SeekStart); err != nil {
+		return err
+	}
+	f.w.Reset(f.f)
+	f.size = f.kept
+	return nil
+}
+
 // write writes events, before the first of which so many were lost. gone is the last event that is no longer in the
 // files, 0 when all are still there.
 func (f *File) write(events []Event, lost uint64) (gone uint64, err error) {
+	if f.f == nil {
+		if err := f.repair(); err != nil {
+			return 0, err
+		}
+	}
 	for _, e := range events {
 		line, err := json.Marshal(Line{Event: e, Lost: lost})
 		if err != nil {
@@ -112,10 +210,10 @@ func (f *File) write(events []Event, lost uint64) (gone uint64, err error) {
 		}
 		line = append(line, '\n')
 		if f.size > 0 && f.size+int64(len(line)) > f.limit {
-			if n, err := f.rotate(); err != nil {
+			n, err := f.rotate()
+			gone = max(gone, n)
+			if err != nil {
 				return gone, err
-			} else if n > 0 {
-				gone = n
 			}
 		}
 		n, err := f.w.Write(line)
@@ -124,23 +222,43 @@ func (f *File) write(events []Event, lost uint64) (gone uint64, err error) {
 		}
 		f.last, lost = e.Seq, 0
 	}
-	return gone, f.w.Flush()
+	return gone, f.flush()
+}
+
+// flush writes what is buffered, and remembers that it is on the disk.
+func (f *File) flush() error {
+	if err := f.w.Flush(); err != nil {
+		return err
+	}
+	f.kept, f.keptLast = f.size, f.last
+	return nil
 }
 
 // rotate begins a new segment, and returns the last event of the one that it takes the place of.
 func (f *File) rotate() (gone uint64, err error) {
-	if err := f.Close(); err != nil {
+	if err := f.flush(); err != nil {
+		return 0, err
+	}
+	err = f.f.Close()
+	f.f = nil
+	if err != nil {
 		return 0, err
 	}
 	if err := os.Rename(f.path, older(f.path)); err != nil {
 		return 0, err
 	}
 	gone, f.old = f.old, f.last
-	return gone, f.open()
+	f.size, f.kept = 0, 0
+	return gone, f.open(os.O_TRUNC)
 }
 
 // Close closes the file. What was copied is in it.
-func (f *File) Close() error { return errors.Join(f.w.Flush(), f.f.Close()) }
+func (f *File) Close() error {
+	if f.f == nil {
+		return nil
+	}
+	return errors.Join(f.w.Flush(), f.f.Close())
+}
 
 // ReadSegments reads the lines of a [File] that nobody writes to any more, oldest first. A last line that was cut short,
 // as by a kill, is left out.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
@@ -15,13 +15,13 @@ import (
 )
 
 // addresses returns what the configuration selects of the addresses that the VM's guest reports.
-func (i instances) addresses(vm *inventory.VM, node *v1.Node) ([]v1.NodeAddress, error) {
+func (i instances) addresses(vm *inventory.VM, node *corev1.Node) ([]corev1.NodeAddress, error) {
 	list, _, err := i.selected(vm, node)
 	return list, err
 }
 
 // selected is addresses, with a warning that is worth telling and no reason to refuse the answer.
-func (i instances) selected(vm *inventory.VM, node *v1.Node) (list []v1.NodeAddress, warning, err error) {
+func (i instances) selected(vm *inventory.VM, node *corev1.Node) (list []corev1.NodeAddress, warning, err error) {
 	n := slices.IndexFunc(i.cfg.VCenters, func(vc config.VCenter) bool { return vc.Tenant == vm.VCenter })
 	if n < 0 {
 		return nil, nil, fmt.Errorf("vm %s: vcenter is not configured", vm)
@@ -36,7 +36,7 @@ func (i instances) selected(vm *inventory.VM, node *v1.Node) (list []v1.NodeAddr
 
 // addresses returns a node's addresses: the guest's hostname, as it is reported, and what rules select. Every error and
 // warning that is about them is an [address.Problem].
-func addresses(vm *inventory.VM, rules address.Rules) (list []v1.NodeAddress, warning, err error) {
+func addresses(vm *inventory.VM, rules address.Rules) (list []corev1.NodeAddress, warning, err error) {
 	if vm.HostName == "" {
 		// A node may not become one before its guest is up: kubernetes/cloud-provider-vsphere#383.
 		return nil, nil, unaddressed(vm, &address.Problem{
@@ -47,10 +47,10 @@ func addresses(vm *inventory.VM, rules address.Rules) (list []v1.NodeAddress, wa
 	if err != nil {
 		return nil, nil, unaddressed(vm, err)
 	}
-	list = make([]v1.NodeAddress, 0, 1+len(s.Addresses))
-	list = append(list, v1.NodeAddress{Type: v1.NodeHostName, Address: vm.HostName})
+	list = make([]corev1.NodeAddress, 0, 1+len(s.Addresses))
+	list = append(list, corev1.NodeAddress{Type: corev1.NodeHostName, Address: vm.HostName})
 	for _, a := range s.Addresses {
-		list = append(list, v1.NodeAddress{Type: v1.NodeAddressType(a.Kind), Address: a.IP.String()})
+		list = append(list, corev1.NodeAddress{Type: corev1.NodeAddressType(a.Kind), Address: a.IP.String()})
 	}
 	for _, w := range s.Warnings {
 		// Whoever configures internal addresses alone means it.
@@ -63,7 +63,7 @@ func addresses(vm *inventory.VM, rules address.Rules) (list []v1.NodeAddress, wa
 
 // providedNodeIPs returns the addresses that the kubelet was given (--node-ip). What is none is left to the node
 // controller, which refuses it.
-func providedNodeIPs(node *v1.Node) []netip.Addr {
+func providedNodeIPs(node *corev1.Node) []netip.Addr {
 	text, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]
 	if !ok {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	nodehelpers "k8s.io/cloud-provider/node/helpers"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -29,7 +29,7 @@ func TestNodeIPSuitsNodeController(t *testing.T) {
 		{"10.0.0.1,2001:db8::1", config.Nodes{}, dual},
 		{"2001:db8::1", config.Nodes{InternalVMNetwork: "lan"}, dual},
 	} {
-		selected := func(p Parity) ([]v1.NodeAddress, error) {
+		selected := func(p Parity) ([]corev1.NodeAddress, error) {
 			list, err := hosting(tc.nodes, p, tc.families...).addresses(vm, nodeWithIP(tc.nodeIP))
 			if err != nil {
 				t.Fatal(err)
@@ -38,7 +38,7 @@ func TestNodeIPSuitsNodeController(t *testing.T) {
 		}
 		list, err := selected("")
 		first, _, _ := strings.Cut(tc.nodeIP, ",")
-		if err != nil || !slices.Contains(list, v1.NodeAddress{Type: v1.NodeInternalIP, Address: first}) {
+		if err != nil || !slices.Contains(list, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: first}) {
 			t.Errorf("node ip %s: %v, %v", tc.nodeIP, list, err)
 		}
 		if list, err := selected(ParityUpstream); err == nil {

@@ -42,7 +42,7 @@ func TestOffIsNoTrouble(t *testing.T) {
 				r.metadata(served, m, err)
 				up := (&listIndex{vms: []*inventory.VM{vm}}).over(ParityUpstream)
 				exists, err := up.exists(t.Context(), served)
-				r.existence(served, exists, err)
+				r.existence(served, exists, "", err)
 			}
 			r.expect(t, "in service", tc.served...)
 			_, err := i.metadata(fresh)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -35,18 +35,18 @@ func hosting(nodes config.Nodes, parity Parity, families ...config.IPFamily) ins
 	}}
 }
 
-func nodeWithIP(ip string) *v1.Node {
-	n := &v1.Node{}
+func nodeWithIP(ip string) *corev1.Node {
+	n := &corev1.Node{}
 	if ip != "" {
 		n.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": ip}
 	}
 	return n
 }
 
-func nodeAddresses(pairs ...string) []v1.NodeAddress {
-	list := []v1.NodeAddress{{Type: v1.NodeHostName, Address: "Node-1"}}
+func nodeAddresses(pairs ...string) []corev1.NodeAddress {
+	list := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "Node-1"}}
 	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, v1.NodeAddress{Type: v1.NodeInternalIP, Address: pairs[i]}, v1.NodeAddress{Type: v1.NodeExternalIP, Address: pairs[i+1]})
+		list = append(list, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: pairs[i]}, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: pairs[i+1]})
 	}
 	return list
 }
@@ -61,7 +61,7 @@ func TestAddresses(t *testing.T) {
 		i      instances
 		vm     *inventory.VM
 		nodeIP string
-		want   []v1.NodeAddress
+		want   []corev1.NodeAddress
 	}{
 		{"the first", hosting(config.Nodes{}, ""), vm, "", nodeAddresses("10.0.0.100", "10.0.0.100")},
 		{"families in their order", hosting(networks, "", config.IPv4), vm, "", nodeAddresses("10.0.0.100", "203.0.113.9")},

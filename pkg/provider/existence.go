@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
@@ -22,20 +23,58 @@ var (
 // InstanceExists implements [cloudprovider.InstancesV2]. False has the node deleted, so it is said only of a node with
 // a vSphere providerID whose absence every vCenter has just confirmed; a node without one is never called gone, and
 // neither is one whose system UUID is that of a VM which is there, nor one that has changed while the vCenters were asked.
-func (p *Provider) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+func (p *Provider) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	exists, err := p.exists(ctx, node)
 	if ctx.Err() == nil && !errors.Is(err, errOutdated) {
-		p.nodes.events.existence(node, exists, err)
+		confirmed := ""
+		if !exists && err == nil {
+			confirmed = p.confirmation(node)
+		}
+		p.nodes.events.existence(node, exists, confirmed, err)
+		p.reportAnnotation(node, exists)
 	}
+	p.remember(node)
 	if exists {
 		return true, nil
 	}
 	return false, err
 }
 
-// exists is [instances.exists], and says of a node or a configuration that is no longer what it was nothing but that.
-func (p *Provider) exists(ctx context.Context, node *v1.Node) (bool, error) {
+// confirmation says who confirmed that the VM of a node is gone.
+func (p *Provider) confirmation(node *corev1.Node) string {
 	g := p.now()
+	var asked []string
+	for _, vc := range g.cfg.VCenters {
+		asked = append(asked, vc.Tenant)
+	}
+	text := fmt.Sprintf("every vcenter that is configured was asked (%s) and has no vm of providerID %s",
+		strings.Join(asked, ", "), node.Spec.ProviderID)
+	if choicesOf(g.opts.Parity).nothingRemembered {
+		return text
+	}
+	r, err := rememberedBy(node)
+	if err != nil {
+		return text + "; which vcenter the node was initialized from is not known"
+	}
+	return text + fmt.Sprintf("; its vcenter has no %q any more", r.VM)
+}
+
+// reportAnnotation reports an annotation that would have counted if it could be read.
+func (p *Provider) reportAnnotation(node *corev1.Node, exists bool) {
+	if exists || node.Spec.ProviderID == "" || choicesOf(p.opts.Parity).nothingRemembered {
+		return
+	}
+	if _, err := rememberedBy(node); err != nil && !errors.Is(err, errNotRemembered) {
+		p.nodes.events.annotation(node, err)
+	}
+}
+
+// exists is [instances.exists], and says of a node or a configuration that is no longer what it was nothing but that.
+func (p *Provider) exists(ctx context.Context, node *corev1.Node) (bool, error) {
+	g := p.now()
+	if node.Name == "" { // a question about a VM, by providerID alone
+		node = p.nodes.annotated(node)
+	}
 	exists, err := g.instances().exists(ctx, node)
 	if exists || err != nil {
 		return exists, err
@@ -47,7 +86,7 @@ func (p *Provider) exists(ctx context.Context, node *v1.Node) (bool, error) {
 }
 
 // outdated says what has changed while g was answering; nothing when the answer counts.
-func (p *Provider) outdated(g *generation, node *v1.Node) string {
+func (p *Provider) outdated(g *generation, node *corev1.Node) string {
 	if p.now() != g {
 		return "the configuration has changed"
 	}
@@ -55,13 +94,13 @@ func (p *Provider) outdated(g *generation, node *v1.Node) string {
 }
 
 // exists may return true together with an error, which is worth telling and changes nothing.
-func (i instances) exists(ctx context.Context, node *v1.Node) (bool, error) {
+func (i instances) exists(ctx context.Context, node *corev1.Node) (bool, error) {
 	i.inv = counting(i.inv, i.metrics, node)
 	exists, err := i.there(ctx, node)
 	return exists, wrap(err, fmt.Sprintf("node %q", node.Name))
 }
 
-func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
+func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
 	vm, err := i.match(node)
 	if err == nil {
 		if i.choices.guestFirst {
@@ -85,24 +124,30 @@ func (i instances) there(ctx context.Context, node *v1.Node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	// The reference first: a VM that is registered again in between has another one, and the searches find it.
+	err = i.rememberedGone(ctx, node, uuids[0])
 	for _, u := range uuids {
-		err := i.inv.ConfirmAbsent(ctx, u)
-		switch {
-		case err == nil, i.choices.searchSuffices && inventory.OnlyUnseen(err):
-		case errors.Is(err, inventory.ErrStillThere):
-			return true, err
-		case unavailable(search) && unavailable(err):
-			return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, search) // which names the node's providerID
-		default:
-			return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
+		if err != nil {
+			break
+		}
+		if err = i.inv.ConfirmAbsent(ctx, u); i.choices.searchSuffices && inventory.OnlyUnseen(err) {
+			err = nil
 		}
 	}
-	return false, nil
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, inventory.ErrStillThere):
+		return true, err
+	case unavailable(search) && unavailable(err):
+		return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, search) // which names the node's providerID
+	}
+	return false, fmt.Errorf("%w: %w", ErrDeletionHeldBack, err)
 }
 
 // identities returns the UUIDs of which there may be no VM for the node to be gone: that of its providerID and, where it
 // is of another VM, that of the machine which its kubelet runs on.
-func (i instances) identities(node *v1.Node) ([]inventory.UUID, error) {
+func (i instances) identities(node *corev1.Node) ([]inventory.UUID, error) {
 	u, err := i.boundTo(node)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 )
@@ -28,12 +28,12 @@ func TestExistsNodeChangedMeanwhile(t *testing.T) {
 	if exists, err := w.InstanceExists(t.Context(), n); exists || err != nil {
 		t.Fatalf("as it is: exists %v, %v", exists, err)
 	}
-	for name, change := range map[string]func(*v1.Node){
-		"replaced": func(n *v1.Node) { n.UID = "two" },
-		"bound":    func(n *v1.Node) { n.Spec.ProviderID = "vsphere://" + w1UUID },
-		"moved":    func(n *v1.Node) { n.Status.NodeInfo.SystemUUID = w1UUID },
-		"ready": func(n *v1.Node) {
-			n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	for name, change := range map[string]func(*corev1.Node){
+		"replaced": func(n *corev1.Node) { n.UID = "two" },
+		"bound":    func(n *corev1.Node) { n.Spec.ProviderID = "vsphere://" + w1UUID },
+		"moved":    func(n *corev1.Node) { n.Status.NodeInfo.SystemUUID = w1UUID },
+		"ready": func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		},
 		"deleted": nil,
 	} {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // An account that loses its permission on a datacenter is told "no such VM" by every search, and sees the VMs leave. No
@@ -23,7 +23,7 @@ func TestPermissionLost(t *testing.T) {
 		"all datacenters":        nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := startWith(t, setup{topology: allowed, tenants: tenants, secret: func(s *v1.Secret) {
+			w := startWith(t, setup{topology: allowed, tenants: tenants, secret: func(s *corev1.Secret) {
 				s.Data["127.0.0.1.username"], s.Data["127.0.0.1.PASSWORD"] = []byte(ccm), []byte("s3cret")
 			}})
 			n := node("w1", "vsphere://"+w1UUID, w1UUID)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/object"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -58,10 +58,10 @@ func (w *world) runStock(t *testing.T) {
 }
 
 // create makes nodes that are not ready.
-func (w *world) create(t *testing.T, nodes ...*v1.Node) {
+func (w *world) create(t *testing.T, nodes ...*corev1.Node) {
 	t.Helper()
 	for _, n := range nodes {
-		n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionUnknown}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
 		if _, err := w.k8s.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func (w *world) create(t *testing.T, nodes ...*v1.Node) {
 }
 
 // until waits for a node to be as wanted; nil when it is not there.
-func (w *world) until(t *testing.T, name, what string, cond func(*v1.Node) bool) {
+func (w *world) until(t *testing.T, name, what string, cond func(*corev1.Node) bool) {
 	t.Helper()
 	eventually(t, name+" "+what, func() error {
 		n, err := w.k8s.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
@@ -101,12 +101,12 @@ func TestStockControllers(t *testing.T) {
 	}
 	w.create(t, namedNode("off", m.ProviderID), namedNode("gone", "vsphere://"+unknown), uninitialized(namedNode("eu1", "")))
 	w.runStock(t)
-	w.until(t, "gone", "is deleted", func(n *v1.Node) bool { return n == nil })
-	w.until(t, "off", "is tainted", func(n *v1.Node) bool {
-		return slices.ContainsFunc(n.Spec.Taints, func(t v1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/shutdown" })
+	w.until(t, "gone", "is deleted", func(n *corev1.Node) bool { return n == nil })
+	w.until(t, "off", "is tainted", func(n *corev1.Node) bool {
+		return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/shutdown" })
 	})
-	w.until(t, "eu1", "is initialized", func(n *v1.Node) bool {
-		return initialized(n) && n.Spec.ProviderID == "vsphere://"+eu1UUID && n.Labels[v1.LabelTopologyZone] == "eu-all" && len(n.Status.Addresses) == 3
+	w.until(t, "eu1", "is initialized", func(n *corev1.Node) bool {
+		return initialized(n) && n.Spec.ProviderID == "vsphere://"+eu1UUID && n.Labels[corev1.LabelTopologyZone] == "eu-all" && len(n.Status.Addresses) == 3
 	})
 	w.gate(t, "eu", gate.Down)
 	eventually(t, "the outage is noticed", func() error {
@@ -130,11 +130,11 @@ func TestStockControllers(t *testing.T) {
 		}
 	}
 	w.gate(t, "eu", gate.Up)
-	w.until(t, "doubtful", "is deleted", func(n *v1.Node) bool { return n == nil })
+	w.until(t, "doubtful", "is deleted", func(n *corev1.Node) bool { return n == nil })
 }
 
-func namedNode(name, providerID string) *v1.Node {
-	n := &v1.Node{}
+func namedNode(name, providerID string) *corev1.Node {
+	n := &corev1.Node{}
 	n.Name, n.Spec.ProviderID = name, providerID
 	return n
 }
@@ -145,8 +145,8 @@ func TestTaintedAgain(t *testing.T) {
 	w := start(t, nil)
 	w.create(t, uninitialized(namedNode("eu1", "")))
 	w.runStock(t)
-	served := func(n *v1.Node) bool {
-		return initialized(n) && n.Spec.ProviderID == "vsphere://"+eu1UUID && n.Labels[v1.LabelTopologyZone] == "eu-all"
+	served := func(n *corev1.Node) bool {
+		return initialized(n) && n.Spec.ProviderID == "vsphere://"+eu1UUID && n.Labels[corev1.LabelTopologyZone] == "eu-all"
 	}
 	w.until(t, "eu1", "is initialized", served)
 	n, err := w.k8s.CoreV1().Nodes().Get(t.Context(), "eu1", metav1.GetOptions{})

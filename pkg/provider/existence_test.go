@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/vmware/govmomi/vim25/types"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -31,7 +30,7 @@ func TestExists(t *testing.T) {
 		name           string
 		vms            []*inventory.VM
 		doubt, confirm error
-		node           *v1.Node
+		node           *corev1.Node
 		ours, upstream verdict
 		reason         string // of the event, by ours
 	}{
@@ -112,7 +111,7 @@ func TestExistsAsksForBothUUIDs(t *testing.T) {
 	}
 }
 
-func verdictOf(t *testing.T, i instances, n *v1.Node) (verdict, error) {
+func verdictOf(t *testing.T, i instances, n *corev1.Node) (verdict, error) {
 	t.Helper()
 	exists, err := i.exists(t.Context(), n)
 	switch {
@@ -132,7 +131,7 @@ func TestShutdown(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
 		vms            []*inventory.VM
-		node           *v1.Node
+		node           *corev1.Node
 		ours, upstream any
 	}{
 		{"on", []*inventory.VM{vmOf(t, "one", u1, "n1", "192.0.2.1")}, node("n1", "vsphere://"+u1, ""), false, false},
@@ -182,7 +181,7 @@ func TestShutdownInDoubt(t *testing.T) {
 	expectShutdown(t, x.over(""), node("n1", "vsphere://"+u1, u1), "several vms match")
 }
 
-func expectShutdown(t *testing.T, i instances, n *v1.Node, want any) {
+func expectShutdown(t *testing.T, i instances, n *corev1.Node, want any) {
 	t.Helper()
 	got, err := i.shutdown(n)
 	if problem, ok := want.(string); ok {

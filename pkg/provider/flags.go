@@ -57,7 +57,7 @@ func parse(args []string) (*command, error) {
 	case fs.NArg() > 0:
 		return nil, fmt.Errorf("ccm: unexpected argument %q", fs.Arg(0))
 	}
-	if err := cmd.check(fs); err != nil {
+	if err := cmd.check(); err != nil {
 		return nil, fmt.Errorf("ccm: %w", err)
 	}
 	return cmd, nil
@@ -100,7 +100,7 @@ func (c *command) addOwn(fs *pflag.FlagSet) {
 }
 
 // check returns what is wrong with the values.
-func (c *command) check(fs *pflag.FlagSet) error {
+func (c *command) check() error {
 	if name := c.ccm.KubeCloudShared.CloudProvider.Name; name != Name {
 		return fmt.Errorf("--cloud-provider is %q, only %q is known", name, Name)
 	}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -94,14 +93,4 @@ func (g *generation) run(ctx context.Context) {
 func (g *generation) end() {
 	g.stop()
 	<-g.ended
-}
-
-// vcenterConfig returns the configuration of the vCenter that holds vm.
-func (g *generation) vcenterConfig(vm *inventory.VM) (config.VCenter, error) {
-	for _, vc := range g.cfg.VCenters {
-		if vc.Tenant == vm.VCenter {
-			return vc, nil
-		}
-	}
-	return config.VCenter{}, fmt.Errorf("vm %s: vcenter is not configured", vm)
 }

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
@@ -25,6 +25,8 @@ type vmIndex interface {
 	Datacenter(*inventory.VM) string
 	Zone(*inventory.VM) (inventory.Zone, error)
 	ConfirmAbsent(context.Context, inventory.UUID) error
+	Locate(*inventory.VM) (inventory.Location, error)
+	ConfirmRemoved(context.Context, inventory.Location, inventory.UUID) error
 }
 
 // instances answers questions about nodes, each out of one generation from its beginning to its end. It tells nobody
@@ -43,28 +45,34 @@ func (g *generation) instances() instances {
 
 var _ cloudprovider.InstancesV2 = (*Provider)(nil)
 
-// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call; whatever is not
-// known yet is an error, and is asked for again. A node that has been initialized keeps the region and zone of its
+// InstanceMetadata implements [cloudprovider.InstancesV2]. It answers from the index, without a call to a vCenter;
+// whatever is not known yet is an error, and is asked for again. Of a node that is not initialized it has the annotation
+// [VMAnnotation] written before it answers. A node that has been initialized keeps the region and zone of its
 // labels while no tags tell them: it is asked about for its addresses.
-func (p *Provider) InstanceMetadata(_ context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (p *Provider) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	m, err := p.now().instances().metadata(node)
 	p.nodes.events.metadata(node, m, err)
 	if m == nil {
+		p.remember(node)
 		return nil, err
 	}
+	if err := p.rememberFirst(ctx, node, m); err != nil {
+		return nil, err
+	}
+	p.remember(node)
 	return m, nil
 }
 
 // InstanceShutdown implements [cloudprovider.InstancesV2]. It looks at the power state alone: a guest that no longer
 // reports anything is exactly what a VM that is off looks like. Suspended counts as shut down.
-func (p *Provider) InstanceShutdown(_ context.Context, node *v1.Node) (bool, error) {
+func (p *Provider) InstanceShutdown(_ context.Context, node *corev1.Node) (bool, error) {
 	off, err := p.now().instances().shutdown(node)
 	p.nodes.events.shutdown(node, err)
 	return off, err
 }
 
 // metadata returns both metadata and an error when the error is worth telling and no reason to refuse the answer.
-func (i instances) metadata(node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (i instances) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	vm, err := i.find(node)
 	if err != nil {
 		return nil, err
@@ -81,7 +89,7 @@ func (i instances) metadata(node *v1.Node) (*cloudprovider.InstanceMetadata, err
 		warning = joined(&staleError{node.Spec.ProviderID, other}, warning)
 	}
 	if zoneErr != nil {
-		zone = inventory.Zone{Region: node.Labels[v1.LabelTopologyRegion], Zone: node.Labels[v1.LabelTopologyZone]}
+		zone = inventory.Zone{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
 	}
 	return &cloudprovider.InstanceMetadata{
 		ProviderID:       providerID(vm.UUID),
@@ -94,8 +102,8 @@ func (i instances) metadata(node *v1.Node) (*cloudprovider.InstanceMetadata, err
 }
 
 // initialized tells whether the node has lost the taint that it is registered with.
-func initialized(node *v1.Node) bool {
-	return !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
+func initialized(node *corev1.Node) bool {
+	return !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == cloudproviderapi.TaintExternalCloudProvider
 	})
 }

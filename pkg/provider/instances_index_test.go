@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
@@ -25,6 +25,8 @@ type listIndex struct {
 	confirm   error  // what ConfirmAbsent says
 	meanwhile func() // what happens while it asks
 	confirmed []inventory.UUID
+	removed   error // what ConfirmRemoved says
+	asked     []inventory.Location
 }
 
 func (x *listIndex) where(f func(*inventory.VM) bool) inventory.Result {
@@ -77,6 +79,15 @@ func (x *listIndex) ConfirmAbsent(_ context.Context, u inventory.UUID) error {
 		return x.doubt
 	}
 	return x.confirm
+}
+
+func (x *listIndex) Locate(vm *inventory.VM) (inventory.Location, error) {
+	return inventory.Location{VCenter: "instance-" + vm.VCenter, VM: vm.Ref.Value}, nil
+}
+
+func (x *listIndex) ConfirmRemoved(_ context.Context, at inventory.Location, _ inventory.UUID) error {
+	x.asked = append(x.asked, at)
+	return x.removed
 }
 
 // over returns what answers from x.
@@ -141,7 +152,7 @@ func off(vm *inventory.VM) {
 func offAndNamed(vm *inventory.VM) { vm.Power = types.VirtualMachinePowerStatePoweredOff }
 
 // uninitialized is node with the taint that it registers with.
-func uninitialized(n *v1.Node) *v1.Node {
-	n.Spec.Taints = []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: v1.TaintEffectNoSchedule}}
+func uninitialized(n *corev1.Node) *corev1.Node {
+	n.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: corev1.TaintEffectNoSchedule}}
 	return n
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
@@ -22,21 +22,21 @@ func TestMetadata(t *testing.T) {
 		return &cloudprovider.InstanceMetadata{
 			ProviderID:   "vsphere://" + u1,
 			InstanceType: "vsphere-vm.cpu-2.mem-4gb.os-ubuntu",
-			NodeAddresses: []v1.NodeAddress{
-				{Type: v1.NodeHostName, Address: "n1"},
-				{Type: v1.NodeInternalIP, Address: "192.0.2.1"},
-				{Type: v1.NodeExternalIP, Address: "192.0.2.1"},
+			NodeAddresses: []corev1.NodeAddress{
+				{Type: corev1.NodeHostName, Address: "n1"},
+				{Type: corev1.NodeInternalIP, Address: "192.0.2.1"},
+				{Type: corev1.NodeExternalIP, Address: "192.0.2.1"},
 			},
 			Region: z.Region, Zone: z.Zone, AdditionalLabels: labels,
 		}
 	}
 	fresh, served := uninitialized(node("n1", "", u1)), node("n1", "vsphere://"+u1, u1)
-	served.Labels = map[string]string{v1.LabelTopologyRegion: "us", v1.LabelTopologyZone: "us-1"}
+	served.Labels = map[string]string{corev1.LabelTopologyRegion: "us", corev1.LabelTopologyZone: "us-1"}
 	labels := map[string]string{"example.org/pool": "blue"}
 
 	for _, tc := range []struct {
 		name    string
-		node    *v1.Node
+		node    *corev1.Node
 		vm      *inventory.VM
 		zone    inventory.Zone
 		zoneErr error

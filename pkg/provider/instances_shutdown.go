@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
 // shutdown reports whether the node's VM is off. Where the providerID's VM is off and the system UUID is, or may be, that
 // of another VM which is not, the node runs on that one, and nothing is said: a taint would keep pods off a node that runs.
-func (i instances) shutdown(node *v1.Node) (bool, error) {
+func (i instances) shutdown(node *corev1.Node) (bool, error) {
 	vm, err := i.find(node)
 	if errors.Is(err, inventory.ErrAmbiguous) {
 		vm, err = i.allOff(node, err)
@@ -39,7 +39,7 @@ func (i instances) shutdown(node *v1.Node) (bool, error) {
 
 // allOff returns one of the VMs with the UUID of a node's providerID when all of them are off: guests that are off tell no
 // hostname to choose by, and whichever is the node's, it is off. Otherwise it returns ambiguous.
-func (i instances) allOff(node *v1.Node, ambiguous error) (*inventory.VM, error) {
+func (i instances) allOff(node *corev1.Node, ambiguous error) (*inventory.VM, error) {
 	if node.Spec.ProviderID == "" {
 		return nil, ambiguous
 	}

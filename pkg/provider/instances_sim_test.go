@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/object"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -19,9 +19,9 @@ import (
 )
 
 // eventsOf returns the reasons of the events about a node so far.
-func (w *world) eventsOf(t *testing.T, name string) []v1.Event {
+func (w *world) eventsOf(t *testing.T, name string) []corev1.Event {
 	t.Helper()
-	return slices.DeleteFunc(w.events(t, ""), func(e v1.Event) bool {
+	return slices.DeleteFunc(w.events(t, ""), func(e corev1.Event) bool {
 		return e.InvolvedObject.Kind != "Node" || e.InvolvedObject.Name != name
 	})
 }
@@ -130,9 +130,9 @@ func TestDatacenterMissing(t *testing.T) {
 
 // A node's events name what was looked for and where, and who refused.
 func TestNodeEventsName(t *testing.T) {
-	w := start(t, func(s *v1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
+	w := start(t, func(s *corev1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
 	ctx := t.Context()
-	ask := func(n *v1.Node) {
+	ask := func(n *corev1.Node) {
 		_, _ = w.InstanceMetadata(ctx, n)
 		_, _ = w.InstanceExists(ctx, n)
 	}
@@ -254,7 +254,7 @@ func TestChurn(t *testing.T) {
 	for i := range 32 {
 		workers.Go(func() {
 			l := legacy{w.Provider}
-			nodes := []*v1.Node{
+			nodes := []*corev1.Node{
 				node("w1", "vsphere://"+w1UUID, ""), uninitialized(node("w2", "", "")), node("eu1", "vsphere://"+eu1UUID, ""), node("x", "kind://x", ""),
 			}
 			for n := i; ctx.Err() == nil; n++ {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/object"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
@@ -23,22 +23,22 @@ func TestInstanceMetadata(t *testing.T) {
 	w1 := &cloudprovider.InstanceMetadata{
 		ProviderID:   "vsphere://" + w1UUID,
 		InstanceType: "vsphere-vm.cpu-2.mem-4gb.os-ubuntu",
-		NodeAddresses: []v1.NodeAddress{
-			{Type: v1.NodeHostName, Address: "w1"},
-			{Type: v1.NodeInternalIP, Address: "198.18.5.1"},
-			{Type: v1.NodeExternalIP, Address: "198.18.5.1"},
+		NodeAddresses: []corev1.NodeAddress{
+			{Type: corev1.NodeHostName, Address: "w1"},
+			{Type: corev1.NodeInternalIP, Address: "198.18.5.1"},
+			{Type: corev1.NodeExternalIP, Address: "198.18.5.1"},
 		},
 		Region: "us", Zone: "us-west",
 	}
 	withIP := node("some-alias", "", "")
-	withIP.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "2001:db8::5"}}
+	withIP.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "2001:db8::5"}}
 	annotated := node("some-alias", "", "")
 	annotated.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": "192.0.2.1, 198.18.5.1"}
-	labelled := node("some-alias", "", "")
-	labelled.Labels = map[string]string{v1.LabelHostname: "w1.example.org"}
+	labeled := node("some-alias", "", "")
+	labeled.Labels = map[string]string{corev1.LabelHostname: "w1.example.org"}
 	for _, tc := range []struct {
 		name string
-		node *v1.Node
+		node *corev1.Node
 	}{
 		{"provider id", node("some-alias", "vsphere://"+w1UUID, "")},
 		{"provider id in upper case, with blanks", node("some-alias", " VSPHERE://"+strings.ToUpper(w1UUID)+" ", "")},
@@ -50,7 +50,7 @@ func TestInstanceMetadata(t *testing.T) {
 		{"name", node("w1", "", "")},
 		{"name, with a uuid that nobody has", node("w1", "", unknown)},
 		{"name, with a uuid that is none", node("w1", "", "not a uuid")},
-		{"hostname label", labelled},
+		{"hostname label", labeled},
 		{"address", withIP},
 		{"provided address", annotated},
 		{"name that is an address", node("198.18.5.1", "", "")},
@@ -67,7 +67,7 @@ func TestInstanceMetadata(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name string
-		node *v1.Node
+		node *corev1.Node
 		want string
 	}{
 		{"unknown", node("nobody", "", unknown), "vm not found"},
@@ -88,7 +88,7 @@ func TestInstanceExists(t *testing.T) {
 	w := start(t, nil)
 	for _, tc := range []struct {
 		name  string
-		node  *v1.Node
+		node  *corev1.Node
 		want  bool
 		error bool
 	}{
@@ -172,8 +172,8 @@ func TestOutage(t *testing.T) {
 			t.Error("bound by name although the VM of its UUID may be on the vCenter that is out")
 		}
 		byIP := node("some-alias", "", "")
-		byIP.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "198.18.5.1"}}
-		for what, n := range map[string]*v1.Node{"name": node("w2", "", ""), "address": byIP, "name, with a uuid that is none": node("w2", "", "none")} {
+		byIP.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "198.18.5.1"}}
+		for what, n := range map[string]*corev1.Node{"name": node("w2", "", ""), "address": byIP, "name, with a uuid that is none": node("w2", "", "none")} {
 			if _, err := w.InstanceMetadata(t.Context(), n); err == nil {
 				t.Errorf("bound by %s although the vCenter that is out may have one too", what)
 			}
@@ -207,7 +207,7 @@ func TestOutage(t *testing.T) {
 
 // A wrong password in the Secret is told by an event without the password, deletes nothing, and is mended live.
 func TestWrongPassword(t *testing.T) {
-	w := start(t, func(s *v1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
+	w := start(t, func(s *corev1.Secret) { s.Data["127.0.0.2.PASSWORD"] = []byte("hunter2-wrong") })
 	n := node("eu1", "vsphere://"+eu1UUID, "")
 	if _, err := w.InstanceMetadata(t.Context(), n); !errors.Is(err, vcenter.ErrInvalidLogin) {
 		t.Errorf("got %v", err)
@@ -218,7 +218,7 @@ func TestWrongPassword(t *testing.T) {
 	if _, err := w.InstanceMetadata(t.Context(), node("w1", "", w1UUID)); err != nil {
 		t.Errorf("a node on the other vCenter: %v", err)
 	}
-	var failed []v1.Event
+	var failed []corev1.Event
 	eventually(t, "event", func() error {
 		if failed = w.events(t, ReasonLoginFailed); len(failed) == 0 {
 			return errors.New("none")
@@ -226,7 +226,7 @@ func TestWrongPassword(t *testing.T) {
 		return nil
 	})
 	e := failed[0]
-	if e.InvolvedObject.Kind != "Secret" || e.InvolvedObject.Name != "creds" || e.Namespace != "kube-system" || e.Type != v1.EventTypeWarning {
+	if e.InvolvedObject.Kind != "Secret" || e.InvolvedObject.Name != "creds" || e.Namespace != "kube-system" || e.Type != corev1.EventTypeWarning {
 		t.Errorf("event about %+v in %s, %s", e.InvolvedObject, e.Namespace, e.Type)
 	}
 	if strings.Contains(e.Message, "hunter2") || !strings.Contains(e.Message, "vCenter eu (127.0.0.2)") {
@@ -249,7 +249,7 @@ func TestWrongPassword(t *testing.T) {
 
 // A Secret that comes later, without or with the keys, is taken up by its watch.
 func TestSecretLate(t *testing.T) {
-	w := start(t, func(s *v1.Secret) { s.Data = map[string][]byte{"unrelated": nil} })
+	w := start(t, func(s *corev1.Secret) { s.Data = map[string][]byte{"unrelated": nil} })
 	n := node("w1", "", "")
 	if _, err := w.InstanceMetadata(t.Context(), n); !errors.Is(err, vcenter.ErrNoCredentials) ||
 		!strings.Contains(err.Error(), "keys 127.0.0.1.username and 127.0.0.1.password are needed") {
@@ -269,7 +269,7 @@ func TestConcurrent(t *testing.T) {
 		go func() {
 			var err error
 			for range 50 {
-				for _, n := range []*v1.Node{node("w1", "", ""), node("w2", "", ""), node("x", "vsphere://"+eu1UUID, "")} {
+				for _, n := range []*corev1.Node{node("w1", "", ""), node("w2", "", ""), node("x", "vsphere://"+eu1UUID, "")} {
 					_, e := w.InstanceMetadata(context.Background(), n)
 					err = errors.Join(err, e)
 				}

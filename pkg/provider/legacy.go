@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
@@ -22,12 +22,12 @@ var (
 	_ cloudprovider.Zones     = legacy{}
 )
 
-func withID(providerID string) *v1.Node {
-	return &v1.Node{Spec: v1.NodeSpec{ProviderID: providerID}}
+func withID(providerID string) *corev1.Node {
+	return &corev1.Node{Spec: corev1.NodeSpec{ProviderID: providerID}}
 }
 
 // vm finds a node's VM. Where there is none it asks every vCenter before it says so.
-func (l legacy) vm(ctx context.Context, node *v1.Node) (instances, *inventory.VM, error) {
+func (l legacy) vm(ctx context.Context, node *corev1.Node) (instances, *inventory.VM, error) {
 	i := l.p.now().instances()
 	vm, err := i.find(node)
 	if err == nil || node.Spec.ProviderID == "" || !errors.Is(err, inventory.ErrNotFound) {

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
-func (l legacy) addresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error) {
+func (l legacy) addresses(ctx context.Context, node *corev1.Node) ([]corev1.NodeAddress, error) {
 	i, vm, err := l.vm(ctx, node)
 	if err != nil {
 		return nil, err
@@ -20,12 +20,12 @@ func (l legacy) addresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress,
 }
 
 // NodeAddresses implements [cloudprovider.Instances].
-func (l legacy) NodeAddresses(ctx context.Context, name types.NodeName) ([]v1.NodeAddress, error) {
+func (l legacy) NodeAddresses(ctx context.Context, name types.NodeName) ([]corev1.NodeAddress, error) {
 	return l.addresses(ctx, l.p.nodes.named(name))
 }
 
 // NodeAddressesByProviderID implements [cloudprovider.Instances].
-func (l legacy) NodeAddressesByProviderID(ctx context.Context, providerID string) ([]v1.NodeAddress, error) {
+func (l legacy) NodeAddressesByProviderID(ctx context.Context, providerID string) ([]corev1.NodeAddress, error) {
 	return l.addresses(ctx, withID(providerID))
 }
 
@@ -51,7 +51,7 @@ func (l legacy) InstanceTypeByProviderID(ctx context.Context, providerID string)
 	return l.instanceType(ctx, withID(providerID))
 }
 
-func (l legacy) instanceType(ctx context.Context, node *v1.Node) (string, error) {
+func (l legacy) instanceType(ctx context.Context, node *corev1.Node) (string, error) {
 	_, vm, err := l.vm(ctx, node)
 	if err != nil {
 		return "", err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 )
@@ -29,7 +29,7 @@ func (l legacy) GetZoneByNodeName(ctx context.Context, name types.NodeName) (clo
 }
 
 // zone is empty, and no VM is looked for, when there are no categories to find it by.
-func (l legacy) zone(ctx context.Context, node *v1.Node) (cloudprovider.Zone, error) {
+func (l legacy) zone(ctx context.Context, node *corev1.Node) (cloudprovider.Zone, error) {
 	if labels := l.p.now().cfg.Labels; labels.Region == "" || labels.Zone == "" {
 		return cloudprovider.Zone{}, nil
 	}

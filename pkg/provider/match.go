@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
@@ -12,7 +12,7 @@ import (
 // find returns the VM that a node runs on, from the index: the one of its providerID; without a providerID the one of
 // its system UUID, else of its hostname, else of an address of it. An error that wraps [inventory.ErrNotFound] says no
 // more than that the index has none.
-func (i instances) find(node *v1.Node) (*inventory.VM, error) {
+func (i instances) find(node *corev1.Node) (*inventory.VM, error) {
 	i.inv = counting(i.inv, i.metrics, node)
 	vm, err := i.match(node)
 	if err != nil {
@@ -21,7 +21,7 @@ func (i instances) find(node *v1.Node) (*inventory.VM, error) {
 	return vm, nil
 }
 
-func (i instances) match(node *v1.Node) (*inventory.VM, error) {
+func (i instances) match(node *corev1.Node) (*inventory.VM, error) {
 	switch {
 	case node.Spec.ProviderID != "":
 		return i.byProviderID(node)
@@ -41,7 +41,7 @@ func (i instances) match(node *v1.Node) (*inventory.VM, error) {
 }
 
 // byProviderID finds the VM that a node was bound to when it was initialized. Nothing else counts for it.
-func (i instances) byProviderID(node *v1.Node) (*inventory.VM, error) {
+func (i instances) byProviderID(node *corev1.Node) (*inventory.VM, error) {
 	u, err := i.boundTo(node)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (i instances) byProviderID(node *v1.Node) (*inventory.VM, error) {
 }
 
 // boundTo returns the UUID in a node's providerID. As upstream's choice another provider's stands for one that nobody has.
-func (i instances) boundTo(node *v1.Node) (inventory.UUID, error) {
+func (i instances) boundTo(node *corev1.Node) (inventory.UUID, error) {
 	u, err := parseProviderID(node.Spec.ProviderID)
 	if errors.Is(err, ErrForeignProviderID) && i.choices.foreignIsUnknown {
 		return inventory.UUID{0: 0xff}, nil
@@ -68,7 +68,7 @@ func (i instances) boundTo(node *v1.Node) (inventory.UUID, error) {
 
 // byName finds a node without a UUID that any vCenter knows: by hostname, then by address. It needs the answer of
 // every vCenter: one that cannot be asked may hold another VM of that name.
-func (i instances) byName(node *v1.Node) (*inventory.VM, error) {
+func (i instances) byName(node *corev1.Node) (*inventory.VM, error) {
 	notFound := inventory.ErrNotFound
 	names := hostNames(node)
 	for _, name := range names {
@@ -90,7 +90,7 @@ func (i instances) byName(node *v1.Node) (*inventory.VM, error) {
 }
 
 // certain is one for a name or an address, which proves nothing while r is in doubt.
-func (i instances) certain(r inventory.Result, node *v1.Node) (*inventory.VM, error) {
+func (i instances) certain(r inventory.Result, node *corev1.Node) (*inventory.VM, error) {
 	if r.Doubt != nil {
 		return nil, fmt.Errorf("%d vms match, but not every vcenter could be asked: %w", len(r.VMs), r.Doubt)
 	}

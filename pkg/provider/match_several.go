@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
 // one returns the only VM of r. Among several of the same UUID (a clone keeps it if made carelessly) or the same name, it
 // is the only one that is no template, or the only one of these whose guest has exactly the node's name, case aside.
-func (i instances) one(r inventory.Result, node *v1.Node) (*inventory.VM, error) {
+func (i instances) one(r inventory.Result, node *corev1.Node) (*inventory.VM, error) {
 	vm, err := r.One()
 	if !errors.Is(err, inventory.ErrAmbiguous) {
 		return vm, err
@@ -32,7 +32,7 @@ func (i instances) one(r inventory.Result, node *v1.Node) (*inventory.VM, error)
 
 // oneOfUUID is one for VMs of the same UUID: where one VM is registered twice, after a host was lost or on its way
 // between vCenters, it is the registration that is alive.
-func (i instances) oneOfUUID(r inventory.Result, node *v1.Node) (*inventory.VM, error) {
+func (i instances) oneOfUUID(r inventory.Result, node *corev1.Node) (*inventory.VM, error) {
 	if !i.choices.firstOfSeveral {
 		r.VMs = preferred(r.VMs, func(vm *inventory.VM) bool {
 			return vm.Connection == types.VirtualMachineConnectionStateConnected

@@ -4,20 +4,20 @@ import (
 	"fmt"
 
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
 // otherUUID returns the node's system UUID where that is of another VM than bound, and counts.
-func (i instances) otherUUID(node *v1.Node, bound inventory.UUID) (inventory.UUID, bool) {
+func (i instances) otherUUID(node *corev1.Node, bound inventory.UUID) (inventory.UUID, bool) {
 	u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID)
 	return u, err == nil && !i.choices.providerIDAlone && u != bound && u != bound.Swapped()
 }
 
 // elsewhere returns the VM of the node's system UUID when that is another UUID than bound; of several one that is on.
 // There is none when no VM has that UUID, which in a container need not be the machine's; doubt says that there may be.
-func (i instances) elsewhere(node *v1.Node, bound inventory.UUID) (other *inventory.VM, doubt error) {
+func (i instances) elsewhere(node *corev1.Node, bound inventory.UUID) (other *inventory.VM, doubt error) {
 	u, ok := i.otherUUID(node, bound)
 	if !ok {
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -18,19 +18,19 @@ func TestFind(t *testing.T) {
 	out := vcenter.ErrNotConnected
 	notFound, ambiguous := inventory.ErrNotFound, inventory.ErrAmbiguous
 	withIP := node("alias", "", "")
-	withIP.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "192.0.2.2"}}
+	withIP.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.2"}}
 	withOwnUUID := withIP.DeepCopy()
 	withOwnUUID.Status.NodeInfo.SystemUUID = uNobody
-	labelled := node("alias", "", "")
-	labelled.Labels = map[string]string{v1.LabelHostname: "n1"}
+	labeled := node("alias", "", "")
+	labeled.Labels = map[string]string{corev1.LabelHostname: "n1"}
 	hostAddress := node("alias", "", "")
-	hostAddress.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeHostName, Address: "n1"}}
+	hostAddress.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "n1"}}
 
 	for _, tc := range []struct {
 		name           string
 		vms            []*inventory.VM
 		doubt          error
-		node           *v1.Node
+		node           *corev1.Node
 		ours, upstream any
 	}{
 		// A providerID decides alone.
@@ -61,7 +61,7 @@ func TestFind(t *testing.T) {
 		{"name, other case", []*inventory.VM{vmOf(t, "win", u1, "WIN-1", "192.0.2.1")}, nil, node("win-1", "", ""), "win", notFound},
 		{"name short, guest full", plain, nil, node("n2", "", ""), "two", notFound},
 		{"name full, guest short", plain, nil, node("n1.example.org", "", ""), "one", notFound},
-		{"hostname label", plain, nil, labelled, "one", notFound},
+		{"hostname label", plain, nil, labeled, "one", notFound},
 		{"hostname that the kubelet reports", plain, nil, hostAddress, "one", notFound},
 		{"name while a vcenter is out", plain, out, node("n1", "", ""), out, "one"},
 		{"nobody", plain, nil, node("n9", "", uNobody), notFound, notFound},
@@ -128,7 +128,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func expectVM(t *testing.T, whose string, i instances, n *v1.Node, want any) {
+func expectVM(t *testing.T, whose string, i instances, n *corev1.Node, want any) {
 	t.Helper()
 	vm, err := i.find(n)
 	switch want := want.(type) {

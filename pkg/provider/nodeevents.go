@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 )
@@ -23,9 +23,10 @@ const (
 type concern int
 
 const (
-	metadataConcern  concern = iota // who and where it is
-	existenceConcern                // whether its VM is there, asked while it is not ready
-	shutdownConcern                 // whether its VM is off, asked then too
+	metadataConcern   concern = iota // who and where it is
+	existenceConcern                 // whether its VM is there, asked while it is not ready
+	shutdownConcern                  // whether its VM is off, asked then too
+	annotationConcern                // whether its annotation can be read
 	concerns
 )
 
@@ -64,14 +65,14 @@ func (e *nodeEvents) attach(r record.EventRecorder) {
 }
 
 // forget ends the memory of a node that is no longer there.
-func (e *nodeEvents) forget(node *v1.Node) {
+func (e *nodeEvents) forget(node *corev1.Node) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.troubled, nodeKey(node))
 }
 
 // tell tells what is the matter with a node, unless it was the last thing told about this concern or is told by another.
-func (e *nodeEvents) tell(node *v1.Node, c concern, t tale) {
+func (e *nodeEvents) tell(node *corev1.Node, c concern, t tale) {
 	if node.Name == "" {
 		return // a question about a VM
 	}
@@ -94,7 +95,7 @@ func (e *nodeEvents) tell(node *v1.Node, c concern, t tale) {
 }
 
 // well notes that a concern is in order, and says so once where it was not.
-func (e *nodeEvents) well(node *v1.Node, message string, of ...concern) {
+func (e *nodeEvents) well(node *corev1.Node, message string, of ...concern) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ts := e.troubled[nodeKey(node)]
@@ -103,7 +104,7 @@ func (e *nodeEvents) well(node *v1.Node, message string, of ...concern) {
 	}
 	over := ""
 	for _, c := range of {
-		if t := ts.told[c]; t != nil && t.kind == v1.EventTypeWarning && !t.other && over == "" {
+		if t := ts.told[c]; t != nil && t.kind == corev1.EventTypeWarning && !t.other && over == "" {
 			over = t.reason
 		}
 		ts.told[c] = nil
@@ -112,7 +113,7 @@ func (e *nodeEvents) well(node *v1.Node, message string, of ...concern) {
 		delete(e.troubled, nodeKey(node))
 	}
 	if over != "" {
-		e.send(node, tale{kind: v1.EventTypeNormal, reason: ReasonNodeWell, message: message + " (was: " + over + ")"})
+		e.send(node, tale{kind: corev1.EventTypeNormal, reason: ReasonNodeWell, message: message + " (was: " + over + ")"})
 	}
 }
 
@@ -139,17 +140,17 @@ func (e *nodeEvents) entry(key types.UID, now time.Time) *troubles {
 	return ts
 }
 
-func (e *nodeEvents) send(node *v1.Node, t tale) {
-	if t.kind == v1.EventTypeWarning {
+func (e *nodeEvents) send(node *corev1.Node, t tale) {
+	if t.kind == corev1.EventTypeWarning {
 		e.log.Warn("node in trouble", "node", node.Name, "reason", t.reason, "message", t.message)
 	} else {
 		e.log.Info("node told", "node", node.Name, "reason", t.reason, "message", t.message)
 	}
-	e.recorder.Event(&v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, t.kind, t.reason, t.message)
+	e.recorder.Event(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, t.kind, t.reason, t.message)
 }
 
 // nodeKey tells a node from one that had its name before.
-func nodeKey(node *v1.Node) types.UID {
+func nodeKey(node *corev1.Node) types.UID {
 	if node.UID == "" {
 		return types.UID(node.Name)
 	}

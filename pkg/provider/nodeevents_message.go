@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // rootFolder is what zones call the folder above all datacenters: it is part of no view, so it has a reference and no
@@ -14,7 +14,7 @@ const rootFolder = `Folder "group-d1"`
 
 // message is what err says on one line, without the node's name and what the event's reason says already, and what to do
 // about it where that follows.
-func message(node *v1.Node, err error) string {
+func message(node *corev1.Node, err error) string {
 	text := strings.TrimPrefix(err.Error(), fmt.Sprintf("node %q: ", node.Name))
 	text = strings.TrimPrefix(text, ErrDeletionHeldBack.Error()+": ")
 	text = strings.ReplaceAll(text, rootFolder, "the root folder")
@@ -22,7 +22,7 @@ func message(node *v1.Node, err error) string {
 }
 
 // hint says what to do where the error itself does not.
-func hint(node *v1.Node, err error) string {
+func hint(node *corev1.Node, err error) string {
 	switch reasonOf(err) {
 	case ReasonInvalidProviderID:
 		return "it cannot be changed: delete the node, and it registers anew when its kubelet is restarted"
@@ -40,9 +40,13 @@ func hint(node *v1.Node, err error) string {
 			waits = "the node waits for it"
 		}
 		return sentence(remedy(err), waits)
+	case ReasonVCenterNotConfigured:
+		return fmt.Sprintf("the node stays; configure this vcenter again, or, if you know that the vm is gone: "+
+			"kubectl delete node %s, or kubectl annotate node %[1]s %s-", node.Name, VMAnnotation)
+	case ReasonVMUUIDChanged:
+		return "the node stays; give the vm its bios uuid back, or delete the node, and it registers again when its kubelet is restarted"
 	case ReasonDeletionHeldBack:
-		var stale *staleError
-		if errors.As(err, &stale) {
+		if _, ok := errors.AsType[*staleError](err); ok {
 			return "" // it says so itself
 		}
 		return sentence(remedy(err), "the node stays; delete it if you know that its vm is gone")

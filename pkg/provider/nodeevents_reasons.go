@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
@@ -44,7 +44,14 @@ const (
 	ReasonDeletionSkipped = "DeletionSkipped"
 	// ReasonVMInaccessible: no search finds the VM, and its vCenter still has it.
 	ReasonVMInaccessible = "VMInaccessible"
-	// ReasonVMGone: every vCenter confirms that the VM is gone.
+	// ReasonVCenterNotConfigured: the node was initialized from a vCenter that the configuration does not name any more, and
+	// its VM may be there.
+	ReasonVCenterNotConfigured = "VCenterNotConfigured"
+	// ReasonVMUUIDChanged: the VM that the node was initialized from is there, with another BIOS UUID.
+	ReasonVMUUIDChanged = "VMUUIDChanged"
+	// ReasonVMAnnotationIgnored: the node's annotation [VMAnnotation] cannot be read, or is another node's.
+	ReasonVMAnnotationIgnored = "VMAnnotationIgnored"
+	// ReasonVMGone: every vCenter that is configured confirms that the VM is gone.
 	ReasonVMGone = "VMGone"
 	// ReasonNodeWell: a node that was warned about is in order again.
 	ReasonNodeWell = "NodeWell"
@@ -62,6 +69,10 @@ func reasonOf(err error) string {
 		return ReasonVCenterUnavailable // where it may be
 	case errors.Is(err, ErrDeletionSkipped):
 		return ReasonDeletionSkipped
+	case errors.Is(err, inventory.ErrNotConfigured):
+		return ReasonVCenterNotConfigured
+	case errors.Is(err, inventory.ErrUUIDChanged):
+		return ReasonVMUUIDChanged
 	case errors.Is(err, ErrDeletionHeldBack):
 		return ReasonDeletionHeldBack
 	case errors.Is(err, ErrForeignProviderID):
@@ -98,7 +109,7 @@ func unavailable(err error) bool {
 // metadata tells what InstanceMetadata found. A node in service is no worse off while a vCenter is out: that is told of
 // the vCenter, not a thousand times of its nodes. Nor is it news that a VM which is off reports nothing: the node's taint
 // says so.
-func (e *nodeEvents) metadata(node *v1.Node, m *cloudprovider.InstanceMetadata, err error) {
+func (e *nodeEvents) metadata(node *corev1.Node, m *cloudprovider.InstanceMetadata, err error) {
 	if err == nil {
 		of := []concern{metadataConcern, existenceConcern}
 		if slices.ContainsFunc(node.Status.Conditions, isReady) {
@@ -114,32 +125,44 @@ func (e *nodeEvents) metadata(node *v1.Node, m *cloudprovider.InstanceMetadata, 
 	if m != nil {
 		e.well(node, "vm is found", existenceConcern)
 	}
-	e.tell(node, metadataConcern, tale{kind: v1.EventTypeWarning, reason: reason, message: message(node, err)})
+	e.tell(node, metadataConcern, tale{kind: corev1.EventTypeWarning, reason: reason, message: message(node, err)})
 }
 
-// existence tells what InstanceExists found.
-func (e *nodeEvents) existence(node *v1.Node, exists bool, err error) {
+// existence tells what InstanceExists found. confirmed says who confirmed that the VM is gone, when it is.
+func (e *nodeEvents) existence(node *corev1.Node, exists bool, confirmed string, err error) {
 	switch {
 	case exists && err == nil:
 		e.well(node, "vm is found", existenceConcern)
 	case initialized(node) && errors.Is(err, errOff): // by upstream's choice, as metadata
 	case err == nil:
 		e.tell(node, existenceConcern, tale{
-			kind: v1.EventTypeNormal, reason: ReasonVMGone,
-			message: "every vcenter was asked and has no vm of providerID " + node.Spec.ProviderID,
+			kind: corev1.EventTypeNormal, reason: ReasonVMGone,
+			message: confirmed,
 		})
 	default:
-		e.tell(node, existenceConcern, tale{kind: v1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
+		e.tell(node, existenceConcern, tale{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}
 }
 
 // shutdown tells why InstanceShutdown would not say that a VM is off. That it is not found, the others tell.
-func (e *nodeEvents) shutdown(node *v1.Node, err error) {
+func (e *nodeEvents) shutdown(node *corev1.Node, err error) {
 	switch {
 	case err == nil:
 		e.well(node, "power state is known", shutdownConcern)
 	case errors.Is(err, inventory.ErrNotFound), errors.Is(err, inventory.ErrAmbiguous):
 	default:
-		e.tell(node, shutdownConcern, tale{kind: v1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
+		e.tell(node, shutdownConcern, tale{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}
+}
+
+// annotation reports that the node's annotation does not count, once, and that it is written again, when err is nil.
+func (e *nodeEvents) annotation(node *corev1.Node, err error) {
+	if err == nil {
+		e.well(node, "annotation "+VMAnnotation+" is written", annotationConcern)
+		return
+	}
+	e.tell(node, annotationConcern, tale{
+		kind: corev1.EventTypeWarning, reason: ReasonVMAnnotationIgnored,
+		message: "annotation " + VMAnnotation + " is ignored: " + err.Error() + "; it is written again when the vm is known",
+	})
 }

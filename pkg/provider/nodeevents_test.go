@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
@@ -62,7 +62,7 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		r.expect(t, "well from the start")
 		for range 3 {
 			r.metadata(n, nil, notFound)
-			r.existence(n, false, notFound)
+			r.existence(n, false, "", notFound)
 		}
 		r.expect(t, "the same from both concerns, again and again", "Warning VMNotFound")
 		r.metadata(n, nil, inventory.ErrAmbiguous)
@@ -75,7 +75,7 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		time.Sleep(retellAfter)
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:7->10.0.0.2:443: %w", inventory.ErrAmbiguous))
 		r.expect(t, "the same from another port")
-		r.existence(n, true, nil)
+		r.existence(n, true, "", nil)
 		r.expect(t, "there again, which the other concern had told")
 		r.metadata(n, m, nil)
 		r.expect(t, "known again", "Normal NodeWell")
@@ -91,16 +91,16 @@ func TestNodeEventsOfDeletion(t *testing.T) {
 	r := newRecorded()
 	n := node("n1", "vsphere://"+u1, "")
 	held := fmt.Errorf("%w: %w: user \"x\": %w", ErrDeletionHeldBack, vcenter.ErrNotConnected, vcenter.ErrInvalidLogin)
-	r.existence(n, false, held)
+	r.existence(n, false, "", held)
 	r.expect(t, "held back", "Warning DeletionHeldBack")
 	r.metadata(n, nil, vcenter.ErrNotConnected)
 	r.expect(t, "a vcenter is out: not told of every node in service")
 	r.metadata(uninitialized(node("n2", "", "")), nil, vcenter.ErrNotConnected)
 	r.expect(t, "a vcenter is out: told of a node that waits for it", "Warning VCenterUnavailable")
-	r.existence(n, false, nil)
+	r.existence(n, false, "", nil)
 	r.expect(t, "gone", "Normal VMGone")
 	r.forget(n)
-	r.existence(node("n1", "vsphere://"+u1, ""), false, held)
+	r.existence(node("n1", "vsphere://"+u1, ""), false, "", held)
 	r.expect(t, "another node of that name", "Warning DeletionHeldBack")
 }
 
@@ -111,7 +111,7 @@ func TestNodeEventsOfShutdown(t *testing.T) {
 	i := (&listIndex{vms: []*inventory.VM{vmOf(t, "one", u1, "", "", off), vmOf(t, "two", u2, "n1", "")}}).over("")
 	for range 3 {
 		exists, err := i.exists(t.Context(), n)
-		r.existence(n, exists, err)
+		r.existence(n, exists, "", err)
 		_, err = i.shutdown(n)
 		r.nodeEvents.shutdown(n, err)
 	}
@@ -123,7 +123,7 @@ func TestNodeEventsOfShutdown(t *testing.T) {
 	_, err := x.over("").shutdown(n)
 	r.nodeEvents.shutdown(n, err)
 	r.expect(t, "off, and may run elsewhere", "Warning VCenterUnavailable")
-	n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	r.metadata(n, &cloudprovider.InstanceMetadata{}, nil)
 	r.expect(t, "ready", "Normal NodeWell")
 	x.vms = nil
@@ -137,7 +137,7 @@ func TestNodeEventsOfServedNode(t *testing.T) {
 	r := newRecorded()
 	n := node("n1", "vsphere://"+u1, "")
 	missing := &inventory.MissingTagError{VM: &inventory.VM{}, Categories: []string{`"k8s-zone"`}, Walked: []string{`HostSystem "h"`}}
-	r.existence(n, false, ErrDeletionHeldBack)
+	r.existence(n, false, "", ErrDeletionHeldBack)
 	r.metadata(n, &cloudprovider.InstanceMetadata{}, missing)
 	r.expect(t, "found, without a tag", "Warning DeletionHeldBack", "Normal NodeWell", "Warning ZoneTagMissing")
 }
@@ -174,7 +174,7 @@ func TestNodeEventsDetached(t *testing.T) {
 	r.expect(t, "before")
 	r.metadata(n, nil, inventory.ErrNotFound)
 	r.expect(t, "after", "Warning VMNotFound")
-	r.metadata(&v1.Node{}, nil, inventory.ErrNotFound)
+	r.metadata(&corev1.Node{}, nil, inventory.ErrNotFound)
 	r.expect(t, "a question about a VM alone")
 }
 

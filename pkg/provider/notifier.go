@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -37,7 +37,7 @@ func (n *notifier) run(ctx context.Context, client kubernetes.Interface) {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(correlation()))
 	defer broadcaster.Shutdown()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	n.attach(broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: UserAgent}))
+	n.attach(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: UserAgent}))
 	<-ctx.Done()
 	n.attach(nil)
 }
@@ -51,7 +51,7 @@ func correlation() record.CorrelatorOptions {
 		BurstSize: 100,
 		QPS:       1,
 		MaxEvents: 1000,
-		SpamKeyFunc: func(e *v1.Event) string {
+		SpamKeyFunc: func(e *corev1.Event) string {
 			o := e.InvolvedObject
 			return strings.Join([]string{o.Kind, o.Namespace, o.Name, string(o.UID), e.Type, e.Reason}, "/")
 		},
@@ -98,20 +98,20 @@ func note(message string) string {
 }
 
 // ownPod refers to the Pod that the provider runs in, nil when it does not know of one.
-func (n *notifier) ownPod() *v1.ObjectReference {
+func (n *notifier) ownPod() *corev1.ObjectReference {
 	if n.pod.Name == "" || n.pod.Namespace == "" {
 		return nil
 	}
-	return &v1.ObjectReference{
+	return &corev1.ObjectReference{
 		APIVersion: "v1", Kind: "Pod", Namespace: n.pod.Namespace, Name: n.pod.Name, UID: types.UID(n.pod.UID),
 	}
 }
 
 // secretObject refers to the Secret with a vCenter's credentials, nil when there is none.
-func secretObject(vc config.VCenter) *v1.ObjectReference {
+func secretObject(vc config.VCenter) *corev1.ObjectReference {
 	ref := originOf(vc).secret
 	if ref == (config.SecretRef{}) {
 		return nil
 	}
-	return &v1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: ref.Namespace, Name: ref.Name}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: ref.Namespace, Name: ref.Name}
 }

@@ -1,7 +1,7 @@
 package provider
 
 import (
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
@@ -22,7 +22,7 @@ const (
 func (n *notifier) config(cfg *config.Config, kind, reason, message string) {
 	message = note(message)
 	n.do(func() {
-		objects := map[v1.ObjectReference]bool{}
+		objects := map[corev1.ObjectReference]bool{}
 		if pod := n.ownPod(); pod != nil {
 			objects[*pod] = true
 		} else {

@@ -3,7 +3,7 @@ package provider
 import (
 	"errors"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -28,7 +28,7 @@ func (n *notifier) state(vc config.VCenter, s vcenter.State) {
 		kind, reason, message := describe(vc, s)
 		n.about(vc, vc.Tenant, kind, reason, message)
 		if s.Rotations > n.rotations[vc.Tenant] {
-			n.send(vc, v1.EventTypeNormal, ReasonCredentialsRotated, subject(vc)+"logged in with new credentials, which are in use now")
+			n.send(vc, corev1.EventTypeNormal, ReasonCredentialsRotated, subject(vc)+"logged in with new credentials, which are in use now")
 		}
 		n.rotations[vc.Tenant] = s.Rotations
 	})
@@ -41,9 +41,9 @@ func (n *notifier) credentials(vc config.VCenter, connected bool, err error) {
 		key := "credentials of " + vc.Tenant
 		switch {
 		case err != nil && connected:
-			n.about(vc, key, v1.EventTypeWarning, ReasonCredentialsMissing, subject(vc)+err.Error()+"; the session made with the credentials before stays in use")
+			n.about(vc, key, corev1.EventTypeWarning, ReasonCredentialsMissing, subject(vc)+err.Error()+"; the session made with the credentials before stays in use")
 		case err == nil && n.last[key] == ReasonCredentialsMissing:
-			n.about(vc, key, v1.EventTypeNormal, ReasonCredentialsFound, subject(vc)+"there are credentials again")
+			n.about(vc, key, corev1.EventTypeNormal, ReasonCredentialsFound, subject(vc)+"there are credentials again")
 		}
 	})
 }
@@ -75,13 +75,13 @@ func subject(vc config.VCenter) string { return "vCenter " + vc.Tenant + " (" + 
 func describe(vc config.VCenter, s vcenter.State) (kind, reason, message string) {
 	switch {
 	case s.Err == nil:
-		return v1.EventTypeNormal, ReasonConnected, subject(vc) + "connected"
+		return corev1.EventTypeNormal, ReasonConnected, subject(vc) + "connected"
 	case errors.Is(s.Err, vcenter.ErrInvalidLogin), errors.Is(s.Err, vcenter.ErrNoCredentials):
 		stays := ""
 		if s.Connected {
 			stays = "the session made with the credentials before stays in use"
 		}
-		return v1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(wording(s.Err.Error()), stays, remedy(s.Err))
+		return corev1.EventTypeWarning, ReasonLoginFailed, subject(vc) + sentence(wording(s.Err.Error()), stays, remedy(s.Err))
 	}
-	return v1.EventTypeWarning, ReasonUnreachable, subject(vc) + sentence(wording(s.Err.Error()), remedy(s.Err))
+	return corev1.EventTypeWarning, ReasonUnreachable, subject(vc) + sentence(wording(s.Err.Error()), remedy(s.Err))
 }

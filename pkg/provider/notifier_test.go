@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 )
 
@@ -14,8 +14,8 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 	c := record.NewEventCorrelatorWithOptions(correlation())
 	send := func(reason, message string) {
 		t.Helper()
-		e := &v1.Event{Type: v1.EventTypeWarning, Reason: reason, Message: message}
-		e.InvolvedObject = v1.ObjectReference{Kind: "Secret", Namespace: "kube-system", Name: "creds"}
+		e := &corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message}
+		e.InvolvedObject = corev1.ObjectReference{Kind: "Secret", Namespace: "kube-system", Name: "creds"}
 		got, err := c.EventCorrelate(e)
 		if err != nil || got.Skip || got.Event.Message != message {
 			t.Fatalf("%s: %+v, %v", message, got, err)

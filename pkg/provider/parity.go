@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
@@ -37,6 +37,8 @@ type choices struct {
 	// guestFirst: whether a VM exists is an error while its guest reports no hostname, adapters or addresses, so that a
 	// VM that is off may never be called that. nodemanager.go, DiscoverNode.
 	guestFirst bool
+	// nothingRemembered: Nodes get no annotation of their VM, and one that they have does not count. Upstream has none.
+	nothingRemembered bool
 	// zoneHoldsAddresses: while a tag is missing, a node that has been initialized gets no new addresses either.
 	// instances_v2.go, InstanceMetadata.
 	zoneHoldsAddresses bool
@@ -60,6 +62,7 @@ func choicesOf(p Parity) choices {
 		providerIDAlone:    true,
 		searchSuffices:     true,
 		guestFirst:         true,
+		nothingRemembered:  true,
 		zoneHoldsAddresses: true,
 		addressRulesAlone:  true,
 		anyTagName:         true,
@@ -89,7 +92,7 @@ func (o Options) check(cfg *config.Config) error {
 
 // byExactName is upstream's way to the VM of a node without a providerID. Upstream remembers the VM of a node's system
 // UUID under the hostname of its guest, so that the name has to be the same.
-func (i instances) byExactName(node *v1.Node) (*inventory.VM, error) {
+func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
 	if u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {
 		// The swapped order first, as RegisterNode does.
 		if vm, err := i.one(i.inv.ByUUID(u.Swapped()), node); err == nil && vm.HostName == node.Name {

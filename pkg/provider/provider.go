@@ -87,13 +87,14 @@ type Provider struct {
 	current atomic.Pointer[generation]
 	next    atomic.Pointer[generation] // one that is to take current's place; nil for none
 
-	file    *config.File // nil when the configuration is in no file
-	edits   chan edit
-	secrets *secrets
-	dirs    *directories
-	events  *notifier
-	nodes   nodes
-	metrics *metrics.Metrics // nil without a registry
+	file        *config.File // nil when the configuration is in no file
+	edits       chan edit
+	secrets     *secrets
+	dirs        *directories
+	events      *notifier
+	nodes       nodes
+	annotations annotations
+	metrics     *metrics.Metrics // nil without a registry
 
 	begin   sync.Once
 	begun   atomic.Bool
@@ -158,6 +159,7 @@ func (p *Provider) startIn(ctx context.Context, client kubernetes.Interface) {
 	p.warn(g.cfg)
 	warnNodeLabels(p.log, p.opts.NodeLabels)
 	p.running.Go(func() { p.events.run(ctx, client) })
+	p.annotate(ctx, client)
 	p.secrets.follow(ctx, client, &p.running)
 	p.dirs.follow(ctx, &p.running)
 	g.run(ctx)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/netip"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
@@ -19,7 +19,7 @@ type countedIndex struct {
 }
 
 // counting returns an index that counts questions about the node as m has it.
-func counting(index vmIndex, m *metrics.Metrics, node *v1.Node) vmIndex {
+func counting(index vmIndex, m *metrics.Metrics, node *corev1.Node) vmIndex {
 	if m == nil {
 		return index
 	}
@@ -56,16 +56,28 @@ func (c countedIndex) count(source metrics.Source, r inventory.Result) inventory
 	return r
 }
 
+// ConfirmRemoved implements vmIndex. It counts when it ends the confirmation; else ConfirmAbsent does.
+func (c countedIndex) ConfirmRemoved(ctx context.Context, at inventory.Location, u inventory.UUID) error {
+	err := c.vmIndex.ConfirmRemoved(ctx, at, u)
+	if err != nil {
+		c.metrics.Confirmation(outcomeOf(err))
+	}
+	return err
+}
+
 // ConfirmAbsent implements vmIndex.
 func (c countedIndex) ConfirmAbsent(ctx context.Context, u inventory.UUID) error {
 	err := c.vmIndex.ConfirmAbsent(ctx, u)
-	outcome := metrics.Doubt
+	c.metrics.Confirmation(outcomeOf(err))
+	return err
+}
+
+func outcomeOf(err error) metrics.Outcome {
 	switch {
 	case err == nil:
-		outcome = metrics.Gone
+		return metrics.Gone
 	case errors.Is(err, inventory.ErrStillThere):
-		outcome = metrics.StillThere
+		return metrics.StillThere
 	}
-	c.metrics.Confirmation(outcome)
-	return err
+	return metrics.Doubt
 }

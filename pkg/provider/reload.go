@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
@@ -96,7 +96,7 @@ func (r *reloader) edit(e edit) {
 func (r *reloader) look() {
 	if names := r.authorities.look(r.now().cfg); len(names) > 0 {
 		r.log.Info("certificate authorities changed", "changed", names)
-		r.events.config(r.now().cfg, v1.EventTypeNormal, ReasonConfigReloaded, "in force for new connections: "+strings.Join(names, ", "))
+		r.events.config(r.now().cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "in force for new connections: "+strings.Join(names, ", "))
 	}
 	if r.proposal != nil && r.proposal.late {
 		r.put()

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"crypto/sha256"
+	"maps"
 	"os"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
@@ -29,8 +30,6 @@ func (a authorities) look(cfg *config.Config) (changed []string) {
 			changed = append(changed, "vcenter."+vc.Tenant+".caFile (its content)")
 		}
 	}
-	for name, sum := range now {
-		a[name] = sum
-	}
+	maps.Copy(a, now)
 	return changed
 }

@@ -12,7 +12,7 @@ import (
 // vcs reads "tenant=server:datacenter,datacenter" for each vCenter.
 func vcs(text string) *config.Config {
 	cfg := &config.Config{}
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		tenant, rest, _ := strings.Cut(field, "=")
 		server, dcs, _ := strings.Cut(rest, ":")
 		vc := config.VCenter{Tenant: tenant, Server: server, Port: 443}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
@@ -99,7 +99,7 @@ func (r *reloader) put() {
 	r.keep(c.generation)
 	r.metrics.Reload(metrics.Applied)
 	r.log.Info("cloud config reloaded", "changed", c.changed)
-	r.events.config(c.cfg, v1.EventTypeNormal, ReasonConfigReloaded, "in force: "+strings.Join(c.changed, ", "))
+	r.events.config(c.cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "in force: "+strings.Join(c.changed, ", "))
 	if strings.HasPrefix(r.told, ReasonConfigDelayed) {
 		r.told = ""
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
@@ -59,7 +59,7 @@ func follow(t *testing.T, edit func(conf), tune func(*Options)) *live {
 	t.Helper()
 	w := &live{t: t, lab: sim.Start(t, zones), nudges: &nudgeCount{}}
 	w.file = filepath.Join(t.TempDir(), "vsphere.conf")
-	secret := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
 	for _, v := range w.lab.VCenters() {
 		secret.Data[v.Host()+".username"], secret.Data[v.Host()+".password"] = []byte(v.User()), []byte(v.Password())
 	}
@@ -127,9 +127,9 @@ func replaceFile(t *testing.T, name, text string) {
 }
 
 // told waits for an event of a reason that holds all texts, and returns it.
-func (w *live) told(reason string, texts ...string) v1.Event {
+func (w *live) told(reason string, texts ...string) corev1.Event {
 	w.t.Helper()
-	var found v1.Event
+	var found corev1.Event
 	eventually(w.t, "event "+reason, func() error {
 		var all []string
 		for _, e := range w.allEvents() {
@@ -144,7 +144,7 @@ func (w *live) told(reason string, texts ...string) v1.Event {
 	return found
 }
 
-func (w *live) allEvents() []v1.Event {
+func (w *live) allEvents() []corev1.Event {
 	w.t.Helper()
 	list, err := w.k8s.CoreV1().Events(metav1.NamespaceAll).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -183,7 +183,7 @@ func (w *live) one(name string) string {
 }
 
 // served waits until a node has metadata, and returns region and zone.
-func (w *live) served(n *v1.Node) string {
+func (w *live) served(n *corev1.Node) string {
 	w.t.Helper()
 	var zone string
 	eventually(w.t, "metadata of "+n.Name, func() error {
@@ -198,14 +198,14 @@ func (w *live) served(n *v1.Node) string {
 }
 
 // stays fails when a node is called gone.
-func (w *live) stays(n *v1.Node) {
+func (w *live) stays(n *corev1.Node) {
 	w.t.Helper()
 	if exists, err := w.InstanceExists(w.t.Context(), n); !exists && err == nil {
 		w.t.Errorf("node %s is called gone", n.Name)
 	}
 }
 
-func (w *live) zone(n *v1.Node, want string) {
+func (w *live) zone(n *corev1.Node, want string) {
 	w.t.Helper()
 	eventually(w.t, "zone "+want, func() error {
 		if got := w.served(n); got != want {
@@ -215,7 +215,7 @@ func (w *live) zone(n *v1.Node, want string) {
 	})
 }
 
-func idNode(name, uuid string) *v1.Node { return node(name, "vsphere://"+uuid, "") }
+func idNode(name, uuid string) *corev1.Node { return node(name, "vsphere://"+uuid, "") }
 
 // hold puts a vCenter's gate into a mode.
 func hold(t *testing.T, v *sim.VCenter, m gate.Mode) {

@@ -3,7 +3,7 @@ package provider
 import (
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
@@ -31,7 +31,7 @@ func (r *reloader) settled(already bool) {
 	r.told = ""
 	if already {
 		r.log.Info("cloud config is in force as it is")
-		r.events.config(r.now().cfg, v1.EventTypeNormal, ReasonConfigReloaded, "the configuration is in force as it is")
+		r.events.config(r.now().cfg, corev1.EventTypeNormal, ReasonConfigReloaded, "the configuration is in force as it is")
 	}
 }
 
@@ -39,6 +39,6 @@ func (r *reloader) settled(already bool) {
 func (r *reloader) tell(reason, message string) {
 	if text := reason + ": " + message; text != r.told {
 		r.told = text
-		r.events.config(r.now().cfg, v1.EventTypeWarning, reason, message)
+		r.events.config(r.now().cfg, corev1.EventTypeWarning, reason, message)
 	}
 }

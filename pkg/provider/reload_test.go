@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
@@ -21,7 +21,7 @@ func TestReloadLabels(t *testing.T) {
 	w.edit(nil)
 	w.zone(n, "us/us-west")
 	e := w.told(ReasonConfigReloaded, "in force: labels.region, labels.zone")
-	if e.InvolvedObject.Kind != "Pod" || e.InvolvedObject.Name != "ccm-1" || e.Type != v1.EventTypeNormal {
+	if e.InvolvedObject.Kind != "Pod" || e.InvolvedObject.Name != "ccm-1" || e.Type != corev1.EventTypeNormal {
 		t.Errorf("%s event about %+v", e.Type, e.InvolvedObject)
 	}
 	if after := [2]string{w.one("us"), w.one("eu")}; after != before {
@@ -107,7 +107,7 @@ func TestReloadRefusesRemoval(t *testing.T) {
 		name   string
 		before func(conf)
 		after  func(conf)
-		node   *v1.Node
+		node   *corev1.Node
 		later  string
 	}{
 		{"vcenter", nil, func(c conf) { delete(c.section("vcenter"), "eu") }, idNode("eu1", eu1UUID), "vcenter.eu"},
@@ -138,7 +138,7 @@ func TestReloadRefusesRemoval(t *testing.T) {
 			before := [2]string{w.one("us"), w.one("eu")}
 			w.edit(func(c conf) { tc.after(c); c.section("nodes")["internalVmNetworkName"] = "none" })
 			e := w.told(ReasonConfigNeedsRestart, "takes effect at the next start", ": "+tc.later)
-			if e.Type != v1.EventTypeWarning {
+			if e.Type != corev1.EventTypeWarning {
 				t.Errorf("type %s", e.Type)
 			}
 			w.told(ReasonConfigReloaded, "in force: nodes.internalVmNetworkName")
@@ -190,7 +190,7 @@ func TestReloadUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				for _, n := range []*v1.Node{idNode("w1", w1UUID), idNode("eu1", eu1UUID)} {
+				for _, n := range []*corev1.Node{idNode("w1", w1UUID), idNode("eu1", eu1UUID)} {
 					if _, err := w.InstanceMetadata(t.Context(), n); err != nil {
 						t.Errorf("metadata: %v", err)
 					}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -89,9 +89,9 @@ func (s *secrets) keep(refs map[config.SecretRef]bool) {
 // set takes over what the watch says of a Secret.
 func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err != nil || key != ref.Namespace+"/"+ref.Name {
-		return // the field selector asked for no other, but that is for the server to honour
+		return // the field selector asked for no other, but that is for the server to honor
 	}
-	secret, ok := o.(*v1.Secret)
+	secret, ok := o.(*corev1.Secret)
 	deleted = deleted || !ok
 	s.mu.Lock()
 	h.err = nil

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -33,7 +33,7 @@ func rotations(t *testing.T) []rotation {
 	}
 	return []rotation{
 		{"secret", nil, func(w *live, v *sim.VCenter, password string) {
-			w.changeSecret(func(s *v1.Secret) { s.Data[v.Host()+".password"] = []byte(password) })
+			w.changeSecret(func(s *corev1.Secret) { s.Data[v.Host()+".password"] = []byte(password) })
 		}},
 		{"directory", func(w *live) func(conf) {
 			for _, v := range w.lab.VCenters() {
@@ -69,7 +69,7 @@ func (w *live) inline(name, password string) func(conf) {
 	}
 }
 
-func (w *live) changeSecret(change func(*v1.Secret)) {
+func (w *live) changeSecret(change func(*corev1.Secret)) {
 	w.t.Helper()
 	secrets := w.k8s.CoreV1().Secrets("kube-system")
 	s, err := secrets.Get(w.t.Context(), "creds", metav1.GetOptions{})
@@ -191,7 +191,7 @@ func TestSecretDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := w.told(ReasonCredentialsMissing, "vCenter us (", "secret kube-system/creds: does not exist", "stays in use")
-	if e.InvolvedObject.Kind != "Secret" || e.Type != v1.EventTypeWarning {
+	if e.InvolvedObject.Kind != "Secret" || e.Type != corev1.EventTypeWarning {
 		t.Errorf("%s event about %+v", e.Type, e.InvolvedObject)
 	}
 	if exists, err := w.InstanceExists(t.Context(), idNode("w1", w1UUID)); !exists || err != nil {

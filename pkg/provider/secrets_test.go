@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,8 +19,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-func secretNamed(name string, pairs ...string) *v1.Secret {
-	s := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string][]byte{}}
+func secretNamed(name string, pairs ...string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string][]byte{}}
 	for i := 0; i < len(pairs); i += 2 {
 		s.Data[pairs[i]] = []byte(pairs[i+1])
 	}
@@ -85,7 +85,7 @@ func TestSecretForbidden(t *testing.T) {
 	s.want(ref)
 	client := fake.NewClientset()
 	client.PrependReactor("list", "secrets", func(k8stesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(v1.Resource("secrets"), "creds", errors.New("no role"))
+		return true, nil, apierrors.NewForbidden(corev1.Resource("secrets"), "creds", errors.New("no role"))
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

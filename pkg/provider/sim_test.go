@@ -10,7 +10,7 @@ import (
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -70,8 +70,8 @@ type world struct {
 
 // setup is what a world may have of its own.
 type setup struct {
-	topology string           // in place of zones, with as many vCenters
-	secret   func(*v1.Secret) // changes the Secret before the provider reads it
+	topology string               // in place of zones, with as many vCenters
+	secret   func(*corev1.Secret) // changes the Secret before the provider reads it
 	options  func(*Options)
 	conf     string            // more of vsphere.conf
 	tenants  map[string]string // more of a vCenter's part of it
@@ -80,7 +80,7 @@ type setup struct {
 }
 
 // start runs all three for the time of the test; edit may change the Secret before the provider reads it.
-func start(t *testing.T, edit func(*v1.Secret)) *world {
+func start(t *testing.T, edit func(*corev1.Secret)) *world {
 	t.Helper()
 	return startWith(t, setup{secret: edit})
 }
@@ -97,7 +97,7 @@ func startWith(t *testing.T, s setup) *world {
 	if s.secret != nil {
 		s.secret(secret)
 	}
-	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: "other"}}
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: "other"}}
 	w.k8s = fake.NewClientset(secret, other)
 	opts := Options{CallTimeout: 3 * time.Second, MaxWait: time.Second, TagRefresh: time.Hour, StartWait: patience}
 	if s.options != nil {
@@ -132,8 +132,8 @@ func (w *world) synced() error {
 	return nil
 }
 
-func (w *world) secret() *v1.Secret {
-	s := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
+func (w *world) secret() *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
 	for _, v := range w.sim.VCenters() {
 		s.Data[v.Host()+".username"] = []byte(v.User())
 		s.Data[strings.ToUpper(v.Host()+".password")] = []byte(v.Password() + "\n")
@@ -155,7 +155,7 @@ func (w *world) config(t *testing.T, s setup) *config.Config {
 	return cfg
 }
 
-func (w *world) update(t *testing.T, s *v1.Secret) {
+func (w *world) update(t *testing.T, s *corev1.Secret) {
 	t.Helper()
 	if _, err := w.k8s.CoreV1().Secrets(s.Namespace).Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -189,13 +189,13 @@ func (w *world) do(t *testing.T, path string, steps ...func(*object.VirtualMachi
 }
 
 // events returns the events of a reason so far, of any when it is empty.
-func (w *world) events(t *testing.T, reason string) []v1.Event {
+func (w *world) events(t *testing.T, reason string) []corev1.Event {
 	t.Helper()
 	list, err := w.k8s.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []v1.Event
+	var found []corev1.Event
 	for _, e := range list.Items {
 		if reason == "" || e.Reason == reason {
 			found = append(found, e)
@@ -218,10 +218,10 @@ func eventually(t *testing.T, what string, cond func() error) {
 	t.Fatalf("not within %s: %s: %v", patience, what, err)
 }
 
-func node(name, providerID, systemUUID string) *v1.Node {
-	return &v1.Node{
+func node(name, providerID, systemUUID string) *corev1.Node {
+	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1.NodeSpec{ProviderID: providerID},
-		Status:     v1.NodeStatus{NodeInfo: v1.NodeSystemInfo{SystemUUID: systemUUID}},
+		Spec:       corev1.NodeSpec{ProviderID: providerID},
+		Status:     corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{SystemUUID: systemUUID}},
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -15,16 +15,16 @@ func TestStartWaitsForNoDeadVCenter(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		gate      gate.State
-		secret    func(*v1.Secret)
+		secret    func(*corev1.Secret)
 		wait      time.Duration
 		from, end time.Duration
 	}{
 		{name: "down", gate: gate.Down, wait: time.Minute, end: 20 * time.Second},
 		{name: "hangs", gate: gate.Hung, wait: 1500 * time.Millisecond, from: 1500 * time.Millisecond, end: 20 * time.Second},
-		{name: "wrong password", gate: gate.Up, wait: time.Minute, end: 20 * time.Second, secret: func(s *v1.Secret) {
+		{name: "wrong password", gate: gate.Up, wait: time.Minute, end: 20 * time.Second, secret: func(s *corev1.Secret) {
 			s.Data["127.0.0.2.PASSWORD"] = []byte("wrong")
 		}},
-		{name: "no credentials", gate: gate.Up, wait: time.Minute, end: 20 * time.Second, secret: func(s *v1.Secret) {
+		{name: "no credentials", gate: gate.Up, wait: time.Minute, end: 20 * time.Second, secret: func(s *corev1.Secret) {
 			delete(s.Data, "127.0.0.2.username")
 		}},
 		{name: "all well", gate: gate.Up, wait: time.Minute, end: 20 * time.Second},

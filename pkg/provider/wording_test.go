@@ -94,15 +94,18 @@ func TestVCenterMessages(t *testing.T) {
 	}{
 		{vcenter.State{Connected: true}, ReasonConnected, "connected"},
 		{
-			vcenter.State{Err: fmt.Errorf("check session: %w", errPost("dial tcp 127.0.0.12:8989: connect: connection refused"))}, ReasonUnreachable,
+			vcenter.State{Err: fmt.Errorf("check session: %w", errPost("dial tcp 127.0.0.12:8989: connect: connection refused"))},
+			ReasonUnreachable,
 			"check session: dial tcp 127.0.0.12:8989: connect: connection refused; see that the vcenter is up, and can be reached from here",
 		},
 		{
-			vcenter.State{Err: &url.Error{Op: "Post", URL: "https://x/sdk", Err: fmt.Errorf("%w: issued by %q", vcenter.ErrCertificate, "me")}}, ReasonUnreachable,
+			vcenter.State{Err: &url.Error{Op: "Post", URL: "https://x/sdk", Err: fmt.Errorf("%w: issued by %q", vcenter.ErrCertificate, "me")}},
+			ReasonUnreachable,
 			`certificate is not trusted: issued by "me"; configure the certificate's authority, or its thumbprint`,
 		},
 		{
-			vcenter.State{Connected: true, Err: fmt.Errorf("log in: user %q: %w", "ccm", vcenter.ErrInvalidLogin)}, ReasonLoginFailed,
+			vcenter.State{Connected: true, Err: fmt.Errorf("log in: user %q: %w", "ccm", vcenter.ErrInvalidLogin)},
+			ReasonLoginFailed,
 			`log in: user "ccm": login refused: wrong user name or password; the session made with the credentials before stays in use; correct user and password, or unlock the account`,
 		},
 		{vcenter.State{Err: errors.New("ServerFaultCode: The server.\nis tired.")}, ReasonUnreachable, "The server; is tired"},

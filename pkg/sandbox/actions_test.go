@@ -64,10 +64,14 @@ func TestActions(t *testing.T) {
 		{action: api.Suspend, name: west, message: `vm "worker-west-1" suspended`, path: west, then: powerIs("suspended"), kind: "vm.suspended"},
 		{action: api.PowerOn, name: "worker-west-1", message: `vm "worker-west-1" powered on`, path: west, then: powerIs("on")},
 		{action: api.Reset, name: "worker-west-1", message: `vm "worker-west-1" reset`, path: west, then: powerIs("on")},
-		{action: api.Move, name: "worker-east-1", host: "esx-east-2", message: `vm "worker-east-1" moved to host esx-east-2`,
-			path: "us/dceast/vm/worker-east-1", then: func(v api.VM) bool { return v.Host == "esx-east-2" }},
-		{action: api.Destroy, name: "worker-eu-1", message: `vm "worker-eu-1" destroyed`,
-			path: "eu/dceu/vm/worker-eu-1", then: func(v api.VM) bool { return v.Name == "" }},
+		{
+			action: api.Move, name: "worker-east-1", host: "esx-east-2", message: `vm "worker-east-1" moved to host esx-east-2`,
+			path: "us/dceast/vm/worker-east-1", then: func(v api.VM) bool { return v.Host == "esx-east-2" },
+		},
+		{
+			action: api.Destroy, name: "worker-eu-1", message: `vm "worker-eu-1" destroyed`,
+			path: "eu/dceu/vm/worker-eu-1", then: func(v api.VM) bool { return v.Name == "" },
+		},
 	} {
 		t.Run(fmt.Sprintf("%s %s", tc.action, tc.name), func(t *testing.T) {
 			done, err := vm(tc.action, tc.name, tc.host)

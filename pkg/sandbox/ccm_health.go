@@ -120,8 +120,7 @@ func healthText(err error) string {
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "does not listen at its port"
 	}
-	var at *url.Error
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*url.Error](err); ok {
 		err = at.Err
 	}
 	return err.Error()

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
@@ -134,6 +135,7 @@ const ccmCommand = "builtin-ccm"
 // a user of other vSphere tools may have set for a vCenter of flesh and blood. It also leaves out what tells a program that
 // it is a pod of the cluster that the sandbox itself may run in.
 func withoutProviderVariables(environ []string) []string {
+	environ, _ = secret.Split(environ)
 	return slices.DeleteFunc(environ, func(v string) bool {
 		for _, prefix := range []string{"KUBERNETES_SERVICE_", "POD_NAME", "SKIP_NODE_DELETION", "ENABLE_ALPHA_"} {
 			if strings.HasPrefix(v, prefix) {

@@ -18,7 +18,7 @@ import (
 // ccmRights are the ServiceAccount of the cloud controller manager and what it is allowed: of our own what the provider
 // itself says, of any other what upstream's manifests say.
 func (s *Sandbox) ccmRights(c CCM, elect bool) []runtime.Object {
-	return s.labelled(ccmRights(c, elect, s.ccmNamespace(), s.ccmRoles()))
+	return s.labeled(ccmRights(c, elect, s.ccmNamespace(), s.ccmRoles()))
 }
 
 func ccmRights(c CCM, elect bool, namespace, roles string) []runtime.Object {

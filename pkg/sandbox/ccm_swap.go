@@ -54,8 +54,7 @@ func requestedCCM(ctx context.Context, r api.CCMRequest) (CCM, error) {
 	if err == nil {
 		next.Program, err = source.Resolve(ctx, ccm.Options{})
 	}
-	var wrong *ccm.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*ccm.Error](err); ok {
 		return CCM{}, &api.Error{Code: "invalid", Message: wrong.Error(), Try: wrong.Try}
 	} else if err != nil {
 		return CCM{}, err

@@ -46,8 +46,11 @@ func TestCausesOfClusterEvents(t *testing.T) {
 		{"unreachable though it is up", []event.Event{vcenter("gate.down", "eu"), vcenter("gate.up", "eu")}, vcenter("ccm.vcenter-unreachable", "eu"), 0},
 		{"unreachable by configuration", []event.Event{changed, vcenter("gate.up", "us")}, vcenter("ccm.vcenter-unreachable", "eu"), 1},
 		{"up", []event.Event{vcenter("gate.down", "eu"), vcenter("gate.up", "eu"), vcenter("gate.up", "us")}, vcenter("ccm.vcenter-connected", "eu"), 2},
-		{"connected at the start", []event.Event{of("child.started", "Node", "us", "w1"), started, of("child.started", "Node", "us", "w2")},
-			vcenter("ccm.vcenter-connected", "eu"), 2},
+		{
+			"connected at the start",
+			[]event.Event{of("child.started", "Node", "us", "w1"), started, of("child.started", "Node", "us", "w2")},
+			vcenter("ccm.vcenter-connected", "eu"), 2,
+		},
 		{"refused", []event.Event{rotated, vcenter("gate.down", "us")}, vcenter("ccm.vcenter-login-failed", "eu"), 1},
 		{"refused, nobody knows why", []event.Event{old(rotated)}, vcenter("ccm.vcenter-login-failed", "eu"), 0},
 		{"credentials missing", []event.Event{rotated}, vcenter("ccm.vcenter-credentials-missing", "eu"), 1},
@@ -63,8 +66,10 @@ func TestCausesOfClusterEvents(t *testing.T) {
 		{"held back for another vCenter", []event.Event{vcenter("ccm.vcenter-unreachable", "us")}, heldBack, 0},
 		{"no more", []event.Event{vcenter("ccm.vcenter-connected", "eu"), vm("guest.up")}, well("DeletionHeldBack"), 1},
 
-		{"tag lacked", []event.Event{of("tag.detached", "Datacenter", "us", "dc"), of("tag.detached", "Datacenter", "us", "dc2"),
-			of("tag.detached", "Datacenter", "eu", "dc")}, tagLacked, 1},
+		{"tag lacked", []event.Event{
+			of("tag.detached", "Datacenter", "us", "dc"), of("tag.detached", "Datacenter", "us", "dc2"),
+			of("tag.detached", "Datacenter", "eu", "dc"),
+		}, tagLacked, 1},
 		{"tag lacked from the start", []event.Event{of("tag.attached", "Datacenter", "us", "dc")}, tagLacked, 0},
 		{"tag there", []event.Event{tag("us", "k8s-zone/z"), tag("eu", "k8s-zone/z"), tag("us", "other/z")}, well("ZoneTagMissing"), 1},
 

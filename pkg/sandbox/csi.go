@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"slices"
@@ -215,15 +214,4 @@ func csiAccount(component string) string {
 		return all[i].account
 	}
 	return ""
-}
-
-// sidecars is the program, or an error that says what to do.
-func (c CSI) sidecars() (string, error) {
-	if c.Sidecars == "" {
-		return "", errors.New("csi: no program for the sidecars was named")
-	}
-	if _, err := os.Stat(c.Sidecars); err != nil {
-		return "", fmt.Errorf("csi: sidecars: %w", err)
-	}
-	return c.Sidecars, nil
 }

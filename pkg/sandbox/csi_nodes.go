@@ -2,11 +2,15 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -43,7 +47,7 @@ func (s *Sandbox) waitCSI(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return s.awaitEach(ctx, "take volumes", "took volumes", s.withoutCSI)
+	return s.awaitEach(ctx, "take volumes", "took volumes", s.withoutCSI, s.csiBlocker)
 }
 
 // withoutCSI names the nodes whose kubelet runs and has no driver yet, of so many in all.
@@ -64,4 +68,46 @@ func (s *Sandbox) withoutCSI() (waiting []string, total int) {
 		}
 	}
 	return waiting, total
+}
+
+// csiBlocker returns what keeps a node from taking volumes, "" when that is not known: a part of the driver that does not
+// run, the node's kubelet, or the topology that the node's CSI service asks for before it registers.
+func (s *Sandbox) csiBlocker(ctx context.Context, name string) string {
+	kubelet := ""
+	if t, err := s.supervised("node/" + name); err == nil {
+		kubelet = t.component
+	}
+	driver := csiProcesses()
+	for _, c := range s.components.all() {
+		part := slices.ContainsFunc(driver, func(p csiProcess) bool { return p.name == c.Name })
+		if (part || c.Name == kubelet) && c.State != "running" {
+			return fmt.Sprintf("%s is %s%s", c.Name, c.State, after(": ", c.Message))
+		}
+	}
+	client, err := dynamic.NewForConfig(s.cluster.REST())
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, blockedAfter)
+	defer cancel()
+	status, err := nodetopology.StatusOf(ctx, client, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "its kubelet has not called the CSI node service yet"
+	case err != nil:
+		return "its CSINodeTopology cannot be read: " + err.Error()
+	case status.Status == nodetopology.Error:
+		return status.ErrorMessage
+	case status.Status == nodetopology.Success:
+		return "it has its topology, and its kubelet has not registered the driver"
+	}
+	return "the CSI controller has not answered its CSINodeTopology"
+}
+
+// after returns text behind a separator, "" when there is no text.
+func after(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
 }

@@ -12,6 +12,9 @@ import (
 // other: it may lag, and says so when it lost events. Beside it, all that is told is recorded: see
 // [Sandbox.openRecording].
 func (s *Sandbox) openEventFile(context.Context) error {
+	if err := s.openSecrets(); err != nil { // before the first is known
+		return err
+	}
 	f, err := event.CreateFile(s.opts.Dir.Path("events.jsonl"), 0)
 	if err != nil {
 		return err
@@ -29,9 +32,9 @@ func (s *Sandbox) openEventFile(context.Context) error {
 
 func (s *Sandbox) closeEventFile(ctx context.Context) error {
 	if s.eventFile == nil {
-		return nil
+		return s.secrets.Close()
 	}
-	err := errors.Join(s.closeRecording(ctx), s.background.end(ctx, "event file"))
+	err := errors.Join(s.closeRecording(ctx), s.background.end(ctx, "event file"), s.secrets.Close())
 	if cerr := s.eventFile.Close(); err == nil {
 		err = cerr
 	}

@@ -15,12 +15,15 @@ const healTimeout = 20 * time.Second
 func (s *Sandbox) startFaults(context.Context) error { return s.startEngine(catalogue.Kinds()) }
 
 func (s *Sandbox) startEngine(kinds []*fault.Kind) error {
+	if err := s.openSecrets(); err != nil {
+		return err
+	}
 	journal, err := fault.OpenJournal(s.opts.Dir.Path("leases.jsonl"))
 	if err != nil {
 		return err
 	}
 	e := fault.NewEngine(fault.Options{
-		Ground: s.ground(), Kinds: kinds, Journal: journal, Logger: s.opts.Logger,
+		Ground: s.ground(), Kinds: kinds, Journal: journal, Sealer: s.secrets, Logger: s.opts.Logger,
 		OnChange: s.leaseChanged,
 	})
 	s.mu.Lock()

@@ -43,8 +43,7 @@ func TestFindVM(t *testing.T) {
 	} {
 		found, err := findVM(vms, api.VMRequest{VM: tc.name, VCenter: tc.vcenter})
 		got := found.VCenter + found.Path
-		var e *api.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*api.Error](err); ok {
 			got = e.Code
 			if e.Try == "" || !strings.HasPrefix(e.Message, "vm ") {
 				t.Errorf("%q: error %+v", tc.name, e)

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )
 
@@ -86,7 +86,7 @@ func (p *podCluster) allowed() error {
 func (p *podCluster) number(ctx context.Context) error {
 	o := p.s.opts.Cluster.Pod
 	var endpoints []deploy.Endpoint
-	port := sim.DefaultPort
+	port := loopback.DefaultPort
 	for _, vc := range p.s.opts.Topology.Spec.VCenters {
 		for port == o.ControlPort || port == o.FeedPort {
 			port++

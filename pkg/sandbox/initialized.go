@@ -18,14 +18,15 @@ import (
 // is ready and initialized; only ready, where nothing initializes nodes yet.
 func (s *Sandbox) waitInitialized(ctx context.Context) error {
 	if s.opts.CCM.None {
-		return s.awaitEach(ctx, "ready", "was ready", s.uninitialized)
+		return s.awaitEach(ctx, "ready", "was ready", s.uninitialized, nil)
 	}
-	return s.awaitEach(ctx, "initialized and ready", "was initialized and ready", s.uninitialized)
+	return s.awaitEach(ctx, "initialized and ready", "was initialized and ready", s.uninitialized, nil)
 }
 
-// awaitEach waits until left names no more nodes, of so many in all; are and was say what the others
-// are. However many there are, it gives up only when for [Sandbox.stepTime] none has become so.
-func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (waiting []string, total int)) error {
+// awaitEach waits until left names no more nodes, of so many in all; are and was say what the others are. However many there
+// are, it gives up only when for [Sandbox.stepTime] none has become so. Blocker, which may be nil, returns what keeps one of
+// them, "" when that is not known; it is part of the progress and of the error.
+func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (waiting []string, total int), blocker func(context.Context, string) string) error {
 	best, since := -1, time.Now()
 	for seq := s.log.Last(); ; {
 		began := time.Now()
@@ -38,13 +39,20 @@ func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (w
 			best, since = done, time.Now()
 		}
 		some := strings.Join(waiting[:min(3, len(waiting))], ", ")
+		if blocker != nil && time.Since(since) >= blockedAfter {
+			if why := blocker(ctx, waiting[0]); why != "" {
+				some += ": " + why
+			}
+		}
 		s.detail(fmt.Sprintf("%d of %d nodes %s; waiting for %s", total-len(waiting), total, are, some))
-		step, cancel := context.WithDeadline(ctx, since.Add(s.stepTime()))
+		step, cancel := context.WithTimeout(ctx, min(time.Until(since.Add(s.stepTime())), blockedAfter))
 		events, _, err := s.log.Wait(step, seq, 0)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return fmt.Errorf("%w; waiting for %s", context.Cause(ctx), some)
+		case errors.Is(err, context.DeadlineExceeded) && time.Since(since) < s.stepTime():
+			continue
 		case errors.Is(err, context.DeadlineExceeded):
 			return fmt.Errorf("no further node %s within %s; waiting for %s", was, s.stepTime(), some)
 		case err != nil:
@@ -56,6 +64,9 @@ func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (w
 		}
 	}
 }
+
+// blockedAfter is after how long without progress the reason is looked for, and how often again.
+const blockedAfter = 5 * time.Second
 
 // lookRest is how much longer than a look at all nodes the rest after it is: one costs as much as there are nodes, and there
 // is an event for each of them.

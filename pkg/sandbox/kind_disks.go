@@ -120,4 +120,5 @@ var _ cns.Keeper = kindKeeper{}
 func (k kindKeeper) Copy(ctx context.Context, from, to string) error {
 	return k.links.Copy(ctx, from, to)
 }
+
 func (k kindKeeper) Remove(ctx context.Context, dir string) error { return k.links.Remove(ctx, dir) }

@@ -91,5 +91,6 @@ func (*nobody) Unhang()                                    {}
 func (*nobody) Die()                                       {}
 func (*nobody) WithholdLinks(bool)                         {}
 
-func (n *nobody) Crash(context.Context) error   { return fmt.Errorf("node %q: %w", n.name, errNobody) }
+func (n *nobody) Crash(context.Context) error { return fmt.Errorf("node %q: %w", n.name, errNobody) }
+
 func (n *nobody) Restart(context.Context) error { return fmt.Errorf("node %q: %w", n.name, errNobody) }

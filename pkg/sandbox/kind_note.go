@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -37,20 +38,24 @@ func (k *kindCluster) note(image string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'), 0o600)
+	return private.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'))
 }
 
-func (k *kindCluster) unnote() error {
-	err := os.Remove(k.s.opts.Dir.Path(kindNote))
+func (k *kindCluster) unnote() error { return ForgetKind(k.s.opts.Dir.Path()) }
+
+// ForgetKind removes the note of a sandbox's directory, when all that its cluster has left is gone. That there is none is no
+// error.
+func ForgetKind(dir string) error {
+	err := os.Remove(filepath.Join(dir, kindNote))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it did not come to that
+		return nil
 	}
 	return err
 }
 
 // readKindNote is the note in that directory; the zero value where there is none.
 func readKindNote(dir string) (n kindNoted, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, kindNote))
+	text, err := private.ReadFile(filepath.Join(dir, kindNote))
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}

@@ -126,14 +126,15 @@ func waysOf(uuid string, all map[string][]netip.Addr) string {
 	}
 	slices.SortFunc(own, netip.Addr.Compare)
 	slices.SortFunc(others, netip.Addr.Compare)
-	script := "set -e\n"
+	var script strings.Builder
+	script.WriteString("set -e\n")
 	for _, a := range own {
-		script += fmt.Sprintf("ip -4 address replace %s/32 dev eth0\n", a)
+		script.WriteString(fmt.Sprintf("ip -4 address replace %s/32 dev eth0\n", a))
 	}
 	for _, a := range others {
-		script += fmt.Sprintf("ip -4 route replace %s/32 dev eth0\n", a)
+		script.WriteString(fmt.Sprintf("ip -4 route replace %s/32 dev eth0\n", a))
 	}
-	return script
+	return script.String()
 }
 
 // setUp has a container run such a script now, and at each of its starts, whoever starts it, before its kubelet. Its systemd

@@ -51,6 +51,9 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.watchSecrets(factory); err != nil {
+		return err
+	}
 	if err := s.watchVolumes(factory); err != nil {
 		return err
 	}

@@ -88,7 +88,8 @@ func TestNodeChanges(t *testing.T) {
 		}},
 		{"registered without a taint", &corev1.Node{}, testNode(), []said{{"node.registered", event.Info, "registered", started}}},
 		{"known when the watch begins", &corev1.Node{}, testNode(readyIs("True"), func(n *corev1.Node) { n.Spec.ProviderID = "vsphere://x" }), []said{
-			{"node.registered", event.Info, "registered", started}, {"node.ready", event.Info, "Ready", started},
+			{"node.registered", event.Info, "registered", started},
+			{"node.ready", event.Info, "Ready", started},
 			{"node.provider-id", event.Info, "providerID vsphere://x", first},
 		}},
 		{"ready", testNode(readyIs("False"), taints("not-ready")), testNode(readyIs("True")), []said{
@@ -109,11 +110,14 @@ func TestNodeChanges(t *testing.T) {
 		{"tainted", testNode(taints("a")), testNode(taints("a", "b", "c")), []said{
 			{"node.tainted", event.Warning, "taint b", nil}, {"node.tainted", event.Warning, "taint c", nil},
 		}},
-		{"initialized, by a taint that is known", testNode(taints(cloudproviderapi.TaintExternalCloudProvider)),
-			testNode(func(n *corev1.Node) { n.Spec.ProviderID = "vsphere://x" }), []said{
+		{
+			"initialized, by a taint that is known", testNode(taints(cloudproviderapi.TaintExternalCloudProvider)),
+			testNode(func(n *corev1.Node) { n.Spec.ProviderID = "vsphere://x" }),
+			[]said{
 				{"node.provider-id", event.Info, "providerID vsphere://x", nil},
 				{"node.untainted", event.Info, "taint " + cloudproviderapi.TaintExternalCloudProvider + " is gone", first},
-			}},
+			},
+		},
 		{"one effect of two", testNode(taints("a")), testNode(func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: corev1.TaintEffectNoExecute}}
 		}), nil},

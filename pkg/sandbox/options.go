@@ -30,6 +30,9 @@ type Options struct {
 	Saved []*sim.Saved
 	// Addresses are where the vCenters listen, as sim.Options has them. Optional.
 	Addresses []string
+	// VCenterPort is the port of every vCenter, or of what stands before a real one, when Addresses is empty, as sim.Options
+	// has it.
+	VCenterPort int
 	// Login is the administrator of every vCenter, as sim.Options has it. Optional.
 	Login *url.Userinfo
 	// Light has all nodes be light ones, whatever Topology says, or one that is applied later.

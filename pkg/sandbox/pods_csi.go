@@ -37,5 +37,5 @@ func (s *Sandbox) waitCSIPods(ctx context.Context) error {
 	if err := s.pods.Wait(ctx, s.detail); err != nil {
 		return err
 	}
-	return s.awaitEach(ctx, "take volumes", "took volumes", s.withoutCSI)
+	return s.awaitEach(ctx, "take volumes", "took volumes", s.withoutCSI, s.csiBlocker)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -39,7 +40,7 @@ func (s *Sandbox) startReal(ctx context.Context, ca *cert.CA) error {
 	if len(chosen) == 0 {
 		return errors.New("the topology has none of the configured vCenters: it was not read from them")
 	}
-	listeners, err := front.Listen(ctx, s.opts.Addresses, len(chosen))
+	listeners, _, err := loopback.Listen(ctx, s.opts.Addresses, len(chosen), s.opts.VCenterPort)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,10 @@ func (s *Sandbox) attachReal(ctx context.Context, v vcenter.VCenter, l *net.TCPL
 		return err
 	}
 	s.real.connections[v.Name] = direct
-	real := &realVCenter{is: v}
+	real := &realVCenter{is: v, login: s.loginOf(v)}
+	if _, err := real.login(ctx); err != nil {
+		return err
+	}
 	err = direct.Do(ctx, func(_ context.Context, vim *vim25.Client) error {
 		real.about = vim.ServiceContent.About
 		return nil
@@ -87,6 +91,7 @@ func (s *Sandbox) attachReal(ctx context.Context, v vcenter.VCenter, l *net.TCPL
 		VCenter: v, Listener: l, CA: ca, Names: s.base.names(v.Name), Logger: s.opts.Logger,
 		Guard:      &guard.Guard{Scope: s.opts.Real.Scope, Journal: s.real.journal, Connection: direct, Wrote: s.wrote},
 		OnMode:     func(from, to gate.Mode) { s.gateChanged(v.Name, from, to) },
+		OnSession:  s.knowSession,
 		ObjectName: func(o types.ManagedObjectReference) string { return nameIn(w.inventory, o) },
 	})
 	if err != nil {
@@ -95,7 +100,7 @@ func (s *Sandbox) attachReal(ctx context.Context, v vcenter.VCenter, l *net.TCPL
 	s.real.fronts = append(s.real.fronts, real.Front)
 	w.client, err = client.New(client.Config{
 		Name: v.Name, Server: real.Host(), Port: real.Port(), CAData: ca.Cert, UserAgent: userAgent,
-		Credentials: v.Login, CallTimeout: vcenter.Patience, Logger: s.opts.Logger,
+		Credentials: real.login, CallTimeout: vcenter.Patience, Logger: s.opts.Logger,
 		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return real.DialConsole(ctx) },
 	})
 	if err != nil {

@@ -7,12 +7,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	journals "github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
 // Unreverted says which sandboxes below a state directory have written to real vCenters and not taken back how much. Those
 // that run are among them; of others no directory need be left, and this is then all that tells of them.
 func Unreverted(root string) (map[string]int, error) {
+	if err := instance.Check(root); err != nil {
+		return nil, err
+	}
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/front"
@@ -15,6 +16,7 @@ import (
 type realVCenter struct {
 	*front.Front
 	is    vcenter.VCenter
+	login func(context.Context) (client.Credentials, error)
 	about types.AboutInfo
 }
 
@@ -29,7 +31,7 @@ func (v *realVCenter) Version() string { return v.about.Version }
 
 // User implements [endpoint]; empty where the credentials cannot be read.
 func (v *realVCenter) User() string {
-	login, err := v.is.Login(context.Background())
+	login, err := v.login(context.Background())
 	if err != nil {
 		return v.is.User
 	}
@@ -38,7 +40,7 @@ func (v *realVCenter) User() string {
 
 // Password implements [endpoint]; empty where the credentials cannot be read.
 func (v *realVCenter) Password() string {
-	login, err := v.is.Login(context.Background())
+	login, err := v.login(context.Background())
 	if err != nil {
 		return ""
 	}

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
@@ -44,7 +47,10 @@ type Writes struct {
 // LeftWrites reads what the sandbox of an instance directory, which need not be there any more, has left at real vCenters; nil
 // when that is nothing, and then the journal goes, too. It is an error when that sandbox runs: [journals.ErrInUse].
 func LeftWrites(dir string) (*Writes, error) {
-	if _, err := os.Stat(journalFile(dir)); errors.Is(err, fs.ErrNotExist) {
+	if err := instance.Check(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(journalFile(dir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	j, err := journals.Open(journalFile(dir))
@@ -60,7 +66,7 @@ func LeftWrites(dir string) (*Writes, error) {
 
 // read reads the settings. The journal is open.
 func (w *Writes) read() error {
-	data, err := os.ReadFile(settingsFile(w.dir))
+	data, err := private.ReadFile(settingsFile(w.dir))
 	if err == nil {
 		err = json.Unmarshal(data, w)
 	}
@@ -156,7 +162,7 @@ func (s *Sandbox) noteSettings() error {
 		return err
 	}
 	s.real.own = true
-	return os.WriteFile(settingsFile(s.opts.Dir.Path()), data, 0o600)
+	return private.WriteFile(settingsFile(s.opts.Dir.Path()), data)
 }
 
 // kept tells that writes stay, as was wanted.

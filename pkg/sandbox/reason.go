@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -41,9 +42,9 @@ func signaled(err error) bool {
 // that panics (etcd's) writes the error on the line before.
 func reason(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
+	for i, line := range slices.Backward(lines) {
 		for _, prefix := range []string{"panic: ", "fatal error: "} {
-			words, ok := strings.CutPrefix(lines[i], prefix)
+			words, ok := strings.CutPrefix(line, prefix)
 			if !ok {
 				continue
 			}

@@ -17,6 +17,8 @@ const (
 	recordingEvents = 4096
 	// recordingPause is for how long changes are gathered that are written together.
 	recordingPause = 50 * time.Millisecond
+	// recordingRetry is the time between two attempts to record after a write has failed.
+	recordingRetry = time.Second
 )
 
 // openRecording begins to record all that the sandbox tells of itself, in the instance's directory, for its owner only.

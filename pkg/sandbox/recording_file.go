@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,8 +21,11 @@ type recordingFile struct {
 	path  string
 	limit int64 // of a segment
 
+	// openFile is [os.OpenFile] but in tests.
+	openFile func(path string, flag int) (io.WriteCloser, error)
+
 	// Of whoever writes.
-	f    *os.File
+	f    io.WriteCloser // nil when no segment is open
 	w    *bufio.Writer
 	size int64 // of the segment
 
@@ -43,7 +47,9 @@ type segment struct {
 
 // createRecordingFile makes one without a segment, in the place of one that is there.
 func createRecordingFile(path string, size int64) (*recordingFile, error) {
-	f := &recordingFile{path: path, limit: max(1, size/2), grown: make(chan struct{})}
+	f := &recordingFile{path: path, limit: max(1, size/2), grown: make(chan struct{}), openFile: func(path string, flag int) (io.WriteCloser, error) {
+		return os.OpenFile(path, flag, 0o600)
+	}}
 	for _, p := range []string{f.older(), f.unfinished()} {
 		if err := remove(p); err != nil {
 			return nil, err
@@ -66,7 +72,7 @@ func (f *recordingFile) begin(alone bool, first func() error) error {
 	if err := f.closeSegment(); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(f.unfinished(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := f.openFile(f.unfinished(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC)
 	if err != nil {
 		return err
 	}
@@ -176,6 +182,19 @@ func (f *recordingFile) close() error {
 	f.ended = true
 	f.tell()
 	return err
+}
+
+// abandon closes the newest segment after a write has failed, and cuts it back to the last line that readers can have. The
+// next one to be begun stands alone.
+func (f *recordingFile) abandon() {
+	if f.f == nil {
+		return
+	}
+	// The failed write is the error that counts, and what could not be cut off is a last line that readers leave out.
+	_ = f.f.Close()
+	f.f = nil
+	newest := f.newest()
+	_ = os.Truncate(newest.path, newest.size)
 }
 
 func (f *recordingFile) closeSegment() error {

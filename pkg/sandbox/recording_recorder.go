@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -50,7 +51,8 @@ func newRecorder(path string, size int64, events int, head api.Recording, rows *
 	return r, nil
 }
 
-// run records until ctx ends, and then what is left. It returns early only when it cannot write.
+// run records until ctx ends, and then what is left. When a write fails, as on a full disk, it tries to begin the recording
+// again every second. It returns early only when the file is closed.
 func (r *recorder) run(ctx context.Context) (err error) {
 	defer func() {
 		r.rows.close(r.reader)
@@ -71,20 +73,65 @@ func (r *recorder) run(ctx context.Context) (err error) {
 		case <-r.reader.wake:
 		case <-happened:
 		case <-due:
-			if err := r.record(); err != nil {
+			due = nil
+			if err := r.recordOrResume(ctx); err != nil {
 				return err
 			}
-			due = nil
 			continue
 		case settled := <-r.settling:
-			if err := r.record(); err != nil {
+			err := r.recordOrResume(ctx)
+			close(settled)
+			if err != nil {
 				return err
 			}
-			close(settled)
 			continue
 		}
 		if due == nil {
 			due = time.After(recordingPause)
+		}
+	}
+}
+
+func (r *recorder) recordOrResume(ctx context.Context) error {
+	err := r.record()
+	if err == nil {
+		return nil
+	}
+	return r.resume(ctx, err)
+}
+
+// resume begins the recording again after a write has failed: as soon as a write succeeds, or once more when ctx ends.
+func (r *recorder) resume(ctx context.Context, cause error) error {
+	if errors.Is(cause, os.ErrClosed) {
+		return cause
+	}
+	r.log.Append(event.Event{
+		Plane: event.PlaneSandbox, Level: event.Error, Kind: "recording.failed",
+		Message: fmt.Sprintf("what happens is not recorded, and a write is tried every %s: %v", recordingRetry, cause),
+	})
+	for {
+		r.rows.close(r.reader)
+		r.file.abandon()
+		ends := r.pause(ctx)
+		err := r.beginAnew("could not be written: " + cause.Error())
+		if err == nil || ends {
+			return err
+		}
+	}
+}
+
+// pause waits until the next attempt is due; true when ctx has ended. Callers of settle do not wait for it.
+func (r *recorder) pause(ctx context.Context) (ends bool) {
+	due := time.NewTimer(recordingRetry)
+	defer due.Stop()
+	for {
+		select {
+		case <-due.C:
+			return false
+		case <-ctx.Done():
+			return true
+		case settled := <-r.settling:
+			close(settled)
 		}
 	}
 }
@@ -124,7 +171,7 @@ func (r *recorder) settle(ctx context.Context) {
 func (r *recorder) record() error {
 	c, fast := r.rows.takeTimed(r.reader)
 	if !fast {
-		return r.beginAnew()
+		return r.beginAnew("could not be written as fast as the sandbox has changed")
 	}
 	if err := r.write(c); err != nil {
 		return err
@@ -189,7 +236,7 @@ func (r *recorder) put(at time.Time, update []byte) error {
 func (r *recorder) rotate() error {
 	c, all, fast := r.rows.takeAll(r.reader)
 	if !fast {
-		return r.beginAnew()
+		return r.beginAnew("could not be written as fast as the sandbox has changed")
 	}
 	if err := r.write(c); err != nil {
 		return err
@@ -204,15 +251,15 @@ func (r *recorder) rotate() error {
 	return nil
 }
 
-// beginAnew begins a segment that does not go on where the one before has ended.
-func (r *recorder) beginAnew() error {
+// beginAnew begins a segment that does not continue the one before, which has the reason why.
+func (r *recorder) beginAnew(why string) error {
 	r.rows.close(r.reader)
 	all, reader := r.rows.readTimed()
 	r.reader, r.seq = reader, r.log.Last()
 	if err := r.begin(true, all); err != nil {
 		return err
 	}
-	r.note("recording.restarted", event.Warning, "could not be written as fast as the sandbox has changed")
+	r.note("recording.restarted", event.Warning, why)
 	return nil
 }
 

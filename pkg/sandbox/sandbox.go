@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
@@ -53,6 +55,8 @@ type Sandbox struct {
 	asked chan struct{} // a stop was asked for through the API
 
 	// What the boot steps bring up, each set by its step and read by later ones.
+	secrets      *secret.Store
+	sessions     atomic.Int32 // that were known
 	eventFile    *event.File
 	recorder     *recorder
 	server       *http.Server

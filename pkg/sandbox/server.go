@@ -78,6 +78,7 @@ func (s *Sandbox) routes() http.Handler {
 	}))
 	mux.Handle("GET /v1/nodes", s.listing(func() any { return s.Nodes() }))
 	mux.Handle("GET /v1/zones", s.listing(func() any { return s.world.Zones() }))
+	mux.Handle("GET /v1/secrets", answer(func(context.Context) (any, error) { return s.Secrets(), nil }))
 	mux.Handle("GET /v1/access", answer(func(context.Context) (any, error) { return s.Access() }))
 	mux.HandleFunc("GET /v1/events", s.streamEvents)
 	mux.Handle("POST /v1/vm", request(s.act))

@@ -135,7 +135,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"too large", "POST", "/v1/vm", `{"vm":"` + strings.Repeat("x", maxRequest) + `"}`, 400, "request: http: request body too large"},
 		{"events after nothing", "GET", "/v1/events", "", 400, "after: "},
 		{"events after a word", "GET", "/v1/events?after=yesterday", "", 400, "after: "},
-		{"unknown path", "GET", "/v1/secrets", "", 404, ""},
+		{"unknown path", "GET", "/v1/passwords", "", 404, ""},
 		{"unknown version", "GET", "/v2/status", "", 404, ""},
 		{"wrong method", "GET", "/v1/stop", "", 405, ""},
 		{"wrong method", "POST", "/v1/status", "", 405, ""},

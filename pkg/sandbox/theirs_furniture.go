@@ -37,8 +37,8 @@ func (s *Sandbox) ccmLabels() map[string]string {
 	return map[string]string{deploy.ManagedByLabel: deploy.ManagedBy, deploy.InstanceLabel: s.opts.Name}
 }
 
-// labelled puts these labels on objects.
-func (s *Sandbox) labelled(objects []runtime.Object) []runtime.Object {
+// labeled puts these labels on objects.
+func (s *Sandbox) labeled(objects []runtime.Object) []runtime.Object {
 	if labels := s.ccmLabels(); labels != nil {
 		for _, o := range objects {
 			o.(metav1.Object).SetLabels(labels)

@@ -18,7 +18,8 @@ func (theirGuest) Unhang()                                {}
 func (theirGuest) Die()                                   {}
 func (theirGuest) WithholdLinks(bool)                     {}
 func (theirGuest) Crash(context.Context) error            { return errTheirs("a kubelet is killed") }
-func (theirGuest) Restart(context.Context) error          { return errTheirs("a kubelet is restarted") }
+
+func (theirGuest) Restart(context.Context) error { return errTheirs("a kubelet is restarted") }
 
 // errTheirs refuses what would be done to nodes that are others'.
 func errTheirs(what string) error {

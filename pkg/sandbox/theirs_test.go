@@ -111,7 +111,7 @@ func TestStrays(t *testing.T) {
 	if want := []string{"mislead", "cloud", "blank"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	err := endangered(got).(*existing.Error) //nolint:errorlint // made here
+	err := endangered(got).(*existing.Error)
 	if err.Code != existing.CodeNodes || !strings.Contains(err.Message, "mislead, cloud, blank") || !strings.Contains(err.Try, "leave --ccm out") {
 		t.Errorf("%+v", err)
 	}

@@ -63,6 +63,9 @@ func (s *Sandbox) writeTokenOf(ctx context.Context, a serviceAccount) (renewAt t
 	if err != nil {
 		return renewAt, fmt.Errorf("token of ServiceAccount %s/%s: %w", a.namespace, a.name, err)
 	}
+	if err := s.secrets.Know(r.Status.Token); err != nil {
+		return renewAt, err
+	}
 	if err := replaceFile(a.file, []byte(r.Status.Token)); err != nil {
 		return renewAt, err
 	}

@@ -117,10 +117,14 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		BootDelay: s.opts.Speed.Of(pace.GuestBoot),
 		Speed:     s.opts.Speed,
 		Addresses: s.opts.Addresses,
+		Port:      s.opts.VCenterPort,
 		Saved:     s.opts.Saved,
 		Login:     s.opts.Login,
 		Names:     s.base.names,
 		Guests:    s.base.guests,
+
+		OnPassword: func(password string) error { return s.secrets.Know(password) },
+		OnSession:  s.knowSession,
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -144,7 +145,7 @@ func (s *Sandbox) findAnyVM(r api.Subject) (vcenter, name string, err error) {
 	if err == nil {
 		return v.VCenter, v.Name, nil
 	}
-	if _, missing := err.(*api.Error); !missing {
+	if _, missing := errors.AsType[*api.Error](err); !missing {
 		return "", "", err
 	}
 	all, _ := s.log.Read(0, 0)

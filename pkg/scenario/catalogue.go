@@ -3,8 +3,6 @@ package scenario
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -35,19 +33,6 @@ func loadEntry(entry scenarios.Entry, settings []topology.Setting) (*Scenario, e
 	}
 	s.Theme = entry.Theme
 	return s, nil
-}
-
-// Open loads a scenario as people name it: a file if it looks like one (worker.yaml, ./worker), or else one of the
-// catalogue.
-func Open(name string, settings ...topology.Setting) (*Scenario, error) {
-	s, err := LoadCatalogue(name, settings...)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return s, err
-	}
-	if isFile(name) || strings.HasPrefix(name, ".") {
-		return LoadFile(name, settings...)
-	}
-	return nil, err
 }
 
 // Catalogue loads all scenarios that come with the program, by theme and name. Those that cannot be loaded are left out,

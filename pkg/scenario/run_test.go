@@ -47,13 +47,15 @@ func TestRun(t *testing.T) {
 - wait: {node: all, ready: true, taints: []}
   within: 10s
 `},
-		{name: "too late", want: "passed failed passed", verdict: result.Failed,
+		{
+			name: "too late", want: "passed failed passed", verdict: result.Failed,
 			message: "expect node worker-1: ready Unknown within 4s: node worker-1: ready is True", steps: `
 - {inject: vcenter.down, on: {vcenter: vc}}
 - expect: {node: worker-1, ready: Unknown}
   within: 4s
 - note: goes on
-`},
+`,
+		},
 		{name: "scaled", want: "passed failed passed", verdict: result.Failed, steps: `
 - {inject: vcenter.down, on: {vcenter: vc}}
 - expect: {node: worker-1, ready: Unknown}

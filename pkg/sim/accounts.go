@@ -21,6 +21,10 @@ func (v *VCenter) Password() string { return v.service.access.Administrator().Pa
 // Users are the accounts, the administrator's first.
 func (v *VCenter) Users() []User { return v.service.access.Users() }
 
+// Secrets are what opens the vCenter now: the passwords of all accounts, and what the clients of open sessions show. They
+// belong in no log, event or argument.
+func (v *VCenter) Secrets() []string { return v.service.access.Secrets() }
+
 // SetPassword changes the administrator's password for every login from now on. Sessions that are open stay open, as in
 // a vCenter.
 func (v *VCenter) SetPassword(password string) error {

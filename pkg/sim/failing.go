@@ -27,7 +27,7 @@ func (v *VCenter) failTask(method string, this types.ManagedObjectReference, aft
 		root := vim25.ServiceInstance
 		t.Info.Entity, t.Info.EntityName = &root, ""
 	}
-	t.Info.StartTime, t.Info.State = types.NewTime(time.Now()), types.TaskInfoStateRunning
+	t.Info.StartTime, t.Info.State = new(time.Now()), types.TaskInfoStateRunning
 	fault.LocalizedMessage = cmp.Or(fault.LocalizedMessage, fmt.Sprintf("%T", fault.Fault)) // in words by pkg/sim/truth
 	ref := ctx.Map.Put(t).Reference()
 	ctx.Map.AtomicUpdate(ctx, t, []types.PropertyChange{vc.P("info.key", ref.Value), vc.P("info.task", ref)})

@@ -192,7 +192,7 @@ func record(t testing.TB, lab *sim.Lab) (bodies []string) {
 	vms, err := finder.VirtualMachineList(ctx, "/dc/vm/*")
 	must(err)
 	vm := vms[0]
-	_, err = object.NewSearchIndex(c).FindByUuid(ctx, nil, "42001f3a-5b1c-4d2e-8f60-0123456789ab", true, types.NewBool(true))
+	_, err = object.NewSearchIndex(c).FindByUuid(ctx, nil, "42001f3a-5b1c-4d2e-8f60-0123456789ab", true, new(true))
 	must(err)
 	_, err = object.NewSearchIndex(c).FindAllByDnsName(ctx, nil, "vm-00001", true)
 	must(err)

@@ -29,7 +29,7 @@ apiVersion: sandbox.vsphere/v1alpha1
 kind: Topology
 metadata: {name: library}
 spec:
-  tagCategories: [{name: colour, cardinality: multiple}]
+  tagCategories: [{name: color, cardinality: multiple}]
   vcenters:
     - name: vc
       datacenters:
@@ -291,13 +291,13 @@ func TestTagsManager(t *testing.T) {
 
 	ids := map[string]string{}
 	for _, name := range []string{"red", "blue"} {
-		id, err := m.CreateTag(ctx, &tags.Tag{Name: name, CategoryID: "colour"})
+		id, err := m.CreateTag(ctx, &tags.Tag{Name: name, CategoryID: "color"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids[name] = id
 	}
-	if _, err := m.CreateTag(ctx, &tags.Tag{Name: "red", CategoryID: "colour"}); err == nil {
+	if _, err := m.CreateTag(ctx, &tags.Tag{Name: "red", CategoryID: "color"}); err == nil {
 		t.Error("two tags of one name")
 	}
 	if err := m.AttachTagToMultipleObjects(ctx, ids["red"], vms); err != nil {
@@ -346,7 +346,7 @@ func TestTagsManager(t *testing.T) {
 	if err := m.UpdateTag(ctx, red); err != nil {
 		t.Fatal(err)
 	}
-	if red, err = m.GetTagForCategory(ctx, "red", "colour"); err != nil || red.Description != "warm" {
+	if red, err = m.GetTagForCategory(ctx, "red", "color"); err != nil || red.Description != "warm" {
 		t.Errorf("%+v, %v", red, err)
 	}
 	if err := m.DeleteTag(ctx, red); err != nil {

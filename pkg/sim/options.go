@@ -30,9 +30,12 @@ type Options struct {
 	// removed by Close.
 	Dir string
 	// Addresses are where the vCenters listen, one "IP:port" each in the order of the topology; port 0 means any free
-	// one. Empty means a loopback address of its own for each, all with the port [DefaultPort], and the next block of
-	// addresses where those are taken by another sandbox.
+	// one. Empty means a loopback address of its own for each, all with the same Port, and the next block of
+	// addresses where those are taken by another sandbox: see [loopback.Listen].
 	Addresses []string
+	// Port is that of every vCenter when Addresses is empty; [loopback.AnyPort] takes free ones. Default:
+	// [loopback.DefaultPort].
+	Port int
 	// Names are further names and IP addresses by which a vCenter, told by its name, is reached: its certificate has them
 	// beside its own. Optional.
 	Names func(vcenter string) []string
@@ -41,6 +44,13 @@ type Options struct {
 	Guests func(vcenter string) cns.Guests
 	// Login is the administrator of every vCenter. Default: an account for each, with a password of its own.
 	Login *url.Userinfo
+	// OnPassword is called with each password before an account of a vCenter has it: those of the topology, those that are
+	// generated, and later ones. Its error refuses the password. It must not block, and is called from any goroutine.
+	// Optional.
+	OnPassword func(string) error
+	// OnSession is called with what the client of each new session has to show: a secret as long as the session is open. It
+	// must not block, and is called from any goroutine. Optional.
+	OnSession func(string)
 	// BootDelay is the time from a VM's power-on to a guest that reports. VMs that the topology has powered on are up
 	// from the start.
 	BootDelay time.Duration

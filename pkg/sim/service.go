@@ -50,6 +50,8 @@ type parts struct {
 	saved       *Saved // nil for a vCenter that is built
 	onEnd       func(session string)
 	onChange    func()
+	onPassword  func(string) error
+	onSession   func(string)
 	// seed and contents are those of volumes; cause tells what causes what happens to a VM.
 	seed, contents string
 	cause          func(vm types.ManagedObjectReference) uint64
@@ -78,7 +80,7 @@ func newService(p parts) (_ *service, err error) {
 	}
 	s.access, err = access.New(ctx, access.Options{
 		Administrator: administrator, Users: p.spec.Users, Roles: p.spec.Roles, Sessions: p.spec.Sessions, Stock: p.stock,
-		OnEnd: p.onEnd, OnChange: p.onChange,
+		OnEnd: p.onEnd, OnChange: p.onChange, OnPassword: p.onPassword, OnSession: p.onSession,
 	})
 	if err != nil {
 		return nil, err

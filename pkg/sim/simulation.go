@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -39,14 +40,14 @@ func New(ctx context.Context, opts Options) (_ *Simulation, err error) {
 	}
 	s.ca = opts.CA
 	specs := opts.Topology.Spec.VCenters
-	listeners, note, err := listen(ctx, opts.Addresses, len(specs))
+	listeners, note, err := loopback.Listen(ctx, opts.Addresses, len(specs), opts.Port)
 	if err != nil {
-		return nil, errors.Join(err, s.removeTemp())
+		return nil, errors.Join(fmt.Errorf("simulation: %w", err), s.removeTemp())
 	}
 	s.note = note
 	defer func() {
 		if err != nil {
-			closeAll(listeners)
+			loopback.Close(listeners)
 			err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 		}
 	}()
@@ -97,7 +98,7 @@ func (s *Simulation) build(ctx context.Context, opts Options) ([]*inventory.Buil
 }
 
 // serve gives each listener to its gate.
-func (s *Simulation) serve(listeners []net.Listener) {
+func (s *Simulation) serve(listeners []*net.TCPListener) {
 	for i, v := range s.vcenters {
 		v.serve(listeners[i])
 	}

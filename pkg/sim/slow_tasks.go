@@ -124,7 +124,7 @@ func (v *VCenter) slowTask(task string, by time.Duration, changed <-chan struct{
 	})
 	slow.Info.State = types.TaskInfoStateRunning
 	if slow.Info.StartTime == nil {
-		slow.Info.StartTime = types.NewTime(time.Now())
+		slow.Info.StartTime = new(time.Now())
 	}
 	slow.Self = types.ManagedObjectReference{}
 	ref := ctx.Map.Put(slow).Reference()

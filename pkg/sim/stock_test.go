@@ -14,9 +14,9 @@ import (
 
 // Every correction can be left out, and all of them together: the vCenter still works as well as vcsim does.
 func TestStock(t *testing.T) {
-	sets := [][]stock.Behaviour{stock.All()}
+	sets := [][]stock.Behavior{stock.All()}
 	for _, b := range stock.All() {
-		sets = append(sets, []stock.Behaviour{b})
+		sets = append(sets, []stock.Behavior{b})
 	}
 	for _, set := range sets {
 		name := "all"

@@ -75,7 +75,7 @@ func newVCenter(spec topology.VCenter, addr net.Addr, saved *Saved, opts Options
 		spec: &v.spec, stock: opts.Topology.Spec.Stock, host: tcp.String(), dir: opts.Dir, certificate: v.pair.TLS(),
 		saved: saved, login: opts.Login, events: opts.Events, onEnd: v.sessionEnded, onChange: v.permissionsChanged,
 		seed: opts.Topology.Spec.Seed, contents: filepath.Join(VolumesDir(opts.Dir), url.PathEscape(spec.Name)), cause: v.causeOf,
-		guests: opts.guests(spec.Name),
+		guests: opts.guests(spec.Name), onPassword: opts.OnPassword, onSession: opts.OnSession,
 	})
 	return v, err
 }

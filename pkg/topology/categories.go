@@ -89,7 +89,7 @@ func checkCategories(p *problems, spec *Spec) {
 		twice.once(string(kind), at.key("allowDuplicate").item(i))
 	}
 	twice = newScope(p, "")
-	for i, behaviour := range spec.Stock {
-		twice.once(string(behaviour), at.key("stock").item(i))
+	for i, behavior := range spec.Stock {
+		twice.once(string(behavior), at.key("stock").item(i))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
@@ -30,7 +30,7 @@ func choicesOf(value any) (words []string, limited bool) {
 	switch v := value.(type) {
 	case choices:
 		return v.choices(), true
-	case stock.Behaviour:
+	case stock.Behavior:
 		for _, b := range stock.All() {
 			words = append(words, string(b))
 		}

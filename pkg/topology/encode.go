@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Marshal writes a topology as YAML that [Load] reads, fields in the order of the types. Loading what Marshal made of a
@@ -28,7 +28,7 @@ func Marshal(t *Topology) ([]byte, error) {
 }
 
 func (r records) node(value reflect.Value) *yaml.Node {
-	if text, ok := value.Interface().(encoding.TextMarshaler); ok {
+	if text, ok := reflect.TypeAssert[encoding.TextMarshaler](value); ok {
 		b, err := text.MarshalText()
 		if err == nil {
 			return &yaml.Node{Kind: yaml.ScalarNode, Value: string(b)}

@@ -1,6 +1,6 @@
 package topology
 
-import "gopkg.in/yaml.v3"
+import "go.yaml.in/yaml/v3"
 
 // merge lays one file's node over that of the files it includes. Mappings merge key by key; lists whose items go by
 // name (see named) merge item by item, all others are the lower one's items and then the upper one's; of anything else

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Valid topologies with parts that are missing, doubled or somebody else's: more of them stay near the rules, on either

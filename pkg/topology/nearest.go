@@ -24,7 +24,7 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// distance counts the insertions, deletions, substitutions and swaps of neighbours (bytewise) that turn a into b.
+// distance counts the insertions, deletions, substitutions and swaps of neighbors (bytewise) that turn a into b.
 func distance(a, b string) int {
 	var rows [3][maxGuessed + 1]int
 	before, last, row := &rows[0], &rows[1], &rows[2]

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // path is a field's place in the file, as a list from the field upwards. It is cheap to extend and turned into text or

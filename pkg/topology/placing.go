@@ -200,7 +200,7 @@ func (g *placing) overClusters(vm *VM, at *path) (sitedHost, bool) {
 		most = max(most, lack)
 	}
 	if most != nothing {
-		g.complain(vm, g.site.hosts, most, "no host there", at.key("spread"), at)
+		g.complain(vm, g.hosts, most, "no host there", at.key("spread"), at)
 	}
 	return sitedHost{}, false
 }

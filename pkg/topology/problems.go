@@ -3,7 +3,7 @@ package topology
 import (
 	"fmt"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // problems collects what is wrong with one topology. A field is reported once: its first error tends to explain the

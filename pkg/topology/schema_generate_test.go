@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -33,9 +34,7 @@ func generate(t *testing.T) object {
 	properties["apiVersion"] = object{"enum": []any{topology.APIVersion}}
 	properties["kind"] = object{"enum": []any{topology.Kind}}
 	g.plain = true
-	for name, property := range g.structure(reflect.TypeFor[topology.Preamble]())["properties"].(object) {
-		properties[name] = property
-	}
+	maps.Copy(properties, g.structure(reflect.TypeFor[topology.Preamble]())["properties"].(object))
 	g.made["parameterUse"] = object{
 		"description": "The value of a parameter, or a text with one in it: ${name}.", "type": "string", "pattern": `\$\{`,
 	}

@@ -3,7 +3,7 @@ package topology
 import (
 	"slices"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // parameter is a parameter with its value settled.

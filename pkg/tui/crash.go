@@ -24,8 +24,7 @@ func guard(tell func(error)) {
 
 // raise panics when err is a crash.
 func raise(err error) {
-	var c *crash
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*crash](err); ok {
 		panic(c.Error())
 	}
 }

@@ -92,10 +92,8 @@ func (m *Model) bindings(p panel.Panel) []key.Binding {
 
 func writes(names []string, b key.Binding) bool {
 	for _, n := range names {
-		for _, k := range b.Keys() {
-			if k == n {
-				return true
-			}
+		if slices.Contains(b.Keys(), n) {
+			return true
 		}
 	}
 	return false

@@ -62,7 +62,7 @@ func TestFramesFit(t *testing.T) {
 			for height := 24; height <= 60; height += 9 {
 				m.resize(width, height)
 				m.tell()
-				for _, name := range strings.Fields(keys) {
+				for name := range strings.FieldsSeq(keys) {
 					k, err := keyOf(name)
 					if err != nil {
 						t.Fatal(err)

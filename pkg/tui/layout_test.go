@@ -8,8 +8,15 @@ func TestArrange(t *testing.T) {
 		width, height int
 		small         bool
 	}{
-		{80, 24, false}, {100, 30, false}, {140, 45, false}, {200, 60, false}, {5000, 2000, false},
-		{79, 24, true}, {80, 23, true}, {0, 0, true}, {-1, -1, true},
+		{80, 24, false},
+		{100, 30, false},
+		{140, 45, false},
+		{200, 60, false},
+		{5000, 2000, false},
+		{79, 24, true},
+		{80, 23, true},
+		{0, 0, true},
+		{-1, -1, true},
 	} {
 		l := arrange(tc.width, tc.height)
 		if l.small != tc.small {

@@ -218,12 +218,18 @@ func TestQuit(t *testing.T) {
 			quit bool
 			stop bool
 		}{
-			{"q", false, false}, {"q s", true, true}, {"q l", true, false}, {"q x", false, false}, {"q x q s", true, true},
-			{"ctrl+c", false, false}, {"ctrl+c ctrl+c", true, true}, {": ctrl+c ctrl+c", true, true},
+			{"q", false, false},
+			{"q s", true, true},
+			{"q l", true, false},
+			{"q x", false, false},
+			{"q x q s", true, true},
+			{"ctrl+c", false, false},
+			{"ctrl+c ctrl+c", true, true},
+			{": ctrl+c ctrl+c", true, true},
 		} {
 			d := drive(t, &fake{upTo: calm}, func(o *Options) { o.Owned = true })
 			quit := false
-			for _, name := range strings.Fields(tc.keys) {
+			for name := range strings.FieldsSeq(tc.keys) {
 				_, cmd := d.Update(key(name))
 				quit = quits(cmd)
 			}

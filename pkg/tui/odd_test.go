@@ -17,13 +17,24 @@ import (
 func hollow(name string) []api.Update {
 	at := tuitest.Began.Add(-time.Hour) // before anything
 	return []api.Update{
-		{VCenter: &api.VCenter{Name: name}}, {Host: &api.Host{Name: name}}, {VM: &api.VM{Name: name}}, {Node: &api.Node{Name: name}},
-		{Node: &api.Node{Name: name + "2", VM: name, Registered: true}}, {Component: &api.Component{Name: name}}, {Volume: &api.Volume{Name: name}},
-		{Attachment: &api.Attachment{Name: name}}, {Lease: &api.Lease{ID: name}}, {Calls: &api.Calls{VCenter: name}},
+		{VCenter: &api.VCenter{Name: name}},
+		{Host: &api.Host{Name: name}},
+		{VM: &api.VM{Name: name}},
+		{Node: &api.Node{Name: name}},
+		{Node: &api.Node{Name: name + "2", VM: name, Registered: true}},
+		{Component: &api.Component{Name: name}},
+		{Volume: &api.Volume{Name: name}},
+		{Attachment: &api.Attachment{Name: name}},
+		{Lease: &api.Lease{ID: name}},
+		{Calls: &api.Calls{VCenter: name}},
 		{Lease: &api.Lease{ID: name + "2", Seq: 7, Until: &at, Ended: &at, Targets: []api.LeaseTarget{{}, {Kind: "VM"}}}},
-		{Event: &event.Event{Seq: 7}}, {Event: &event.Event{Seq: 3, Cause: 9}}, {Event: &event.Event{Seq: 8, Cause: 8, Time: at}},
-		{Run: &api.Run{}}, {Run: &api.Run{State: "running", Steps: []api.RunStep{{}, {State: "running", Began: &at, Event: 99}}}},
-		{Synced: true}, {},
+		{Event: &event.Event{Seq: 7}},
+		{Event: &event.Event{Seq: 3, Cause: 9}},
+		{Event: &event.Event{Seq: 8, Cause: 8, Time: at}},
+		{Run: &api.Run{}},
+		{Run: &api.Run{State: "running", Steps: []api.RunStep{{}, {State: "running", Began: &at, Event: 99}}}},
+		{Synced: true},
+		{},
 	}
 }
 
@@ -33,7 +44,7 @@ func TestAnyKeyAnywhere(t *testing.T) {
 	for r := '!'; r <= '~'; r++ {
 		keys = append(keys, tea.KeyPressMsg{Code: r, Text: string(r)})
 	}
-	for _, name := range strings.Fields("enter space up down left right home end pgup pgdown tab backspace ctrl+u ctrl+d ctrl+r ctrl+w ctrl+k esc") {
+	for name := range strings.FieldsSeq("enter space up down left right home end pgup pgdown tab backspace ctrl+u ctrl+d ctrl+r ctrl+w ctrl+k esc") {
 		k, err := keyOf(name)
 		if err != nil {
 			t.Fatal(err)

@@ -18,14 +18,14 @@ func Still(o Options, width, height int, at time.Duration, keys string) (string,
 		return "", errors.New("a frame is made of a recording")
 	}
 	o.Theme = "mono"
-	m := NewModel(context.Background(), o) //nolint:forbidigo // nothing is asked of a sandbox
+	m := NewModel(context.Background(), o)
 	m.resize(width, height)
 	m.play.paused = true
 	m.play.seek(at)
 	m.state = m.play.state
 	m.tell()
 	m.bind()
-	for _, name := range strings.Fields(keys) {
+	for name := range strings.FieldsSeq(keys) {
 		k, err := keyOf(name)
 		if err != nil {
 			return "", err

@@ -66,7 +66,7 @@ func (m *Model) frameOf(view string, b rect) []string {
 	bar := strings.Repeat("─", max(0, b.width-2))
 	line := func(s string) string { return m.theme.Border.Render(s) }
 	lines := []string{line("┌" + bar + "┐")}
-	for _, l := range strings.Split(view, "\n") {
+	for l := range strings.SplitSeq(view, "\n") {
 		lines = append(lines, line("│")+l+line("│"))
 	}
 	return append(lines, line("└"+bar+"┘"))

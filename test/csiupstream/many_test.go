@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"golang.org/x/sync/errgroup"
 )
 
 // TestMany: forty volumes at once, as the sidecars' workers have them. The driver adds tasks to a view that it waits on

@@ -74,7 +74,7 @@ func (w *world) newPod(ctx context.Context, scheduled *corev1.Pod) (*pod, error)
 	}
 	kubeconfig := filepath.Join(p.dir, "kubeconfig")
 	token := p.here("/var/run/secrets/kubernetes.io/serviceaccount/token")
-	if err := w.Cluster.TokenKubeconfig(kubeconfig, p.Namespace, token); err != nil {
+	if err := w.Cluster.Via(w.Cluster.Addr()).Token(kubeconfig, p.Namespace, token); err != nil {
 		return nil, err
 	}
 	p.spec = child.Spec{

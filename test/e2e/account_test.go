@@ -20,9 +20,8 @@ import (
 
 // The cloud controller manager runs under an account that may do what its roles say and nothing more; every other test
 // shows that this is enough.
-func TestLeastPrivilege(t *testing.T) {
-	t.Parallel()
-	s := newHome(t).up("rbac", "single")
+func leastPrivilege(s *sandbox) {
+	t := s.T
 	const account = "--as=system:serviceaccount:kube-system:cloud-controller-manager"
 	for _, tc := range []struct {
 		args string
@@ -55,9 +54,8 @@ func TestLeastPrivilege(t *testing.T) {
 }
 
 // Nothing in a sandbox's directory is for anybody but its owner, and no log or event holds a password.
-func TestSecretsStayPrivate(t *testing.T) {
-	t.Parallel()
-	s := newHome(t).up("secrets", "single")
+func secretsStayPrivate(s *sandbox) {
+	t := s.T
 	access, err := s.Client.Access(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -96,9 +94,8 @@ func TestSecretsStayPrivate(t *testing.T) {
 }
 
 // govc, ours and anybody's, lists the topology over TLS that verifies.
-func TestGovc(t *testing.T) {
-	t.Parallel()
-	s := newHome(t).up("govc")
+func govc(s *sandbox) {
+	t := s.T
 	out := s.Run("govc", "find", "/", "-type", "m")
 	for _, path := range []string{"/dcwest/vm/cp-1", "/dcwest/vm/worker-west-1", "/dceast/vm/worker-east-1", "/dceu/vm/worker-eu-1"} {
 		if !strings.Contains(out, path+"\n") {

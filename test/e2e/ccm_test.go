@@ -124,6 +124,7 @@ func TestCCMReplicas(t *testing.T) {
 // A program that is built anew is run anew; one that is no good does not run for long.
 func TestWatchCCM(t *testing.T) {
 	t.Parallel()
+	long(t)
 	h := newHome(t)
 	text := "exec " + binary + ` builtin-ccm "$@"`
 	path := h.program("watched", text)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +13,8 @@ import (
 
 // vsphere.conf is taken up as the ConfigMap is edited, by the process that runs; what cannot be read leaves what was in
 // force; and what has to wait for a start is given one.
-func TestCloudConfigEdited(t *testing.T) {
-	t.Parallel()
-	s := newHome(t).up("config")
+func cloudConfigEdited(s *sandbox) {
+	t := s.T
 	const name = "worker-eu-2"
 	pid := s.Component("ccm").PID
 	conf := program.Kubectl[corev1.ConfigMap](s.Sandbox, "-n", "kube-system", "get", "configmap", "vsphere-cloud-config").Data["vsphere.conf"]

@@ -10,7 +10,7 @@ import (
 )
 
 // Every fault of the cluster's own side does to a real cluster what it says, and is gone when it is healed. Their own tests
-// have an API server of pretence.
+// have an API server of pretense.
 func TestClusterFaults(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join("testdata", "cluster-faults.yaml"))

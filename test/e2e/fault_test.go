@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -36,10 +35,9 @@ func (s *sandbox) power(vm string) string {
 
 // A fault is injected, refused where it cannot be, and healed once; what is asked wrongly touches nothing. A sandbox that
 // is killed with faults in it leaves nothing: the next command cleans up, and says which faults ended.
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	h := newHome(t)
-	s := h.up("faults", "single")
+func faults(s *sandbox) {
+	t := s.T
+	h := s.home
 
 	dry := s.Run("fault", "inject", "vm.power-off", "worker-1", "--dry-run")
 	if !strings.Contains(dry, "power off") || len(s.leases()) != 0 || s.power("worker-1") != "on" {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/program"
 )
@@ -11,7 +12,7 @@ type home struct{ *program.Home }
 
 func newHome(t *testing.T) *home {
 	t.Helper()
-	h := &home{program.NewHome(t, program.Options{Binary: binary, As: as})}
+	h := &home{program.NewHome(t, program.Options{Binary: binary, As: as, Patience: 5 * time.Minute})}
 	t.Cleanup(func() { h.End(h.State, h.Tmp) })
 	return h
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"testing"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -9,9 +8,8 @@ import (
 
 // A node whose VM has no zone yet waits, and its Events say for which tag and where it was looked for; it is initialized
 // as soon as the tag is there.
-func TestLateZoneTag(t *testing.T) {
-	t.Parallel()
-	s := newHome(t).up("late")
+func lateZoneTag(s *sandbox) {
+	t := s.T
 	const name = "worker-eu-1"
 	begin := s.Last()
 	s.Run("govc", "--vcenter", "eu", "tags.detach", "-c", "k8s-zone", "eu-all", "/dceu")

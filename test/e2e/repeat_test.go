@@ -17,6 +17,7 @@ var said = regexp.MustCompile(`(?m)^ *ccm\..*\n`)
 // The same file and seed break the same things, with the same verdicts, and bring about the same events in the same order.
 func TestScenarioRepeats(t *testing.T) {
 	t.Parallel()
+	long(t)
 	h := newHome(t)
 	file := h.File("drawn.yaml", `apiVersion: sandbox.vsphere/v1alpha1
 kind: Scenario

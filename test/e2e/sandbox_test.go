@@ -77,9 +77,17 @@ func well(n api.Node) bool {
 	return n.Registered && n.Initialized && n.Ready == "True" && !tainted(n, taintShutdown) && !tainted(n, "node.kubernetes.io/unreachable")
 }
 
-// long skips a test that takes long where that was asked for.
+// long skips a test that takes long where that was asked for, or that others stand for.
 func long(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes more than a minute; left out by -short")
+		t.Skip("left out by -short; make e2e runs it")
 	}
+}
+
+// short is how many of a kind are tried: few with -short.
+func short(few, all int) int {
+	if testing.Short() {
+		return few
+	}
+	return all
 }

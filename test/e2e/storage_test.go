@@ -147,6 +147,7 @@ spec:
 // A VM that holds a volume loses power: Kubernetes goes its long way, and what was written is there on the other node.
 func TestPowerOffWithVolume(t *testing.T) {
 	t.Parallel()
+	long(t)
 	s := newHome(t).up("power-volume", "zones-us-eu", "--csi", "builtin")
 	s.Run("kubectl", "apply", "-f", s.File("one.yaml", oneClaim))
 	v := s.awaitVolume("data", api.VolumeInUse, bound)

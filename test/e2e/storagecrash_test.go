@@ -14,6 +14,7 @@ import (
 // Whatever has a part in volumes may die while they come and go: they come, and they go. The long way is test/storage.
 func TestKillWithVolumes(t *testing.T) {
 	t.Parallel()
+	long(t)
 	s := newHome(t).up("kill-volumes", "zones-us-eu", "--csi", "builtin")
 	manifest := s.shipped("tutorials/volumes/statefulset.yaml")
 	kill := func(victims ...string) {

@@ -45,7 +45,7 @@ func (l *Lab) leastPrivilege() (*account, error) {
 	}
 	file := l.write("ccm-token", []byte(token.Status.Token))
 	a := &account{kubeconfig: filepath.Join(l.Dir, "ccm-kubeconfig")}
-	if err := l.Cluster.TokenKubeconfig(a.kubeconfig, "default", file); err != nil {
+	if err := l.Cluster.Via(l.Cluster.Addr()).Token(a.kubeconfig, "default", file); err != nil {
 		return nil, err
 	}
 	l.account = a

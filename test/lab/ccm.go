@@ -198,3 +198,6 @@ func (c *CCM) Log() string {
 	log, _ := os.ReadFile(c.LogFile) // empty until it says something
 	return string(log)
 }
+
+// WriteConfig replaces its vsphere.conf as a kubelet replaces a file of a ConfigMap.
+func (c *CCM) WriteConfig(text []byte) error { return replaceFile(c.ConfigFile, text) }

@@ -111,6 +111,9 @@ func TestLab(t *testing.T) {
 
 // TestThousand: a lab has room for a thousand nodes, whose kubelets keep them ready.
 func TestThousand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a thousand nodes take minutes; left out by -short, make ground runs it")
+	}
 	text := strings.ReplaceAll(topologyText, "replicas: 3", "replicas: 500")
 	began := time.Now()
 	l := lab.Start(t, lab.Options{Topology: text})

@@ -16,7 +16,7 @@ func TestMistakes(t *testing.T) {
 			"no vCenter", `vcenters: []`,
 			`at '/vcenters': minItems: got 0, want 1`,
 		}, {
-			"a misspelt key of a vCenter", `vcenters: [{name: a, server: a.test, datacentres: [x]}]`,
+			"a misspelled key of a vCenter", `vcenters: [{name: a, server: a.test, datacentres: [x]}]`,
 			`at '/vcenters/0': additional properties 'datacentres' not allowed`,
 		}, {
 			"a key in the style of INI", `vcenters: [{name: a, server: a.test, insecure-flag: true}]`,

@@ -9,7 +9,7 @@ func addresses() []Mutant {
 			File:   "pkg/provider/addresses.go",
 			Old:    "\t\treturn nil, nil, unaddressed(vm, &address.Problem{\n",
 			New: "\t\tif vm.Name != \"\" {\n" +
-				"\t\t\treturn []v1.NodeAddress{{Type: v1.NodeHostName, Address: vm.Name}}, nil, nil\n\t\t}\n" +
+				"\t\t\treturn []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: vm.Name}}, nil, nil\n\t\t}\n" +
 				"\t\treturn nil, nil, unaddressed(vm, &address.Problem{\n",
 			Caught: []Caught{{"addresses/tools-stopped", `never node worker-west-1: addresses`}},
 		},

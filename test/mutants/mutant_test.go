@@ -14,7 +14,7 @@ import (
 
 const root = "../.."
 
-// least is how many behaviours have to be proven.
+// least is how many behaviors have to be proven.
 const least = 12
 
 // A mutant that no longer fits the sources, or a scenario that is not there, is found without building anything.

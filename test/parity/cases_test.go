@@ -31,11 +31,15 @@ func small() []scenario {
 		{name: "dual-stack", topology: "testdata/dual-stack.yaml", config: global("ipFamily: [ipv4, ipv6]")},
 		{name: "dual-stack, IPv6 alone", topology: "testdata/dual-stack.yaml", config: global("ipFamily: [ipv6]")},
 		{name: "multi-nic", topology: "testdata/multi-nic.yaml"},
-		{name: "multi-nic, by network", topology: "testdata/multi-nic.yaml",
-			config: nodes("internalVmNetworkName: nodes", "externalVmNetworkName: Public")},
-		{name: "multi-nic, by subnet", topology: "testdata/multi-nic.yaml",
+		{
+			name: "multi-nic, by network", topology: "testdata/multi-nic.yaml",
+			config: nodes("internalVmNetworkName: nodes", "externalVmNetworkName: Public"),
+		},
+		{
+			name: "multi-nic, by subnet", topology: "testdata/multi-nic.yaml",
 			config: nodes(`internalNetworkSubnetCidr: "10.20.0.0/24"`, `externalNetworkSubnetCidr: "203.0.113.0/24"`,
-				`excludeInternalNetworkSubnetCidr: "10.20.0.11/32,10.20.0.12/32"`)},
+				`excludeInternalNetworkSubnetCidr: "10.20.0.11/32,10.20.0.12/32"`),
+		},
 	}
 }
 

@@ -62,6 +62,13 @@ func NewHome(t *testing.T, o Options) *Home {
 	return h
 }
 
+// In is the home for a test within the one that made it, whose failures are that test's own.
+func (h *Home) In(t *testing.T) *Home {
+	of := *h
+	of.T = t
+	return &of
+}
+
 // Cmd prepares the program with arguments.
 func (h *Home) Cmd(args ...string) *exec.Cmd {
 	c := exec.Command(h.Binary, args...)

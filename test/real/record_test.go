@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bound is what binds a node to its VM, and what it is labelled with.
+// bound is what binds a node to its VM, and what it is labeled with.
 type bound struct{ ProviderID, SystemUUID, Region, Zone string }
 
 // nodes are those of a sandbox, by name.

@@ -160,6 +160,16 @@ func (s *standIn) config(h *home, more ...string) string {
 // govc runs govc there, with a session of its own.
 func (s *standIn) govc(args ...string) string {
 	s.t.Helper()
+	r := s.tryGovc(args...)
+	if r.Code != 0 {
+		s.t.Fatalf("govc %s: exit status %d\n%s", strings.Join(args, " "), r.Code, r.Both())
+	}
+	return r.Out
+}
+
+// tryGovc does so where it may fail.
+func (s *standIn) tryGovc(args ...string) program.Result {
+	s.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
@@ -167,11 +177,7 @@ func (s *standIn) govc(args ...string) string {
 	dir := s.t.TempDir()
 	c := exec.Command(self, args...)
 	c.Env = append(s.environ(), asGovc+"=yes", "HOME="+dir, "GOVMOMI_HOME="+dir, "PATH="+os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0")
-	r := program.Finish(s.t, c, 30*time.Second)
-	if r.Code != 0 {
-		s.t.Fatalf("govc %s: exit status %d\n%s", strings.Join(args, " "), r.Code, r.Both())
-	}
-	return r.Out
+	return program.Finish(s.t, c, 30*time.Second)
 }
 
 // machine is a VM as govc has it.

@@ -91,8 +91,13 @@ func TestTheirsWatched(t *testing.T) {
 
 	// What is somebody's is not broken; what is allowed is.
 	for _, refused := range [][]string{
-		{"fault", "inject", "node.tainted", "far-2"}, {"fault", "inject", "vm.hang", "far-2"}, {"fault", "inject", "secret.deleted"},
-		{"fault", "inject", "control-plane.restart"}, {"ccm", "swap", "builtin"}, {"vm", "hang", "far-2"}, {"taint", "out-of-service", "far-2"},
+		{"fault", "inject", "node.tainted", "far-2"},
+		{"fault", "inject", "vm.hang", "far-2"},
+		{"fault", "inject", "secret.deleted"},
+		{"fault", "inject", "control-plane.restart"},
+		{"ccm", "swap", "builtin"},
+		{"vm", "hang", "far-2"},
+		{"taint", "out-of-service", "far-2"},
 	} {
 		box.run(refused...).Wants(t, 1, "error: ")
 	}

@@ -167,7 +167,7 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// What a sandbox of an older release has left is taken away by the new one, which says so.
+// What a sandbox of an older release has left is shown by the new one, and taken away by its "down".
 func TestUpgrade(t *testing.T) {
 	dir := unpacked(t)
 	state := filepath.Join(dir, "state")
@@ -179,11 +179,12 @@ func TestUpgrade(t *testing.T) {
 	if err := errors.Join(old.WriteRecord(instance.Record{Name: "default", PID: 1, Version: "v0.0.1", Scenario: "single"}), old.Close()); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(dir, "vsphere-sandbox"), "list")
-	cmd.Env = []string{"VSPHERE_SANDBOX_STATE=" + state}
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), `default`) || !strings.Contains(string(out), "was cleaned up") {
-		t.Errorf("%v: %s", err, out)
+	for _, step := range [][2]string{{"list", `sandbox "default" crashed`}, {"down", `sandbox "default": cleaned up`}} {
+		cmd := exec.Command(filepath.Join(dir, "vsphere-sandbox"), step[0])
+		cmd.Env = []string{"VSPHERE_SANDBOX_STATE=" + state}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), step[1]) {
+			t.Errorf("%s: %v: %s", step[0], err, out)
+		}
 	}
 	if left, err := os.ReadDir(state); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)

@@ -55,18 +55,18 @@ func startWithoutZones(w *ground) {
 func relabelReports() []report {
 	return []report{
 		{
-			saw: "zones are enabled in a cluster that exists, without effect", issues: []string{"#435"}, vms: some("labelled"),
+			saw: "zones are enabled in a cluster that exists, without effect", issues: []string{"#435"}, vms: some("labeled"),
 			run: func(ctx context.Context, w *ground) error {
 				return steps(
-					func() error { return w.up(ctx, "labelled") },
+					func() error { return w.up(ctx, "labeled") },
 					func() error {
-						if z := w.Nodes.Now()["labelled"].Labels[corev1.LabelTopologyZone]; z != "" {
-							return fmt.Errorf("node labelled is in zone %q before there are any", z)
+						if z := w.Nodes.Now()["labeled"].Labels[corev1.LabelTopologyZone]; z != "" {
+							return fmt.Errorf("node labeled is in zone %q before there are any", z)
 						}
 						return nil
 					},
 					func() error { return w.rewrite(w.config(nil, "us")) },
-					func() error { return w.zone(ctx, "labelled", "us-west", "us-west-1") },
+					func() error { return w.zone(ctx, "labeled", "us-west", "us-west-1") },
 				)
 			},
 		},

@@ -18,35 +18,45 @@ const (
 	maybe answer = "maybe" // either is right
 )
 
+// answers are for a CCM that ran when the fault happened, and for one that was started in it.
+type answers struct{ running, restarted answer }
+
+func (a answers) of(m mode) answer {
+	if m == runsOn {
+		return a.running
+	}
+	return a.restarted
+}
+
 // fault is something that happens to a vCenter.
 type fault struct {
 	name string
-	// answers is for a CCM that ran when it happened and for one that was started in it, zones whether it gets tags as well.
-	answers struct{ running, restarted answer }
-	zones   struct{ running, restarted answer }
+	// core is the mode in which the fault is one of the few rows that stand for all of them; empty for none.
+	core mode
+	// modes are the CCMs that it happens to; those of [newFault] are one that runs on and one that is killed.
+	modes []mode
+	// answers is whether there are any for either CCM, zones whether it gets tags as well. sound is answers for the Nodes of
+	// the other vCenter where these are not the same.
+	answers, zones answers
+	sound          *answers
 	// strike begins it at the broken vCenter and returns what ends it.
-	strike func(*testing.T, *world) (heal func())
-}
-
-func (f fault) answer(restarted bool) answer {
-	if restarted {
-		return f.answers.restarted
-	}
-	return f.answers.running
-}
-
-func (f fault) zone(restarted bool) answer {
-	if restarted {
-		return f.zones.restarted
-	}
-	return f.zones.running
+	strike func(t *testing.T, w *world, row int) (heal func())
+	// first is a second fault that strikes at the same time and is over before this one; nil for none.
+	first *fault
 }
 
 // new makes a fault during which, for either CCM, the answers are the same.
 func newFault(name string, a answer, strike func(*testing.T, *world) func()) fault {
-	f := fault{name: name, strike: strike}
-	f.answers.running, f.answers.restarted = a, a
-	f.zones.running, f.zones.restarted = a, a
+	same := answers{a, a}
+	return fault{
+		name: name, modes: []mode{runsOn, restarted}, answers: same, zones: same,
+		strike: func(t *testing.T, w *world, _ int) func() { return strike(t, w) },
+	}
+}
+
+// in marks the row of the fault with that CCM as one of the core.
+func (f fault) in(core mode) fault {
+	f.core = core
 	return f
 }
 
@@ -61,14 +71,14 @@ func faults() []fault {
 	vmsHidden := newFault("permissions on VMs revoked", no, hidden)
 	// References that were seen before are known to be no more.
 	vmsHidden.answers.running = maybe
-	return []fault{
-		newFault("down (refused)", no, mode(gate.Mode{State: gate.Down})),
-		newFault("hung", no, mode(gate.Mode{State: gate.Hung})),
+	return append([]fault{
+		newFault("down (refused)", no, setGate(gate.Mode{State: gate.Down})).in(restarted),
+		newFault("hung", no, setGate(gate.Mode{State: gate.Hung})),
 		newFault("503", no, func(t *testing.T, w *world) func() {
 			return rule(t, w, gate.Rule{Action: gate.HTTPStatus{Code: 503}})
 		}),
-		newFault("slow (30s per call)", no, mode(gate.Mode{State: gate.Slow, Delay: 30 * time.Second})),
-		newFault("password rotated, Secret stale", no, rotated),
+		newFault("slow (30s per call)", no, setGate(gate.Mode{State: gate.Slow, Delay: 30 * time.Second})).in(runsOn),
+		newFault("password rotated, Secret stale", no, rotated).in(runsOn),
 		staleSecret,
 		newFault("sessions expired", yes, func(_ *testing.T, w *world) func() {
 			w.at(broken).EndSessions(w.Account(broken).Name)
@@ -85,13 +95,13 @@ func faults() []fault {
 			return certificate(t, w, unknown)
 		}),
 		newFault("permissions revoked", no, revoked),
-		vmsHidden,
-		tagsDown,
-	}
+		vmsHidden.in(restarted),
+		tagsDown.in(restarted),
+	}, remembered()...)
 }
 
-// mode puts the gate in a mode, and back.
-func mode(m gate.Mode) func(*testing.T, *world) func() {
+// setGate puts the gate in a mode, and back.
+func setGate(m gate.Mode) func(*testing.T, *world) func() {
 	return func(t *testing.T, w *world) func() {
 		set := func(m gate.Mode) {
 			if err := w.at(broken).Gate().Set(context.WithoutCancel(t.Context()), m); err != nil {

@@ -3,6 +3,7 @@ package safety
 import (
 	"flag"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +14,9 @@ import (
 var (
 	rowsFlag = flag.String("rows", "", "go through the rows of the matrix whose names match this expression, \"hung/restarted\" for one")
 	withFlag = flag.String("with", "", "more flags for the CCM, with spaces between them, \"--parity=upstream\" for one")
+	coreFlag = flag.Bool("core", false, "go through the few rows that stand for all of them; so does -short")
 	ccmFlag  = flag.String("ccm", "", "try this CCM, as the cluster's admin, in the place of ours")
 )
-
-// short are the rows that stand for all of them.
-const short = `^(down.*/restarted|slow.*/running|password.*/running|permissions on VMs.*/restarted|tags.*/restarted)$`
 
 // TestMatrix: whatever happens to a vCenter, no Node that should stay is lost, every Node that should go goes when it is
 // over, and the Nodes at the other vCenter are served meanwhile.
@@ -43,28 +42,19 @@ func TestMatrix(t *testing.T) {
 	w.after(t, len(rows))
 }
 
+// pick returns the rows that the flags want. -rows comes before -core.
 func pick(t *testing.T) []row {
 	t.Helper()
-	which := *rowsFlag
-	if which == "" && testing.Short() {
-		which = short
-	}
-	re, err := regexp.Compile(which)
+	re, err := regexp.Compile(*rowsFlag)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows []row
-	for _, f := range faults() {
-		for _, restarted := range []bool{false, true} {
-			if r := (row{f, restarted}); re.MatchString(r.name()) {
-				rows = append(rows, r)
-			}
-		}
+	core := *rowsFlag == "" && (*coreFlag || testing.Short())
+	picked := slices.DeleteFunc(rows(), func(r row) bool { return !re.MatchString(r.name()) || core && !r.core() })
+	if len(picked) == 0 {
+		t.Fatalf("no row matches %q", *rowsFlag)
 	}
-	if len(rows) == 0 {
-		t.Fatalf("no row matches %q", which)
-	}
-	return rows
+	return picked
 }
 
 // after is what has to hold when all is over: nothing was lost in somebody else's row, the CCM never ended by itself, and

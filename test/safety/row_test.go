@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,17 +23,34 @@ const (
 	deadline = 40 * time.Second
 )
 
-// row is a fault with a CCM that runs on, or is started again.
+// mode is what becomes of the CCM while the fault is in force.
+type mode string
+
+const (
+	runsOn    mode = "running"   // nothing
+	restarted mode = "restarted" // it is killed, and another process takes its place
+	swapped   mode = "swapped"   // it is stopped in order, logs out, and another process takes its place
+)
+
+// row is a fault with a CCM that runs on, or whose place another takes.
 type row struct {
-	fault     fault
-	restarted bool
+	fault fault
+	mode  mode
 }
 
-func (r row) name() string {
-	if r.restarted {
-		return r.fault.name + "/restarted"
+func (r row) name() string { return r.fault.name + "/" + string(r.mode) }
+
+func (r row) core() bool { return r.mode == r.fault.core }
+
+// rows are all of the matrix, in its order.
+func rows() []row {
+	var all []row
+	for _, f := range faults() {
+		for _, m := range f.modes {
+			all = append(all, row{f, m})
+		}
 	}
-	return r.fault.name + "/running"
+	return all
 }
 
 // cell is the place of a Node in a row.
@@ -71,17 +89,24 @@ func (r row) run(t *testing.T, w *world, number int) line {
 		}
 	}
 	times := when{struck: time.Now()}
-	heal := r.fault.strike(t, w)
-	healed := false
-	defer func() {
-		if !healed {
-			heal() // the rows after a failure are to tell something
-		}
-	}()
-	if r.restarted { // the next one knows nothing of before, and was not there when it happened
-		if err := w.ccm.Kill(); err != nil {
-			t.Fatal(err)
-		}
+	heal := sync.OnceFunc(r.fault.strike(t, w, number))
+	defer heal() // the rows after a failure are to tell something
+	healFirst := func() {}
+	if r.fault.first != nil {
+		healFirst = sync.OnceFunc(r.fault.first.strike(t, w, number))
+	}
+	defer healFirst()
+	// The next one knows nothing of before, and was not there when it happened.
+	var err error
+	switch r.mode {
+	case restarted:
+		err = w.ccm.Kill()
+	case swapped:
+		err = w.ccm.Stop()
+	case runsOn:
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	w.afflict(t, number)
 	w.ccm.Start()
@@ -89,12 +114,15 @@ func (r row) run(t *testing.T, w *world, number int) line {
 	judged := func() map[cell]verdict { return r.judge(w, number, before, times) }
 	// Far in the future as long as it lasts.
 	times.healed = time.Now().Add(time.Hour)
+	if r.fault.first != nil {
+		rest(t.Context(), window)
+		healFirst()
+	}
 	endured := time.Now()
 	_ = w.Nodes.Await(t.Context(), patience, func(lab.NodeSet) string { return r.missing(judged(), true) })
 	rest(t.Context(), window-time.Since(endured))
 
 	times.healed = time.Now()
-	healed = true
 	heal()
 	_ = w.Nodes.Await(t.Context(), deadline, func(lab.NodeSet) string { return r.missing(judged(), false) })
 	return line{row: r, verdicts: judged(), took: time.Since(began)}
@@ -145,10 +173,14 @@ func (r row) judge(w *world, number int, before map[cell]*lab.Snapshot, times wh
 }
 
 func (r row) expect(c cell) expectation {
-	return expectation{
+	e := expectation{
 		state: c.state, broken: c.vcenter == broken,
-		answer: r.fault.answer(r.restarted), zones: r.fault.zone(r.restarted),
+		answer: r.fault.answers.of(r.mode), zones: r.fault.zones.of(r.mode),
 	}
+	if !e.broken && r.fault.sound != nil {
+		e.answer = r.fault.sound.of(r.mode)
+	}
+	return e
 }
 
 // missing complains of what has not happened yet: during the fault, only of what has to happen during it.

@@ -17,11 +17,7 @@ func table(lines []line) string {
 	}
 	fmt.Fprintln(w, "\ttook")
 	for _, l := range lines {
-		ccm := "runs on"
-		if l.restarted {
-			ccm = "restarted"
-		}
-		fmt.Fprintf(w, "%s\t%s", l.fault.name, ccm)
+		fmt.Fprintf(w, "%s\t%s", l.fault.name, l.mode)
 		for _, c := range cells() {
 			fmt.Fprintf(w, "\t%s", l.verdicts[c])
 		}

@@ -71,8 +71,11 @@ func topologyText(rows int) string {
 	var b strings.Builder
 	b.WriteString("apiVersion: sandbox.vsphere/v1alpha1\nkind: Topology\nmetadata: {name: safety}\nspec:\n  vcenters:\n")
 	for _, v := range []string{broken, sound} {
+		// A second datacenter, with nothing in it, stays in sight when the first one does not.
 		fmt.Fprintf(&b, `  - name: %[1]s
     datacenters:
+    - name: spare-%[1]s
+      hosts: [{name: spare-%[1]s-1}]
     - name: dc-%[1]s
       region: region-%[1]s
       clusters:

@@ -156,7 +156,7 @@ func (w *world) sidecar(program, name, socket string) {
 	if err := os.WriteFile(file, []byte(token.Status.Token), 0o600); err != nil {
 		w.Fatal(err)
 	}
-	if err := w.cluster.TokenKubeconfig(kubeconfig, "default", file); err != nil {
+	if err := w.cluster.Via(w.cluster.Addr()).Token(kubeconfig, "default", file); err != nil {
 		w.Fatal(err)
 	}
 	args := []string{

@@ -138,7 +138,10 @@ func (w *world) await(what string, within time.Duration, wrong func(ctx context.
 func (w *world) picture() string {
 	var b strings.Builder
 	for _, args := range [][]string{
-		{"status"}, {"get", "vms"}, {"get", "volumes", "-o", "wide"}, {"get", "datastores"},
+		{"status"},
+		{"get", "vms"},
+		{"get", "volumes", "-o", "wide"},
+		{"get", "datastores"},
 		{"kubectl", "get", "pods,pvc,pv,volumeattachments", "-A", "-o", "wide"},
 		{"kubectl", "get", "volumesnapshots,volumesnapshotcontents", "-A"},
 		{"kubectl", "get", "events", "-A", "--field-selector", "type=Warning"},

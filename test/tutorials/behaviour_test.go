@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/test/mutants"
 )
 
-// A change of behaviour breaks the page that tells of it, where it does: with a provider that gives a VM that is off no
+// A change of behavior breaks the page that tells of it, where it does: with a provider that gives a VM that is off no
 // shutdown taint, the first page fails at that taint, and not before.
 func TestBehaviour(t *testing.T) {
 	root := sources(t)

@@ -36,6 +36,9 @@ func TestRealBuilds(t *testing.T) {
 // sources is the folder of the provider's sources, for who can build them.
 func sources(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the provider; left out by -short, make tutorials runs it")
+	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skipf("the provider is built by the Go toolchain: %v", err)
 	}

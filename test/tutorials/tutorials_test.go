@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ const (
 	longest = 4 * time.Minute
 )
 
+// core are the pages that -short runs; of the others it looks at the text alone.
+func core() []string { return []string{"01-first-run", "05-node-deletion"} }
+
 // Every tutorial does what it says.
 func TestTutorials(t *testing.T) {
 	first := time.Now()
@@ -33,6 +37,9 @@ func TestTutorials(t *testing.T) {
 			}
 			if n := page.Words(); n > words {
 				t.Errorf("%s: %d words are more than ten minutes; at most %d", page.File, n, words)
+			}
+			if testing.Short() && !slices.Contains(core(), page.Name) {
+				return
 			}
 			begin := time.Now()
 			r := runner(t, page)
@@ -58,6 +65,15 @@ func TestTutorials(t *testing.T) {
 	}
 }
 
+// The pages that stand for all are there.
+func TestCore(t *testing.T) {
+	for _, name := range core() {
+		if !slices.ContainsFunc(pages(t), func(p *tutorial.Page) bool { return p.Name == name }) {
+			t.Errorf("there is no tutorial %s", name)
+		}
+	}
+}
+
 // A page that no longer tells the truth fails, at the line that is not true, and leaves nothing all the same.
 func TestUntrue(t *testing.T) {
 	const first = "01-first-run"
@@ -70,7 +86,7 @@ func TestUntrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a change of behaviour would do: the zone of one node is another one, in the first table of nodes.
+	// What a change of behavior would do: the zone of one node is another one, in the first table of nodes.
 	before, after, found := strings.Cut(string(data), "us-west\n")
 	if !found {
 		t.Fatalf("%s: no node in us-west", file)

@@ -10,9 +10,9 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -150,21 +150,5 @@ func (s *Sandbox) fetch(ctx context.Context, l led) (*x509.Certificate, error) {
 	for _, c := range shown {
 		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 	}
-	return shown[0], replaceFile(l.caFile, text)
-}
-
-// replaceFile writes a file in one step: who reads it sees the old one or the new one.
-func replaceFile(path string, text []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(text)
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err
+	return shown[0], private.WriteFile(l.caFile, text)
 }

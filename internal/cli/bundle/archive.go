@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/bundle/mask"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 )
 
 // archive is a gzipped tar that becomes visible, for its owner alone, when it is whole. Whatever goes into it is masked.

@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/bundle/mask"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 )
 
 // cluster is asked for objects.
@@ -54,38 +55,37 @@ func (c *cluster) list(ctx context.Context, path string) (map[string]any, error)
 	return list, json.Unmarshal(text, &list)
 }
 
-// secrets returns what the Secrets near a cloud provider hold, to be masked: never to be shown. Users, hosts and
-// certificates are none.
-func (c *cluster) secrets(ctx context.Context) ([]string, error) {
-	var values []string
-	for _, namespace := range []string{"kube-system", "vmware-system-csi", "default"} {
-		list, err := c.list(ctx, "/api/v1/namespaces/"+namespace+"/secrets")
+// secrets returns what Secrets hold, to be masked: never to be shown. Of a cluster that was made for the sandbox these are
+// all, of another those near a cloud provider.
+func (c *cluster) secrets(ctx context.Context, ours bool) (map[string]string, error) {
+	paths := []string{"/api/v1/secrets"}
+	if !ours {
+		paths = nil
+		for _, namespace := range []string{"kube-system", "vmware-system-csi", "default"} {
+			paths = append(paths, "/api/v1/namespaces/"+namespace+"/secrets")
+		}
+	}
+	values := map[string]string{}
+	for _, path := range paths {
+		list, err := c.list(ctx, path)
 		if err != nil {
-			return nil, err
+			return values, err
 		}
 		for _, item := range items(list) {
-			data, _ := item["data"].(map[string]any)
-			for key, v := range data {
-				encoded, _ := v.(string)
-				plain, err := base64.StdEncoding.DecodeString(encoded)
-				if err == nil && !public(key) {
-					values = append(values, string(plain))
+			encoded, _ := item["data"].(map[string]any)
+			data := map[string][]byte{}
+			for key, v := range encoded {
+				text, _ := v.(string)
+				if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
+					data[key] = plain
 				}
+			}
+			for key, value := range secret.Of(data) {
+				values[path+fmt.Sprint(len(values))+"/"+key] = value
 			}
 		}
 	}
 	return values, nil
-}
-
-// public tells of what has no secret in it that is not one by its shape, too.
-func public(key string) bool {
-	key = strings.ToLower(key)
-	for _, end := range []string{"username", "user", "ca.crt", "namespace", "server", "host", "thumbprint", "expiration", "usage-bootstrap-authentication", "usage-bootstrap-signing"} {
-		if strings.HasSuffix(key, end) {
-			return true
-		}
-	}
-	return false
 }
 
 func items(list map[string]any) []map[string]any {
@@ -105,11 +105,17 @@ func (r *report) kubernetes(ctx context.Context, p *sandbox) {
 		name, path string
 		namespaced bool
 	}{
-		{"nodes", "/api/v1/nodes", false}, {"pods", "/api/v1/pods", true}, {"events", "/api/v1/events", true},
-		{"persistentvolumes", "/api/v1/persistentvolumes", false}, {"persistentvolumeclaims", "/api/v1/persistentvolumeclaims", true},
-		{"volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments", false}, {"csinodes", "/apis/storage.k8s.io/v1/csinodes", false},
-		{"storageclasses", "/apis/storage.k8s.io/v1/storageclasses", false}, {"csidrivers", "/apis/storage.k8s.io/v1/csidrivers", false},
-		{"leases", "/apis/coordination.k8s.io/v1/leases", true}, {"configmaps", "/api/v1/namespaces/kube-system/configmaps", false},
+		{"nodes", "/api/v1/nodes", false},
+		{"pods", "/api/v1/pods", true},
+		{"events", "/api/v1/events", true},
+		{"persistentvolumes", "/api/v1/persistentvolumes", false},
+		{"persistentvolumeclaims", "/api/v1/persistentvolumeclaims", true},
+		{"volumeattachments", "/apis/storage.k8s.io/v1/volumeattachments", false},
+		{"csinodes", "/apis/storage.k8s.io/v1/csinodes", false},
+		{"storageclasses", "/apis/storage.k8s.io/v1/storageclasses", false},
+		{"csidrivers", "/apis/storage.k8s.io/v1/csidrivers", false},
+		{"leases", "/apis/coordination.k8s.io/v1/leases", true},
+		{"configmaps", "/api/v1/namespaces/kube-system/configmaps", false},
 	}
 	for _, k := range kinds {
 		path, what, from := p.path("kubernetes/"+k.name+".json"), k.name+" of the cluster", k.path

@@ -3,10 +3,7 @@ package bundle
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -74,35 +71,4 @@ func text[T byte | int8](c []T) string {
 		b.WriteByte(byte(x))
 	}
 	return b.String()
-}
-
-// learnable is how long a file of configuration may be.
-const learnable = 1 << 20
-
-// learn knows the secrets of a sandbox's files: those of its configuration, keys and tokens, not its logs, events and data.
-func (r *report) learn(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // it ended a moment ago
-		case err != nil:
-			return err
-		case d.IsDir():
-			switch d.Name() {
-			case "etcd", "logs", "sim", "volumes", "plugins", "pods":
-				return fs.SkipDir
-			}
-			return nil
-		case !d.Type().IsRegular() || strings.HasSuffix(path, ".jsonl"):
-			return nil
-		}
-		if i, err := d.Info(); err != nil || i.Size() > learnable {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err == nil && bytes.IndexByte(text, 0) < 0 {
-			r.archive.mask.Learn(path, text)
-		}
-		return nil // what cannot be read is not put in either
-	})
 }

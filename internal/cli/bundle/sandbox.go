@@ -31,26 +31,25 @@ type sandbox struct {
 // meet learns the secrets of a sandbox: of its files, of itself, and of its cluster.
 func (r *report) meet(ctx context.Context, s command.Sandbox) *sandbox {
 	p := &sandbox{Sandbox: s, silent: errors.New("the sandbox does not run")}
-	about := About{s.Name, "crashed"}
+	about := About{s.Name, s.State()}
 	if s.Running {
-		about.State, p.client, p.silent = "running", api.NewClient(s.Socket), nil
+		p.client, p.silent = api.NewClient(s.Socket), nil
 	}
 	r.index.Sandboxes = append(r.index.Sandboxes, about)
-	if err := r.learn(s.Dir); err != nil {
+	if err := r.archive.mask.Follow(s.Dir); err != nil {
 		r.lacks(p.path(""), "secrets of its files, which are masked by their shape alone", err)
 	}
-	access, err := ask(ctx, r, p, (*api.Client).Access)
-	for _, a := range access {
-		r.archive.mask.Know(a.Password)
-	}
+	secrets, err := ask(ctx, r, p, (*api.Client).Secrets)
+	r.archive.mask.Know(secrets...)
 	if err != nil && s.Running {
-		r.lacks(p.path(""), "passwords of its vCenters, which are masked by their shape alone", err)
+		r.lacks(p.path(""), "sessions of its vCenters, which are masked by their shape alone", err)
 	}
 	p.ours = r.ownCluster(ctx, p)
 	if p.cluster, p.why = connect(filepath.Join(s.Dir, "kubeconfig"), r.Patience); p.why == nil {
-		secrets, err := p.cluster.secrets(ctx)
-		for _, s := range secrets {
-			r.archive.mask.Know(s)
+		secrets, err := p.cluster.secrets(ctx, p.ours)
+		for name, value := range secrets {
+			r.archive.mask.Know(value)
+			r.archive.mask.Learn(name, []byte(value))
 		}
 		if err != nil {
 			p.gaveUp(err)
@@ -118,8 +117,10 @@ func (r *report) sandbox(ctx context.Context, p *sandbox) {
 	r.kubernetes(ctx, p)
 	r.Step(fmt.Sprintf("sandbox %q: its files", p.Name))
 	for _, f := range []struct{ path, what string }{
-		{"sandbox.json", "what it wrote down about itself"}, {"children.journal", "the processes it started"},
-		{"control-plane.json", "how the control plane was started"}, {"ccm/vsphere.conf", "configuration of the cloud provider"},
+		{"sandbox.json", "what it wrote down about itself"},
+		{"children.journal", "the processes it started"},
+		{"control-plane.json", "how the control plane was started"},
+		{"ccm/vsphere.conf", "configuration of the cloud provider"},
 		{"leases.jsonl", "faults, as they were written down"},
 	} {
 		r.end(p.path(f.path), f.what, filepath.Join(p.Dir, f.path), r.LogBytes, true)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/bundle/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 )
 
 // Options are what a bug report is about. All fields without a default are required.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -294,6 +295,44 @@ func TestDeadAndHanging(t *testing.T) {
 				t.Errorf("the end of a log: %+v", x.Files)
 			}
 		})
+	}
+}
+
+// What a sandbox has known is masked in what is left of it after a crash: a password that the user chose, the one in its
+// place, and a password within the configuration that a Secret held.
+func TestCrashedKnows(t *testing.T) {
+	dir, logs := state(t, "http://127.0.0.1:1")
+	s, err := secret.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := []string{"MyRealPassword1", "5ROTATEDNOW7", "[Global]\ninsecure = true\npassword = \"inConfig 9\"\n"}
+	if err := errors.Join(s.Know(values...), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	lease := `{"lease":"f1","kind":"vcenter.password-rotated","targets":[{"state":{"before":"MyRealPassword1","now":"5ROTATEDNOW7"}}],"more":"inConfig 9"}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "leases.jsonl"), []byte(lease), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, command.Sandbox{Name: "x", Dir: dir}, logs)
+	o.Secrets = append(o.Secrets, ofAccess, ofSecret)
+	if _, err := Write(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := unpack(t, o.File)
+	requireClean(t, files)
+	want := `{"lease":"f1","kind":"vcenter.password-rotated","targets":[{"state":{"before":"(masked)","now":"(masked)"}}],"more":"(masked)"}` + "\n"
+	if got := files["sandboxes/x/leases.jsonl"]; got != want {
+		t.Errorf("leases: %s", got)
+	}
+	key, err := os.ReadFile(filepath.Join(dir, secret.KeyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if strings.Contains(name, "secrets.") || strings.Contains(text, strings.TrimSpace(string(key))) {
+			t.Errorf("%s: is of the store", name)
+		}
 	}
 }
 

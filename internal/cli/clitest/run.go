@@ -18,6 +18,7 @@ type Sandboxes struct {
 	Items    []command.Sandbox
 	LogFiles map[string]string
 	Dir      string
+	Settled  []string
 	Reaped   []string
 	Err      error
 }
@@ -30,6 +31,9 @@ func (s *Sandboxes) Root() (string, error) { return s.Dir, s.Err }
 
 // Logs implements [command.Sandboxes].
 func (s *Sandboxes) Logs(string) (map[string]string, error) { return s.LogFiles, s.Err }
+
+// Settle implements [command.Sandboxes].
+func (s *Sandboxes) Settle(context.Context) ([]string, error) { return s.Settled, s.Err }
 
 // Reap implements [command.Sandboxes].
 func (s *Sandboxes) Reap(context.Context) ([]string, error) { return s.Reaped, s.Err }

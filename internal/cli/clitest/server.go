@@ -56,11 +56,11 @@ func Serve(t *testing.T, w World) *Server {
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
 		s.End()
-		server.Close()
+		_ = server.Close()
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		os.RemoveAll(dir)
+		_ = os.RemoveAll(dir)
 	})
 	return s
 }
@@ -148,6 +148,7 @@ func (s *Server) handler() http.Handler {
 		"nodes":       func(w World) any { return w.Nodes },
 		"zones":       func(w World) any { return w.Zones },
 		"access":      func(w World) any { return w.Access },
+		"secrets":     World.secrets,
 		"leases":      func(w World) any { return w.Leases },
 		"calls":       func(w World) any { return w.Calls },
 		"datastores":  func(w World) any { return w.Datastores },

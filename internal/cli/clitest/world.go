@@ -89,3 +89,12 @@ func ZonesUSEU() World {
 		},
 	}
 }
+
+// secrets are the passwords of its vCenters.
+func (w World) secrets() any {
+	var all []string
+	for _, a := range w.Access {
+		all = append(all, a.Password)
+	}
+	return all
+}

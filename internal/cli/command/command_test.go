@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 			code: "ambiguous", try: "name one: --name a, or export VSPHERE_SANDBOX_NAME=a",
 		},
 		{name: "a dead default", sandboxes: []command.Sandbox{box("default", false), box("x", false)}, want: "default"},
-		{name: "another dead one", sandboxes: []command.Sandbox{box("x", false)}, code: "no-sandbox", try: "vsphere-sandbox up"},
+		{name: "another dead one", sandboxes: []command.Sandbox{box("x", false)}, code: "no-sandbox", try: "vsphere-sandbox status --name x   # which crashed\nvsphere-sandbox up"},
 		{name: "by flag", flag: "b", env: "a", sandboxes: []command.Sandbox{box("a", true), box("b", true)}, want: "b"},
 		{name: "by environment", env: "b", sandboxes: []command.Sandbox{box("a", true), box("b", true)}, want: "b"},
 		{name: "a dead one by flag", flag: "x", sandboxes: []command.Sandbox{box("a", true), box("x", false)}, want: "x"},
@@ -62,7 +62,7 @@ func TestConnectToADeadSandbox(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	e.State.Items = []command.Sandbox{{Name: "default"}}
 	_, err := e.Connect(t.Context())
-	if r := report.Of(err); r.Code != "not-running" || r.Try != "vsphere-sandbox logs --name default\nvsphere-sandbox up --name default" {
+	if r := report.Of(err); r.Code != "crashed" || r.Try != "vsphere-sandbox logs --name default\nvsphere-sandbox doctor --bundle vsphere-sandbox-bug.tar.gz --name default\nvsphere-sandbox down --name default   # removes what it left" {
 		t.Errorf("got %+v", r)
 	}
 	e.State.Err = errors.New("permission denied")

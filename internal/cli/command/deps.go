@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -41,8 +42,33 @@ type Sandboxes interface {
 	Root() (string, error)
 	// Logs returns the log files of a sandbox, running or dead, by component.
 	Logs(name string) (map[string]string, error)
+	// Settle ends the processes that crashed sandboxes left, keeps their files, and returns a sentence about each; it says
+	// nothing about those that it settled before.
+	Settle(ctx context.Context) ([]string, error)
 	// Reap removes what dead sandboxes left behind and tells what that was, one line each.
 	Reap(ctx context.Context) ([]string, error)
+}
+
+// The states of a sandbox, as its directory shows them.
+const (
+	Running  = "running"
+	Crashed  = "crashed"     // its process died; its files are kept
+	Retained = "retained"    // it has ended, and was asked to keep its files
+	Left     = "left-behind" // it has ended, and could not take back all that it had elsewhere
+)
+
+// Crash is what ended a sandbox that crashed.
+type Crash struct {
+	// Reason is how its log ends: the first lines of a panic, of a fatal error or of the signal that ended it; or that it was
+	// killed, which leaves no line.
+	Reason string `json:"reason"`
+	// Stack has the top frames of the goroutine that it was in, "function (file:line)"; none where it was killed.
+	Stack []string `json:"stack,omitempty"`
+}
+
+// Words are the reason and the stack, a frame a line.
+func (c *Crash) Words() string {
+	return strings.Join(append([]string{c.Reason}, c.Stack...), "\n    at ")
 }
 
 // Sandbox is one sandbox as its directory tells it, before anyone talks to it.
@@ -52,13 +78,30 @@ type Sandbox struct {
 	Dir string
 	// Socket is where it listens.
 	Socket string
-	// Running tells whether its process lives. A sandbox that does not run has crashed: one that ends well leaves
-	// nothing behind.
+	// Running says that its process lives.
 	Running bool
+	// Removed says that it runs although its directory was removed. It notices that and ends.
+	Removed bool
+	// Ended is Retained or Left for one that has ended and whose directory is there all the same. One that does not run, and
+	// has none of these, crashed: one that ends well leaves nothing behind.
+	Ended string
+	// Crash is what ended it; nil unless it crashed.
+	Crash *Crash
 	// PID, StartedAt and Scenario are zero when not known.
 	PID       int
 	StartedAt time.Time
 	Scenario  string
+}
+
+// State is Running, Crashed, Retained or Left.
+func (s Sandbox) State() string {
+	switch {
+	case s.Running:
+		return Running
+	case s.Ended != "":
+		return s.Ended
+	}
+	return Crashed
 }
 
 // Name returns the name that was asked for, by flag or environment, or the default; asked tells which.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,20 +47,43 @@ func (d *Deps) Find(ctx context.Context) (Sandbox, error) {
 			return s, nil
 		}
 	}
-	return Sandbox{}, &report.Error{Code: "no-sandbox", Message: "no sandbox is running", Try: Program + " up"}
+	none := &report.Error{Code: "no-sandbox", Message: "no sandbox is running", Try: Program + " up"}
+	for _, s := range all {
+		if s.State() == Crashed {
+			none.Try = fmt.Sprintf("%s status --name %s   # which crashed\n%s", Program, s.Name, none.Try)
+		}
+	}
+	return Sandbox{}, none
 }
 
 // FindRunning is [Deps.Find] for commands that must talk to the sandbox.
 func (d *Deps) FindRunning(ctx context.Context) (Sandbox, error) {
 	s, err := d.Find(ctx)
 	if err == nil && !s.Running {
-		return s, &report.Error{
-			Code:    "not-running",
-			Message: fmt.Sprintf("sandbox %q is not running: it was killed, or crashed", s.Name),
-			Try:     fmt.Sprintf("%s logs --name %s\n%[1]s up --name %[2]s", Program, s.Name),
-		}
+		return s, s.NotRunning(report.Failure)
 	}
 	return s, err
+}
+
+// NotRunning is the error that a sandbox does not run: how it ended, where what it left is, and how that is looked at and removed.
+// exit is the exit status.
+func (s Sandbox) NotRunning(exit int) error {
+	down := fmt.Sprintf("%s down --name %s   # removes what it left", Program, s.Name)
+	logs := fmt.Sprintf("%s logs --name %s", Program, s.Name)
+	switch {
+	case s.Ended == Retained:
+		return &report.Error{Code: Retained, Message: fmt.Sprintf("sandbox %q has ended, and its files are kept in %s", s.Name, s.Dir), Try: logs + "\n" + down, Exit: exit}
+	case s.Ended == Left:
+		return &report.Error{Code: Left, Message: fmt.Sprintf("sandbox %q has ended, and could not remove all that it made", s.Name), Try: down, Exit: exit}
+	}
+	e := &report.Error{
+		Code: Crashed, Message: fmt.Sprintf("sandbox %q crashed, and its logs, events and recording are kept in %s", s.Name, s.Dir),
+		Try: fmt.Sprintf("%s\n%s doctor --bundle vsphere-sandbox-bug.tar.gz --name %s\n%s", logs, Program, s.Name, down), Exit: exit,
+	}
+	if s.Crash != nil {
+		e.Err = errors.New(s.Crash.Words())
+	}
+	return e
 }
 
 func unknown(name string, all []Sandbox) error {

@@ -102,12 +102,10 @@ func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbo
 		return sandbox.CSI{}, nil
 	}
 	program, err := sidecars.Find(ctx)
-	var missing *sidecars.NotFoundError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*sidecars.NotFoundError](err); ok {
 		return sandbox.CSI{}, &report.Error{Code: "no-sidecars", Message: "no volumes", Try: missing.Try() + "\nvsphere-sandbox up --csi off", Exit: report.Prerequisite, Err: err}
 	}
-	var full *sidecars.NoRoomError
-	if errors.As(err, &full) {
+	if full, ok := errors.AsType[*sidecars.NoRoomError](err); ok {
 		return sandbox.CSI{}, &report.Error{Code: "no-room", Message: "the CSI sidecars cannot be unpacked", Try: full.Try(), Exit: report.Prerequisite, Err: err}
 	}
 	if err != nil {

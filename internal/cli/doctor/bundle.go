@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/version"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 // defaultBundle is what errors propose.
@@ -52,7 +53,7 @@ func (o *options) report(ctx context.Context, found []finding) error {
 	defer progress.Close()
 	index, err := bundle.Write(ctx, bundle.Options{
 		File: o.bundle, Sandboxes: about, Unlisted: unlisted, Logs: o.sandboxes.Logs, Version: version.Info, Findings: found,
-		Secrets: o.secrets(), Now: o.now(), Step: progress.Step,
+		Secrets: secret.Variables(o.getenv), Now: o.now(), Step: progress.Step,
 	})
 	progress.Close()
 	if ctx.Err() != nil {
@@ -81,17 +82,6 @@ func (o *options) about(ctx context.Context) (about []command.Sandbox, unlisted,
 	}
 	s, err := o.find(ctx)
 	return []command.Sandbox{s}, nil, err
-}
-
-// secrets are those in the variables that our commands read, and others of the kind.
-func (o *options) secrets() []string {
-	var all []string
-	for _, name := range []string{"GOVC_PASSWORD", "VSPHERE_PASSWORD", "VCENTER_PASSWORD", "VSPHERE_SANDBOX_PASSWORD"} {
-		if v := o.getenv(name); v != "" {
-			all = append(all, v)
-		}
-	}
-	return all
 }
 
 func (o *options) sayBundle(w written, unlisted error) error {
@@ -128,7 +118,11 @@ func (o *options) sayBundle(w written, unlisted error) error {
 func parts(x *bundle.Index, name string) string {
 	var b strings.Builder
 	for _, p := range []struct{ path, what string }{
-		{"status.json", "status"}, {"topology/", "topology"}, {"calls.json", "calls"}, {"kubernetes/", "Kubernetes objects"}, {"events.jsonl", "events"},
+		{"status.json", "status"},
+		{"topology/", "topology"},
+		{"calls.json", "calls"},
+		{"kubernetes/", "Kubernetes objects"},
+		{"events.jsonl", "events"},
 		{"ccm/vsphere.conf", "configuration"},
 	} {
 		if slices.ContainsFunc(x.Files, func(f bundle.Entry) bool { return strings.HasPrefix(f.Path, "sandboxes/"+name+"/"+p.path) }) {

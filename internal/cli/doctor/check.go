@@ -11,15 +11,15 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	left "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 )
 
 // The verdicts.
 const (
-	pass = "pass"
-	warn = "warn" // it will work, less well
-	fail = "fail" // it will not work
+	pass = string(preflight.Pass)
+	warn = string(preflight.Warn)
+	fail = string(preflight.Fail)
 )
 
 // finding is what a check found.
@@ -38,42 +38,36 @@ type check struct {
 
 // machine is what checks look at.
 type machine interface {
-	// Listen tries to listen on an address.
-	Listen(ctx context.Context, address string) error
-	// Memory is what can be had, in bytes.
-	Memory() (uint64, error)
-	// Disk is what is free for the directory, or what will be its parent, in bytes.
-	Disk(dir string) (uint64, error)
-	// OpenFiles is how many files a process may have open.
-	OpenFiles() (uint64, error)
+	// Limits are what the preflight of "up" reads.
+	Limits() preflight.Machine
 	// Write tries to make a file in the directory, or to make the directory.
 	Write(dir string) error
 }
 
-const (
-	gib = 1 << 30
-	mib = 1 << 20
-)
+// six is the size of the sandbox whose needs are compared with the machine's limits: six nodes and volumes.
+func six() preflight.Size {
+	return preflight.Size{Cluster: true, Nodes: 6, VMs: 6, CSI: true, CCMs: 1, VCenters: 2}
+}
 
-// checks returns all checks in the order they are told in.
+// limits makes the checks that "up" makes before it boots.
+func limits(ctx context.Context, o *options) []finding {
+	size, m := six(), o.machine.Limits()
+	var err error
+	if size.Dir, err = o.sandboxes.Root(); err != nil {
+		m.Disk = func(string) (free, inodes uint64, _ error) { return 0, 0, err } // another check has words for it
+	}
+	var found []finding
+	for _, f := range preflight.Check(ctx, m, preflight.NeedOf(size, o.cpus)) {
+		found = append(found, finding{Check: f.Check, Verdict: string(f.Verdict), Message: f.Message, Try: f.Try})
+	}
+	return found
+}
+
+// checks returns all checks but those of limits, in the order they are printed in.
 func checks(o *options) []check {
 	return []check{
 		{"platform", func(context.Context) finding { return platform(o.os, o.arch) }},
-		{"loopback", func(ctx context.Context) finding { return loopback(ctx, o.machine) }},
-		{"memory", func(context.Context) finding {
-			return amount(o.machine.Memory, "memory", "a control plane and six nodes take about 1Gi", 512*mib, gib)
-		}},
 		{"state-directory", func(context.Context) finding { return stateDirectory(o) }},
-		{"disk", func(context.Context) finding {
-			return amount(func() (uint64, error) {
-				root, err := o.sandboxes.Root()
-				if err != nil {
-					return 0, errNoRoot
-				}
-				return o.machine.Disk(root)
-			}, "disk space for the state directory", "a sandbox takes about 200Mi", 200*mib, gib)
-		}},
-		{"open-files", func(context.Context) finding { return openFiles(o.machine) }},
 		{"leftovers", func(ctx context.Context) finding { return leftovers(ctx, o) }},
 		{"tools", func(context.Context) finding {
 			return finding{Verdict: pass, Message: "kubectl and govc are built in; nothing else is needed"}
@@ -98,33 +92,6 @@ func platform(os, arch string) finding {
 	return finding{Verdict: fail, Message: name + " is not supported; Linux on amd64 and arm64 is"}
 }
 
-func loopback(ctx context.Context, m machine) finding {
-	if err := m.Listen(ctx, "127.0.0.1:0"); err != nil {
-		return finding{Verdict: fail, Message: "127.0.0.1 cannot be listened on: " + err.Error()}
-	}
-	if err := m.Listen(ctx, "127.0.0.2:0"); err != nil {
-		return finding{Verdict: warn, Message: "127.0.0.2 cannot be listened on: vCenters will share 127.0.0.1, each with a port of its own"}
-	}
-	return finding{Verdict: pass, Message: "127.0.0.2 and up can be listened on: every vCenter gets its own address"}
-}
-
-// amount judges a number of bytes: less than little is a failure, less than enough a warning.
-func amount(measure func() (uint64, error), what, need string, little, enough uint64) finding {
-	n, err := measure()
-	if err != nil {
-		return finding{Verdict: warn, Message: fmt.Sprintf("%s is not known: %v", what, err)}
-	}
-	f := finding{Verdict: pass, Message: fmt.Sprintf("%s of %s", output.Bytes(int64(min(n, 1<<62))), what)}
-	if n < enough {
-		f.Verdict = warn
-		f.Message += "; " + need
-	}
-	if n < little {
-		f.Verdict = fail
-	}
-	return f
-}
-
 func stateDirectory(o *options) finding {
 	root, err := o.sandboxes.Root()
 	if err != nil {
@@ -134,17 +101,6 @@ func stateDirectory(o *options) finding {
 		return finding{Verdict: fail, Message: err.Error(), Try: elsewhere}
 	}
 	return finding{Verdict: pass, Message: root + " can be written to"}
-}
-
-func openFiles(m machine) finding {
-	n, err := m.OpenFiles()
-	switch {
-	case err != nil:
-		return finding{Verdict: warn, Message: fmt.Sprintf("the limit of open files is not known: %v", err)}
-	case n < 1024:
-		return finding{Verdict: warn, Message: fmt.Sprintf("a process may have %d files open; the API server wants 1024", n), Try: "ulimit -n 4096"}
-	}
-	return finding{Verdict: pass, Message: fmt.Sprintf("a process may have %d files open", n)}
 }
 
 // leftovers looks for dead sandboxes, and with --fix removes them.
@@ -158,7 +114,7 @@ func leftovers(ctx context.Context, o *options) finding {
 	}
 	var dead []string
 	for _, s := range all {
-		if !s.Running {
+		if s.State() == command.Crashed || s.State() == command.Left {
 			dead = append(dead, s.Name)
 		}
 	}

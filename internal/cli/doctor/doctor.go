@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type options struct {
 	sandboxes command.Sandboxes
 	machine   machine
 	os, arch  string
+	cpus      int
 
 	containers containers
 	name       func() (string, bool)
@@ -43,6 +45,7 @@ func NewCmdDoctor(d *command.Deps, runF func(context.Context, *options) error) *
 	o := &options{streams: d.Streams, sandboxes: d.Sandboxes, machine: local{}, getenv: d.Getenv, nodes: readNodes}
 	o.containers, o.name, o.find, o.now = local{}, d.Name, d.Find, d.Now
 	o.os, o.arch = here()
+	o.cpus = runtime.GOMAXPROCS(0)
 	if runF == nil {
 		runF = run
 	}
@@ -50,6 +53,8 @@ func NewCmdDoctor(d *command.Deps, runF func(context.Context, *options) error) *
 		Use:   "doctor",
 		Short: "Tell whether this machine can run sandboxes, or what real vCenters lack",
 		Long: `Tell whether this machine can run sandboxes: each check passes, warns or fails.
+Limits are compared with what a sandbox of six nodes takes; "up" makes the same
+checks for the sandbox that it is to boot.
 
 With --fix, what crashed sandboxes left behind, processes and files, is cleared
 away.
@@ -153,7 +158,7 @@ func run(ctx context.Context, o *options) error {
 
 // look runs all checks.
 func look(ctx context.Context, o *options) ([]finding, error) {
-	var found []finding
+	found := limits(ctx, o)
 	for _, c := range append(checks(o), kindChecks(ctx, o)...) {
 		f := c.run(ctx)
 		if ctx.Err() != nil {

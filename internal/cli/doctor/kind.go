@@ -50,8 +50,7 @@ func kindRuntime(name string, err error) finding {
 		return finding{Verdict: pass, Message: name + " answers: up --cluster kind can make containers"}
 	}
 	f := finding{Verdict: warn, Message: fmt.Sprintf("%v; only up --cluster kind needs one", err)}
-	var e *runtime.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*runtime.Error](err); ok {
 		f.Try, _, _ = strings.Cut(e.Try, "\n")
 	}
 	return f

@@ -1,50 +1,17 @@
 package doctor
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 )
 
 // local is this machine.
 type local struct{}
 
-func (local) Listen(ctx context.Context, address string) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	return l.Close()
-}
-
-func (local) Memory() (uint64, error) { return memory() }
-
-func (local) Disk(dir string) (uint64, error) {
-	var s unix.Statfs_t
-	for {
-		err := unix.Statfs(dir, &s)
-		if parent := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
-			dir = parent
-			continue
-		}
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", dir, err)
-		}
-		return s.Bavail * uint64(s.Bsize), nil
-	}
-}
-
-func (local) OpenFiles() (uint64, error) {
-	var l unix.Rlimit
-	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
-	return uint64(l.Cur), err
-}
+func (local) Limits() preflight.Machine { return preflight.Here() }
 
 // Write leaves nothing behind that was not there.
 func (local) Write(dir string) error {

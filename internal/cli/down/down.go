@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -130,7 +131,7 @@ func nothing(o *options, root, name string) error {
 
 // unreadable gives the error of a look at the state directory its code, if it is that the user may not.
 func unreadable(err error) error {
-	if !errors.Is(err, fs.ErrPermission) {
+	if !errors.Is(err, fs.ErrPermission) || report.State(err) != nil {
 		return err
 	}
 	return &report.Error{
@@ -185,6 +186,13 @@ func (o *options) writes(ctx context.Context, root, name string) error {
 // ask asks a sandbox to end and waits until it has. It returns false for one that had to be killed and left things.
 func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone bool, err error) {
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: stopping\n", s.Name)
+	if process := instance.Observe(s.PID); process.PID != os.Getpid() {
+		defer func() {
+			if gone || err == nil {
+				err = errors.Join(err, exited(ctx, s.Name, process))
+			}
+		}()
+	}
 	patience := o.patience(root, s.Name)
 	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -216,6 +224,21 @@ func ask(ctx context.Context, o *options, root string, s command.Sandbox) (gone 
 		return false, err
 	}
 	return false, fmt.Errorf("sandbox %q: killed and still there: %w", s.Name, death.Err())
+}
+
+// exitTime is how long a process may take to be gone that has given up its directory: it has nothing left to do.
+const exitTime = 10 * time.Second
+
+// exited waits until the process of a sandbox is gone: a script that ends one may start its successor, or count processes.
+func exited(ctx context.Context, name string, process instance.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, exitTime)
+	defer cancel()
+	if err := instance.AwaitExit(ctx, process); err != nil {
+		return &report.Error{
+			Code: "stuck", Message: fmt.Sprintf("sandbox %q is down, and its process is still there", name), Err: err, Try: fmt.Sprintf("kill -9 %d", process.PID),
+		}
+	}
+	return nil
 }
 
 // realTime is how long a sandbox may take at least that has written to real vCenters: it takes that back.

@@ -153,9 +153,18 @@ func TestNamed(t *testing.T) {
 		name string
 		want bool
 	}{
-		{pod, "db-0", true}, {pod, "default/db-0", true}, {pod, "pod/db-0", true}, {pod, "Pod/default/db-0", true},
-		{pod, "db", false}, {pod, "default", false}, {pod, "node/db-0", false}, {pod, "other/db-0", false},
-		{vm, "worker-1", true}, {vm, "us/worker-1", true}, {vm, "virtualmachine/worker-1", true}, {vm, "eu/worker-1", false},
+		{pod, "db-0", true},
+		{pod, "default/db-0", true},
+		{pod, "pod/db-0", true},
+		{pod, "Pod/default/db-0", true},
+		{pod, "db", false},
+		{pod, "default", false},
+		{pod, "node/db-0", false},
+		{pod, "other/db-0", false},
+		{vm, "worker-1", true},
+		{vm, "us/worker-1", true},
+		{vm, "virtualmachine/worker-1", true},
+		{vm, "eu/worker-1", false},
 	} {
 		if got := named(tc.o, tc.name); got != tc.want {
 			t.Errorf("%v, %q: %t", tc.o, tc.name, got)

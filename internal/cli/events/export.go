@@ -13,12 +13,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 type exportOptions struct {
 	streams *iostreams.Streams
 	now     func() time.Time
 	connect func(context.Context) (*command.Target, error)
+	secrets []string // of the variables
 
 	file   string // "" is standard output
 	follow bool
@@ -27,7 +31,7 @@ type exportOptions struct {
 
 // NewCmdExport returns the command; runF, when not nil, runs in its place.
 func NewCmdExport(d *command.Deps, runF func(context.Context, *exportOptions) error) *cobra.Command {
-	o := &exportOptions{streams: d.Streams, now: d.Now, connect: d.Connect}
+	o := &exportOptions{streams: d.Streams, now: d.Now, connect: d.Connect, secrets: secret.Variables(d.Getenv)}
 	if runF == nil {
 		runF = runExport
 	}
@@ -37,7 +41,7 @@ func NewCmdExport(d *command.Deps, runF func(context.Context, *exportOptions) er
 		Long: `Write the recording of a sandbox to a file: every event, and every change of its
 nodes, VMs, hosts, vCenters, components, volumes, faults and calls, with the
 time at which it was told. "tui --replay" plays it, on any machine and without a
-sandbox. It holds no passwords, keys or tokens.
+sandbox. Passwords, keys and tokens that the sandbox has known are masked in it.
 
 A sandbox records itself from its first moment on, and keeps the newest 64 MiB.
 What is exported begins with all that there was when the oldest part of that
@@ -83,6 +87,13 @@ func runExport(ctx context.Context, o *exportOptions) error {
 	if err != nil {
 		return err
 	}
+	m := &mask.Mask{}
+	m.Know(o.secrets...)
+	if _, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.Mask(ctx, m, t.Dir)
+	}); err != nil {
+		return err
+	}
 	out, err := o.open()
 	if err != nil {
 		return err
@@ -90,7 +101,7 @@ func runExport(ctx context.Context, o *exportOptions) error {
 	if o.follow && o.streams.ErrTTY() {
 		fmt.Fprintf(o.streams.Err, "recording sandbox %q; Ctrl-C ends it\n", t.Name)
 	}
-	c := &copier{w: out, flush: o.follow}
+	c := &copier{w: out, mask: m, flush: o.follow}
 	err = c.copy(ctx, t.Client, o.follow)
 	if err != nil {
 		err = t.Explain(ctx, err, command.AnswerTime)

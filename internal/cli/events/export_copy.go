@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // copier copies a recording, and counts what is in it.
 type copier struct {
 	w     io.Writer
+	mask  *mask.Mask
 	flush bool // each line, for somebody who reads along
 
 	began  bool
@@ -33,6 +35,7 @@ func (c *copier) copy(ctx context.Context, from *api.Client, follow bool) error 
 		if err != nil {
 			return err
 		}
+		b = c.mask.Bytes(b)
 		c.bytes += int64(len(b)) + 1
 		if _, err := w.Write(append(b, '\n')); err != nil {
 			return err

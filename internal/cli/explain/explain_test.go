@@ -80,7 +80,7 @@ func TestJSON(t *testing.T) {
 			Kind string
 			Explanation
 		}
-		if err := json.Unmarshal([]byte(e.Out.String()), &got); err != nil || got.Kind != tc.kind || got.Summary == "" || got.Events == nil {
+		if err := json.Unmarshal(e.Out.Bytes(), &got); err != nil || got.Kind != tc.kind || got.Summary == "" || got.Events == nil {
 			t.Errorf("%s: %v, %+v", tc.args, err, got)
 		}
 		if volume := tc.kind == "VolumeExplanation"; volume != (got.Volume != nil) || volume && got.Volume.Name != "pvc-1" {

@@ -132,18 +132,19 @@ func example(k *fault.Kind) string {
 		fault.Cluster: " west", fault.Zone: " us-west", fault.VCenter: " us", fault.Component: " csi-attacher",
 		fault.Volume: " data-web-0",
 	}[k.Object]
-	line := command.Program + " fault inject " + k.Name + target
+	var line strings.Builder
+	line.WriteString(command.Program + " fault inject " + k.Name + target)
 	for _, p := range k.Params {
 		if p.Required {
 			value := strings.ToUpper(p.Name)
 			if len(p.Choices) > 0 {
 				value = p.Choices[0]
 			}
-			line += " --set " + p.Name + "=" + value
+			line.WriteString(" --set " + p.Name + "=" + value)
 		}
 	}
 	if !k.Momentary {
-		line += " --for 1m"
+		line.WriteString(" --for 1m")
 	}
-	return line
+	return line.String()
 }

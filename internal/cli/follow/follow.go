@@ -44,8 +44,7 @@ func Each(ctx context.Context, t *command.Target, look func() (done bool, err er
 	}()
 	err = wait(ctx, wake, ended, look)
 	cancel()
-	var over streamOver
-	if errors.As(err, &over) {
+	if over, ok := errors.AsType[streamOver](err); ok {
 		return explain(ctx, t, over.err)
 	}
 	<-ended

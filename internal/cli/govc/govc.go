@@ -133,8 +133,7 @@ func (o *options) each(ctx context.Context, sandbox string, access []api.Access)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var failed *exec.ExitError
-		if errors.As(err, &failed) { // it has said why
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok { // it has said why
 			err = report.Exit(max(failed.ExitCode(), report.Failure))
 		}
 		if first == nil {

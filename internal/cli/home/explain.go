@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -22,6 +23,10 @@ import (
 func ExplainState(err error, name, verb string) error {
 	var running instance.ErrRunning
 	switch {
+	case errors.As(err, &running) && running.Removed:
+		return &report.Error{
+			Code: "already-running", Message: running.Error(), Try: fmt.Sprintf("vsphere-sandbox down --name %s   # which waits for that", name),
+		}
 	case errors.As(err, &running):
 		return &report.Error{
 			Code: "already-running", Message: running.Error(),
@@ -29,6 +34,8 @@ func ExplainState(err error, name, verb string) error {
 		}
 	case full(err):
 		return diskFull(err)
+	case report.State(err) != nil:
+		return report.State(err)
 	case ground(err) != nil:
 		return ground(err)
 	case errors.Is(err, context.Canceled):
@@ -53,6 +60,8 @@ func ExplainRun(err error, name, freePort string) error {
 		return behind(err, name)
 	case ground(err) != nil:
 		return ground(err)
+	case errors.As(err, new(*loopback.PortError)):
+		return &report.Error{Code: "port-in-use", Message: err.Error(), Exit: report.Prerequisite, Try: "--vcenter-port 0   # any free one"}
 	case errors.Is(err, syscall.EADDRINUSE):
 		return &report.Error{
 			Code: "port-in-use", Message: "a port is taken by another program", Err: err, Exit: report.Prerequisite, Try: freePort,

@@ -3,9 +3,11 @@ package home
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -13,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
@@ -67,6 +70,36 @@ func (h *Home) furnish() error {
 	return nil
 }
 
+// ErrRemoved is why the context of [Home.While] has ended: the directory is not there any more.
+var ErrRemoved = errors.New("its directory was removed while it ran")
+
+// While returns a context that ends with ctx, and when the directory is removed: no command would find the sandbox any more to
+// end it. stop ends it, too; call it before [Home.Leave].
+func (h *Home) While(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if h.Dir.AwaitRemoval(ctx) {
+			cancel(ErrRemoved)
+		}
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		watch.Wait()
+	}
+}
+
+// Removed returns the error that the directory was removed, if that is what has ended a context of [Home.While]; else nil.
+func (h *Home) Removed(ctx context.Context) error {
+	if !errors.Is(context.Cause(ctx), ErrRemoved) {
+		return nil
+	}
+	return &report.Error{
+		Code: "directory-removed", Message: fmt.Sprintf("sandbox %q has ended: its directory %s was removed while it ran", h.Dir.Name(), h.Dir.Path()),
+		Try: "vsphere-sandbox down --name " + h.Dir.Name() + "   # the next time, instead of rm",
+	}
+}
+
 // Ready records that the sandbox is.
 func (h *Home) Ready() {
 	h.record.Ready = true
@@ -89,7 +122,8 @@ func (h *Home) Leave(retain bool) error {
 		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}
 		errs = append(errs, h.Dir.WriteRecord(kept), h.Dir.Close())
 	case err != nil, with != nil, attach.Placed(h.Dir.Path()):
-		errs = append(errs, err, h.Dir.Close())
+		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Left: true}
+		errs = append(errs, err, h.Dir.WriteRecord(kept), h.Dir.Close())
 	default:
 		errs = append(errs, h.Dir.Remove())
 	}

@@ -22,7 +22,8 @@ type Instances struct {
 	RootFunc func() (string, error)
 }
 
-// Root is the state directory. That there is none, for want of a home directory, is something that this machine lacks.
+// Root is the state directory. That there is none, for want of a home directory, is something that this machine lacks; so is
+// one that cannot be used, or that other users can write to.
 func (i Instances) Root() (string, error) {
 	root, err := i.RootFunc()
 	if err != nil {
@@ -30,6 +31,9 @@ func (i Instances) Root() (string, error) {
 			Code: "no-home", Message: "there is no place for sandboxes", Err: err, Exit: report.Prerequisite,
 			Try: "export " + instance.RootEnv + "=DIR   # a folder that you may write",
 		}
+	}
+	if err := instance.Check(root); err != nil {
+		return "", report.State(err)
 	}
 	return root, nil
 }
@@ -51,8 +55,11 @@ func (i Instances) List(context.Context) ([]command.Sandbox, error) {
 			continue // it ended a moment ago, or is in no state to be used
 		}
 		s := command.Sandbox{
-			Name: e.Name, Dir: dir.Path(), Socket: dir.SocketPath(), Running: e.Running, PID: e.PID,
+			Name: e.Name, Dir: dir.Path(), Socket: dir.SocketPath(), Running: e.Running, Removed: e.Removed, Ended: endedAs(e), PID: e.PID,
 			StartedAt: e.Record.StartedAt, Scenario: e.Record.Scenario,
+		}
+		if s.State() == command.Crashed {
+			s.Crash = whyCrashed(dir.Log("sandbox"))
 		}
 		if s.PID == 0 {
 			s.PID = e.Record.PID
@@ -60,6 +67,17 @@ func (i Instances) List(context.Context) ([]command.Sandbox, error) {
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// endedAs is [command.Sandbox.Ended].
+func endedAs(e instance.Entry) string {
+	switch {
+	case e.Record.Retained:
+		return command.Retained
+	case e.Record.Left:
+		return command.Left
+	}
+	return ""
 }
 
 // Logs returns the log files of a sandbox by component: logs/node/worker-1.log is that of node/worker-1.
@@ -99,9 +117,55 @@ func unreverted(root, name string) string {
 	return ""
 }
 
-// Reap removes what dead sandboxes left behind, but for those that were asked to leave it. Their logs go, too: each line
-// has the last words of one.
+// Settle ends the processes of sandboxes that crashed, takes back what they left outside of their directories, and keeps the
+// directories: each line says why one crashed, where its files are and how they are removed. It is silent about those that it
+// settled before. One that ended in order, and could not remove everything then, is removed.
+func (i Instances) Settle(ctx context.Context) ([]string, error) {
+	return i.each(func(root string, e instance.Entry) (string, error) {
+		if e.Record.Settled {
+			return "", nil
+		}
+		if err := leftovers.Sweep(ctx, root, e.Name, func(string) {}); err != nil {
+			return "", err
+		}
+		if endedAs(e) == command.Left {
+			if _, err := instance.Reap(ctx, root, e.Name); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("sandbox %q had ended and left something behind: it is removed%s", e.Name, unreverted(root, e.Name)), nil
+		}
+		broken := leases(root, e.Name)
+		r, err := instance.Settle(ctx, root, e.Name)
+		if err != nil {
+			return "", err
+		}
+		dir, err := instance.Open(root, e.Name)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("sandbox %q crashed: %s; %s%s%s; its logs, events and recording are kept in %s until \"%s down --name %[1]s\"",
+			e.Name, whyCrashed(dir.Log("sandbox")).Reason, ended(r), broken, unreverted(root, e.Name), dir.Path(), command.Program), nil
+	})
+}
+
+// Reap removes what dead sandboxes left behind, but for those that were asked to leave it: their logs go, too.
 func (i Instances) Reap(ctx context.Context) ([]string, error) {
+	return i.each(func(root string, e instance.Entry) (string, error) {
+		broken := leases(root, e.Name)
+		if err := leftovers.Sweep(ctx, root, e.Name, func(string) {}); err != nil {
+			return "", err // its directory stays, which says what is left
+		}
+		r, err := instance.Reap(ctx, root, e.Name)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s (%s)%s%s", e.Name, ended(r), broken, unreverted(root, e.Name)), nil
+	})
+}
+
+// each does something for every sandbox that does not run and was not asked to keep its files, and returns a line about
+// each. One that fails does not keep it from the others; one that another process was faster with is passed over.
+func (i Instances) each(do func(root string, e instance.Entry) (string, error)) ([]string, error) {
 	root, err := i.Root()
 	if err != nil {
 		return nil, err
@@ -116,30 +180,23 @@ func (i Instances) Reap(ctx context.Context) ([]string, error) {
 		if e.Running || e.Record.Retained {
 			continue
 		}
-		last, broken := lastWords(root, e.Name), leases(root, e.Name)
-		if err := leftovers.Sweep(ctx, root, e.Name, func(string) {}); err != nil {
-			errs = append(errs, err) // its directory stays, which says what is left
-			continue
-		}
-		r, err := instance.Reap(ctx, root, e.Name)
-		var running instance.ErrRunning
-		var gone instance.ErrNotFound
-		if errors.As(err, &running) || errors.As(err, &gone) {
-			continue // somebody else was faster
-		}
-		if err != nil {
+		line, err := do(root, e)
+		switch {
+		case errors.As(err, new(instance.ErrRunning)), errors.As(err, new(instance.ErrNotFound)):
+		case err != nil:
 			errs = append(errs, err)
-			continue
+		case line != "":
+			lines = append(lines, line)
 		}
-		line := fmt.Sprintf("%s (%d processes ended)", e.Name, len(r.Killed))
-		if len(r.Spared) > 0 {
-			line += fmt.Sprintf("; %d processes are not certain to be its own and were left alone", len(r.Spared))
-		}
-		line += broken + unreverted(root, e.Name)
-		if last != "" {
-			line += "; its log ends with: " + last
-		}
-		lines = append(lines, line)
 	}
 	return lines, errors.Join(errs...)
+}
+
+// ended says which processes were.
+func ended(r instance.Report) string {
+	line := fmt.Sprintf("%d processes ended", len(r.Killed))
+	if len(r.Spared) > 0 {
+		line += fmt.Sprintf(", %d that are not certain to be its own left alone", len(r.Spared))
+	}
+	return line
 }

@@ -57,9 +57,13 @@ func TestInstances(t *testing.T) {
 	}
 	var want []command.Sandbox
 	for _, d := range dirs {
-		want = append(want, command.Sandbox{
+		s := command.Sandbox{
 			Name: d.Name(), Dir: d.Path(), Socket: d.SocketPath(), Running: d == dirs[0], PID: os.Getpid(), StartedAt: start, Scenario: "single",
-		})
+		}
+		if !s.Running {
+			s.Crash = &command.Crash{Reason: killed}
+		}
+		want = append(want, s)
 	}
 	if d := cmp.Diff(want, list); d != "" {
 		t.Error(d)

@@ -76,8 +76,8 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	for begin := time.Now(); ; {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0)
 		if err == nil {
-			f.Close()
-			return func() { os.Remove(name) }, nil
+			_ = f.Close()
+			return func() { _ = os.Remove(name) }, nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, unwritable(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,15 +26,9 @@ func Merge(ctx context.Context, path string, admin []byte) error {
 		return fmt.Errorf("the sandbox's kubeconfig: there is no context %q", from.CurrentContext)
 	}
 	return edit(ctx, path, func(c *clientcmdapi.Config) (bool, error) {
-		for name, cluster := range from.Clusters {
-			c.Clusters[name] = cluster
-		}
-		for name, user := range from.AuthInfos {
-			c.AuthInfos[name] = user
-		}
-		for name, context := range from.Contexts {
-			c.Contexts[name] = context
-		}
+		maps.Copy(c.Clusters, from.Clusters)
+		maps.Copy(c.AuthInfos, from.AuthInfos)
+		maps.Copy(c.Contexts, from.Contexts)
 		c.CurrentContext = from.CurrentContext
 		return true, nil
 	})

@@ -101,7 +101,7 @@ func TestMergeKeepsTheRest(t *testing.T) {
 func TestMergeFromManyAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	var wg sync.WaitGroup
-	for _, name := range strings.Split("abcdefgh", "") {
+	for name := range strings.SplitSeq("abcdefgh", "") {
 		wg.Go(func() {
 			if err := Merge(t.Context(), path, admin(name)); err != nil {
 				t.Error(err)

@@ -2,6 +2,8 @@ package kubectl
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,10 +84,15 @@ func (o *options) aim(ctx context.Context) error {
 		return err
 	}
 	// What kubectl remembers of an API server goes when the sandbox does: the next one may have the same port.
-	if o.getenv("KUBECACHEDIR") == "" && s.Dir != "" {
-		return o.setenv("KUBECACHEDIR", filepath.Join(s.Dir, "kubectl-cache"))
+	if o.getenv("KUBECACHEDIR") != "" || s.Dir == "" {
+		return nil
 	}
-	return nil
+	// kubectl itself would let the group in.
+	cache := filepath.Join(s.Dir, "kubectl-cache")
+	if err := os.Mkdir(cache, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return o.setenv("KUBECACHEDIR", cache)
 }
 
 // needsCluster tells whether arguments make no sense without one.

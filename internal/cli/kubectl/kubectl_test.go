@@ -60,6 +60,9 @@ func TestRun(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"KUBECONFIG": w.Status.Kubeconfig, "KUBECACHEDIR": filepath.Join(w.Status.Dir, "kubectl-cache")}, env); d != "" {
 		t.Error(d)
 	}
+	if info, err := os.Stat(env["KUBECACHEDIR"]); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its cache: %v, %v", info, err)
+	}
 	if !released {
 		t.Error("Ctrl-C was not given back")
 	}

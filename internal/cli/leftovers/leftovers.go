@@ -65,7 +65,8 @@ func containers(ctx context.Context, dir *instance.Dir, say func(string)) error 
 	if err := sandbox.RemoveKindVolumes(ctx, dir.Path()); err != nil {
 		return fmt.Errorf("sandbox %q: %w", dir.Name(), err)
 	}
-	return nil
+	// It may be that the directory stays: the note would have this done again.
+	return sandbox.ForgetKind(dir.Path())
 }
 
 // devices gives loop devices back.

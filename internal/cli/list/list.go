@@ -20,10 +20,10 @@ import (
 // patience is how long a sandbox may take to tell how it is: the list must not hang with it.
 const patience = 2 * time.Second
 
-// The states of a sandbox beside its phases.
+// The states of a sandbox beside its phases, and, of one that does not run, the states of package command.
 const (
-	crashed = "crashed"   // it left a directory behind and no process
 	silent  = "no-answer" // there is a process, and no answer from it
+	removed = "removed"   // its directory was, and it is about to end
 )
 
 // sandbox is one line.
@@ -38,6 +38,10 @@ type sandbox struct {
 	PID       int           `json:"pid,omitempty"`
 	Server    string        `json:"server,omitempty"`
 	Dir       string        `json:"dir"`
+	// Crash is what ended it; only of one that crashed.
+	Crash *command.Crash `json:"crash,omitempty"`
+
+	answers bool
 }
 
 type options struct {
@@ -55,8 +59,12 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List sandboxes",
-		Long: `List sandboxes with their phase. One that was killed and could not be cleared
-away is listed as crashed.`,
+		Long: `List sandboxes with their phase. One that crashed, or was killed, is listed as
+crashed, with what ended it: its logs, events and recording are kept until
+"down", "doctor --fix", or the next "up" of its name. One that has ended and was
+asked to keep its files is listed as retained, and one that could not remove all
+that it made, such as containers, as left-behind. One whose directory was
+removed while it ran is listed as removed until it has noticed that and ended.`,
 		Example: `  vsphere-sandbox list
   vsphere-sandbox list -o json`,
 		Args:              command.NoArgs,
@@ -93,9 +101,11 @@ func run(ctx context.Context, o *options) error {
 		fmt.Fprintf(o.streams.Err, "no sandboxes\ntry: %s up\n", command.Program)
 	}
 	for _, s := range items {
-		if s.State == crashed {
-			fmt.Fprintf(o.streams.Err, "%s crashed\ntry: %s logs --name %[1]s\ntry: %[2]s doctor --fix\n", s.Name, command.Program)
-			break
+		if s.State == removed {
+			fmt.Fprintf(o.streams.Err, "the directory of sandbox %q was removed while it runs, as process %d: it is about to end\ntry: %s down --name %[1]s   # which waits for that\n", s.Name, s.PID, command.Program)
+		}
+		if s.Crash != nil {
+			fmt.Fprintf(o.streams.Err, "sandbox %q crashed: %s\nwhat it left is in %s\ntry: %s logs --name %[1]s\ntry: %[4]s down --name %[1]s   # removes it\n", s.Name, s.Crash.Words(), s.Dir, command.Program)
 		}
 	}
 	return nil
@@ -103,9 +113,13 @@ func run(ctx context.Context, o *options) error {
 
 // describe asks a sandbox how it is.
 func describe(ctx context.Context, s command.Sandbox) sandbox {
-	line := sandbox{Name: s.Name, State: crashed, Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Scenario: s.Scenario}
+	line := sandbox{Name: s.Name, State: s.State(), Dir: s.Dir, PID: s.PID, StartedAt: s.StartedAt, Scenario: s.Scenario, Crash: s.Crash}
 	if !s.Running {
 		line.PID = 0
+		return line
+	}
+	if s.Removed {
+		line.State = removed
 		return line
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -115,6 +129,7 @@ func describe(ctx context.Context, s command.Sandbox) sandbox {
 		line.State = silent
 		return line
 	}
+	line.answers = true
 	line.State, line.Scenario, line.Nodes, line.VCenters = string(status.Phase), status.Scenario, status.Nodes, len(status.VCenters)
 	line.Speed, line.StartedAt, line.PID, line.Server = status.Speed, status.StartedAt, status.PID, status.Server
 	return line
@@ -143,7 +158,7 @@ func kind(now time.Time) output.Kind[sandbox] {
 // told is value for a sandbox that answered, and nothing for one that did not.
 func told(value func(sandbox) string) func(sandbox) string {
 	return func(s sandbox) string {
-		if s.State == crashed || s.State == silent {
+		if !s.answers {
 			return ""
 		}
 		return value(s)

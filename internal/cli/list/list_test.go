@@ -16,14 +16,24 @@ func TestList(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			e := clitest.NewEnv(clitest.Serve(t, clitest.ZonesUSEU()))
 			e.State.Items = append(e.State.Items,
-				command.Sandbox{Name: "dead", Dir: "/state/dead", Scenario: "single", PID: 17},
+				command.Sandbox{
+					Name: "dead", Dir: "/state/dead", Scenario: "single", PID: 17,
+					Crash: &command.Crash{Reason: "panic: boom", Stack: []string{"main.main (/x/main.go:3)"}},
+				},
+				command.Sandbox{Name: "kept", Dir: "/state/kept", Scenario: "single", Ended: command.Retained},
+				command.Sandbox{Name: "rest", Dir: "/state/rest", Scenario: "single", Ended: command.Left},
 				command.Sandbox{Name: "deaf", Dir: "/state/deaf", Socket: t.TempDir() + "/none", Running: true, PID: 18},
 			)
 			if r := e.Run(t.Context(), NewCmdList(e.Deps, nil), "-o", format); r.Exit != 0 {
 				t.Fatalf("ended with %+v", r)
 			}
 			clitest.Golden(t, "list."+format, e.Out.String())
-			if d := cmp.Diff("dead crashed\ntry: vsphere-sandbox logs --name dead\ntry: vsphere-sandbox doctor --fix\n", e.Err.String()); d != "" {
+			if d := cmp.Diff(`sandbox "dead" crashed: panic: boom
+    at main.main (/x/main.go:3)
+what it left is in /state/dead
+try: vsphere-sandbox logs --name dead
+try: vsphere-sandbox down --name dead   # removes it
+`, e.Err.String()); d != "" {
 				t.Error(d)
 			}
 		})

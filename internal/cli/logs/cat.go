@@ -62,10 +62,10 @@ func cat(ctx context.Context, to io.Writer, path string, tail int, follow bool) 
 		missing = 0
 		if next != nil {
 			if _, err := io.Copy(w, f); err != nil { // what came before it was moved
-				next.Close()
+				_ = next.Close()
 				return fmt.Errorf("log: %w", err)
 			}
-			f.Close()
+			_ = f.Close()
 			f = next
 		}
 	}

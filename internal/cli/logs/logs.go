@@ -109,8 +109,7 @@ func choose(files map[string]string, component string) (string, error) {
 			}
 		}
 		err := command.NotFound("log", component, names)
-		var e *report.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*report.Error](err); ok {
 			e.Try = command.Program + " logs, which lists them"
 		}
 		return "", err

@@ -22,8 +22,8 @@ type Record struct {
 	Exit    int    `json:"exit"`
 }
 
-// Of returns the record of err, the zero Record when err is nil. Errors it knows are [Error], [Exit], those that a
-// sandbox answers with, and the end of a context; every other is a plain failure.
+// Of returns the record of err, the zero Record when err is nil. Errors it knows are [Error], [Exit], those of [State], those
+// that a sandbox answers with, and the end of a context; every other is a plain failure.
 func Of(err error) Record {
 	var (
 		own  *Error
@@ -47,6 +47,8 @@ func Of(err error) Record {
 			r.Exit = Failure
 		}
 		return r
+	case State(err) != nil:
+		return Of(State(err))
 	case errors.As(err, &told):
 		return Record{Code: told.Code, Message: err.Error(), Try: told.Try, Exit: Failure}
 	case errors.Is(err, context.Canceled):

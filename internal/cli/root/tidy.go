@@ -8,8 +8,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 )
 
-// tidy clears away what sandboxes that were killed have left behind, and says so. Every command does it first, but those
-// that are there to look at the remains, that clean up by themselves, or that have nothing to do with sandboxes.
+// tidy ends the processes that killed sandboxes left, and says so. Their files stay: the user who types the next command wants
+// to know why one died. Every command does it first, but those that are there to look at the remains, that clean up themselves, or that
+// have nothing to do with sandboxes.
 func tidy(cmd *cobra.Command, d *command.Deps) error {
 	top := cmd
 	for top.HasParent() && top.Parent().HasParent() {
@@ -25,13 +26,13 @@ func tidy(cmd *cobra.Command, d *command.Deps) error {
 	if _, err := d.Sandboxes.Root(); err != nil {
 		return nil // where there is no place for sandboxes, none was left; a command that needs the place says so
 	}
-	cleared, err := d.Sandboxes.Reap(cmd.Context())
-	for _, c := range cleared {
-		fmt.Fprintf(d.Streams.Err, "a sandbox did not end by itself and was cleaned up: %s\n", c)
+	settled, err := d.Sandboxes.Settle(cmd.Context())
+	for _, s := range settled {
+		fmt.Fprintln(d.Streams.Err, s)
 	}
 	if err != nil {
 		// What the user asked for may work all the same.
-		fmt.Fprintf(d.Streams.Err, "a sandbox did not end by itself and could not be cleaned up: %v\n", err)
+		fmt.Fprintf(d.Streams.Err, "what a sandbox left that crashed could not be ended: %v\n", err)
 	}
 	return nil
 }

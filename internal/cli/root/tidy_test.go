@@ -13,14 +13,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
-// remains is a state directory with what cannot be cleared away beside what can.
+// remains is a state directory with what cannot be ended beside what can. Nothing may be removed from it.
 type remains struct{ command.Sandboxes }
 
-func (remains) Reap(context.Context) ([]string, error) {
-	return []string{"dead (3 processes ended)"}, errors.New("stuck: permission denied")
+func (remains) Settle(context.Context) ([]string, error) {
+	return []string{`sandbox "dead" crashed`}, errors.New("stuck: permission denied")
 }
 
-// What others have left behind is told of, and only that: want is all that is said.
+func (remains) Reap(context.Context) ([]string, error) {
+	panic("what a crashed sandbox left is removed")
+}
+
+// What crashed sandboxes have left is announced, and nothing else: want is all that is said.
 func TestTidy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args      string
@@ -29,8 +33,8 @@ func TestTidy(t *testing.T) {
 		want      string
 	}{
 		"nothing is left": {args: "fail", sandboxes: &clitest.Sandboxes{}},
-		"something is": {args: "fail", sandboxes: remains{&clitest.Sandboxes{}}, want: `a sandbox did not end by itself and was cleaned up: dead (3 processes ended)
-a sandbox did not end by itself and could not be cleaned up: stuck: permission denied
+		"something is": {args: "fail", sandboxes: remains{&clitest.Sandboxes{}}, want: `sandbox "dead" crashed
+what a sandbox left that crashed could not be ended: stuck: permission denied
 `},
 		"the help does not look": {args: "help", sandboxes: remains{&clitest.Sandboxes{}}},
 		"there is no place":      {args: "fail", sandboxes: &clitest.Sandboxes{Err: errors.New("there is no place for sandboxes")}},

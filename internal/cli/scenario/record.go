@@ -14,6 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/record"
@@ -23,6 +25,7 @@ type recordOptions struct {
 	streams *iostreams.Streams
 	now     func() time.Time
 	connect func(context.Context) (*command.Target, error)
+	secrets []string // of the variables
 
 	since  time.Duration
 	follow bool
@@ -33,7 +36,7 @@ type recordOptions struct {
 
 // NewCmdRecord returns the command; runF, when not nil, runs in its place.
 func NewCmdRecord(d *command.Deps, runF func(context.Context, *recordOptions) error) *cobra.Command {
-	o := &recordOptions{streams: d.Streams, now: d.Now, connect: d.Connect}
+	o := &recordOptions{streams: d.Streams, now: d.Now, connect: d.Connect, secrets: secret.Variables(d.Getenv)}
 	if runF == nil {
 		runF = recordIt
 	}
@@ -85,6 +88,13 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 	if err != nil {
 		return err
 	}
+	m := &mask.Mask{}
+	m.Know(o.secrets...)
+	if _, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.Mask(ctx, m, t.Dir)
+	}); err != nil {
+		return err
+	}
 	options := record.Options{Name: o.as, Follow: o.follow, OnAct: func(text string) { fmt.Fprintf(o.streams.Err, "  %s\n", text) }}
 	switch {
 	case o.follow:
@@ -102,7 +112,7 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 		}
 		return &report.Error{Code: "nothing-recorded", Message: err.Error(), Try: "vsphere-sandbox events --since 5m"}
 	}
-	return o.write(text)
+	return o.write(m.Bytes(text))
 }
 
 // before returns the last event before a time, 0 when there is none.

@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -47,6 +48,7 @@ type runOptions struct {
 	set       source.Settings
 	ccm       ccm.Flags
 	ground    ground.Flags
+	limits    limits.Flags
 	speed     float64
 	seed      uint64
 	patience  float64
@@ -108,6 +110,8 @@ something, 130 when interrupted.`,
 	o.set.Bind(cmd)
 	o.ccm.Bind(cmd)
 	o.ground.Bind(cmd)
+	o.limits.Bind(cmd)
+	o.limits.BindPort(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.choice.suite, "suite", "", "run those of this `SUITE`")
 	f.BoolVar(&o.choice.all, "all", false, "run all that come with the program")
@@ -145,6 +149,9 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 	if err := o.ccm.Check(); err != nil {
 		return err
 	}
+	if err := o.limits.Check(); err != nil {
+		return err
+	}
 	if err := o.ground.Check(); err != nil {
 		return err
 	}
@@ -152,7 +159,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 		return err
 	}
 	if o.on != "" {
-		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "retain"} {
+		for _, name := range []string{"speed", "ccm", "ccm-arg", "ccm-env", "ccm-replicas", "ccm-watch", "cluster", "retain", "vcenter-port", "ignore-preflight-errors"} {
 			if cmd.Flags().Changed(name) {
 				return report.UsageError(command.Program+" scenario run --on "+o.on, "--on and --%s exclude each other: the sandbox is up already", name)
 			}
@@ -178,7 +185,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 			return err
 		}
 	}
-	s := &session{Show: stage.NewShow(o.Streams), o: o, suite: newSuite(o), given: given}
+	s := &session{Show: stage.NewShow(o.Deps), o: o, suite: newSuite(o), given: given}
 	defer s.Close()
 	if o.artifacts != "" {
 		if err := s.Keep(o.artifacts, s.suite); err != nil {
@@ -194,7 +201,7 @@ func run(ctx context.Context, o *runOptions) (err error) {
 	s.Finish(ctx, s.suite, &err)
 	s.Close()
 	if err == nil || len(s.suite.Scenarios) > 0 { // else there is nothing to tell
-		if ferr := tell(o.Streams.Out, o.format, s.suite); err == nil {
+		if ferr := s.Results(o.Streams.Out, func(w io.Writer) error { return tell(w, o.format, s.suite) }); err == nil {
 			err = ferr
 		}
 	}

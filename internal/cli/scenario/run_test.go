@@ -131,7 +131,7 @@ func TestArtifactsOfASandbox(t *testing.T) {
 			t.Errorf("there is no %s in %q", want, files)
 		}
 	}
-	if b, err := os.ReadFile(filepath.Join(dir, "artifacts/logs/1-ccm.log")); err != nil || string(b) != "login with [hidden]\n" {
+	if b, err := os.ReadFile(filepath.Join(dir, "artifacts/logs/1-ccm.log")); err != nil || string(b) != "login with (masked)\n" {
 		t.Errorf("log: %q, %v", b, err)
 	}
 }

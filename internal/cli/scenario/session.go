@@ -75,7 +75,7 @@ func (s *session) onOwn(ctx context.Context) error {
 	}
 	s.Say("%s", told(s.o))
 	m := &stage.Machine{
-		Root: root, Name: name, Command: "scenario run", Retain: s.o.retain, Tell: s.Say, Busy: s.Busy, Lost: s.Lost,
+		Root: root, Name: name, Command: "scenario run", Retain: s.o.retain, Limits: s.o.limits, Tell: s.Say, Busy: s.Busy, Lost: s.Lost,
 	}
 	refused := map[string]error{} // by what was required: it will not come up the next time either
 	var first error

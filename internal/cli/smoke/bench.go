@@ -48,8 +48,8 @@ func (s *settings) newBench(kind, source string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Show: stage.NewShow(s.Streams), o: s, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
-	b.machine = &stage.Machine{Root: root, Name: name, Command: kind, Tell: b.Say, Busy: b.Busy, Lost: b.Lost}
+	b := &bench{Show: stage.NewShow(s.Deps), o: s, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
+	b.machine = &stage.Machine{Root: root, Name: name, Command: kind, Limits: s.limits, Tell: b.Say, Busy: b.Busy, Lost: b.Lost}
 	if s.artifacts != "" {
 		suite := &result.Suite{Name: kind, Began: time.Now(), Seed: s.seed, Speed: s.speed, CCM: source}
 		if err := b.Keep(s.artifacts, suite); err != nil {

@@ -10,6 +10,7 @@ import (
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
@@ -33,6 +34,7 @@ type settings struct {
 	patience  float64
 	artifacts string
 	strict    bool
+	limits    limits.Flags
 
 	scenarios []*scenario.Scenario
 }
@@ -46,6 +48,8 @@ func newSettings(d *command.Deps, checks func([]*scenario.Scenario) []string) se
 
 // bind adds the flags.
 func (s *settings) bind(cmd *cobra.Command) {
+	s.limits.Bind(cmd)
+	s.limits.BindPort(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.suite, "suite", "core", "the scenarios: those of the `SUITE` core, or all: full")
 	f.StringSliceVar(&s.only, "only", nil, "make only the checks of these `NAMES`, as they stand in the table; * and ? are wildcards")
@@ -82,6 +86,9 @@ func (s *settings) complete(sources ...string) error {
 			try = "--suite " + near
 		}
 		return report.UsageError(try, "--suite %q: want core or full", s.suite)
+	}
+	if err := s.limits.Check(); err != nil {
+		return err
 	}
 	var err error
 	if s.scenarios, err = s.load(s.suite); err != nil {

@@ -2,6 +2,7 @@ package smoke
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -113,16 +114,15 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	b.Finish(ctx, told, &err)
 	b.Close()
-	out := o.Streams.Out
-	var werr error
-	switch o.format {
-	case output.JSON:
-		werr = smoke.JSON(out, report)
-	case formatJUnit:
-		werr = junit.Write(out, told)
-	default:
-		werr = smoke.Table(out, report)
-	}
+	werr := b.Results(o.Streams.Out, func(out io.Writer) error {
+		switch o.format {
+		case output.JSON:
+			return smoke.JSON(out, report)
+		case formatJUnit:
+			return junit.Write(out, told)
+		}
+		return smoke.Table(out, report)
+	})
 	return verdict(ctx, report.Verdict(), err, werr)
 }
 

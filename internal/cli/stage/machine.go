@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -24,6 +25,8 @@ type Machine struct {
 	Command string
 	// Retain keeps the directory of a sandbox on which something failed.
 	Retain bool
+	// Limits are the flags about this machine, checked.
+	Limits limits.Flags
 	// Tell and Busy are what a person is told: lines, and what is being done.
 	Tell func(format string, args ...any)
 	Busy func(text string)
@@ -49,10 +52,11 @@ type Running struct {
 	// Took is how long it took to boot.
 	Took time.Duration
 
-	m      *Machine
-	home   *home.Home
-	cancel context.CancelFunc
-	ended  chan error
+	m       *Machine
+	home    *home.Home
+	cancel  context.CancelFunc
+	removed func() error // that its directory was, if so
+	ended   chan error
 }
 
 // Boot boots a sandbox, which [Running.Stop] ends. While ctx lasts it can be interrupted; from then on the sandbox stays up
@@ -64,6 +68,19 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 		name = fmt.Sprintf("%s-%d", m.Name, m.booted)
 	}
 	begin := time.Now()
+	opts := sandbox.Options{
+		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, VCenterPort: m.Limits.Port(),
+		Progress: func(p sandbox.Progress) {
+			text := fmt.Sprintf("sandbox %s: %s", name, p.Name)
+			if p.Detail != "" {
+				text += ": " + p.Detail
+			}
+			m.Busy(text)
+		},
+	}
+	if err := m.Limits.Run(ctx, limits.SizeOf(opts, m.Root), func(text string) { m.Tell("note: %s", text) }); err != nil {
+		return nil, err
+	}
 	h, err := home.Open(ctx, m.Root, name, want.Topology.Metadata.Name, func(text string) { m.Tell("%s", text) })
 	if err != nil {
 		return nil, home.ExplainState(err, name, m.Command)
@@ -72,18 +89,10 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 		m.Tell("cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)", name, len(left.Killed))
 	}
 	r := &Running{Name: name, Client: api.NewClient(h.Dir.SocketPath()), m: m, home: h, ended: make(chan error, 1)}
-	s := sandbox.New(sandbox.Options{
-		Name: name, Topology: want.Topology, Speed: pace.Speed(want.Speed), CCM: want.CCM, CSI: want.CSI, Cluster: want.Cluster, Dir: h.Dir, Logger: h.Logger,
-		Progress: func(p sandbox.Progress) {
-			text := fmt.Sprintf("sandbox %s: %s", name, p.Name)
-			if p.Detail != "" {
-				text += ": " + p.Detail
-			}
-			m.Busy(text)
-		},
-	})
-	alive, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r.cancel = cancel
+	opts.Dir, opts.Logger = h.Dir, h.Logger
+	s := sandbox.New(opts)
+	alive, cancel := h.While(context.WithoutCancel(ctx))
+	r.cancel, r.removed = cancel, func() error { return h.Removed(alive) }
 	interrupted := context.AfterFunc(ctx, cancel)
 	ready := make(chan struct{})
 	go func() { r.ended <- s.Run(alive, func() { close(ready) }) }()
@@ -129,13 +138,14 @@ func (m *Machine) trouble(log *event.Log) {
 // Stop ends the sandbox and waits until nothing of it is left. failed says that what ran on it did.
 func (r *Running) Stop(failed bool) error {
 	r.m.Busy("sandbox " + r.Name + ": stops")
+	removed := r.removed()
 	r.cancel()
 	err := <-r.ended
 	r.m.Busy("")
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return errors.Join(home.ExplainRun(err, r.Name, ""), r.leave(failed))
+	return errors.Join(removed, home.ExplainRun(err, r.Name, ""), r.leave(failed && removed == nil))
 }
 
 // leave removes the directory, or leaves it when that was asked for.

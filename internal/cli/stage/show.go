@@ -1,14 +1,19 @@
 package stage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/artifacts"
@@ -30,14 +35,46 @@ type Show struct {
 	// Dir is nil when no artifacts are wanted.
 	Dir *artifacts.Dir
 
+	mask      *mask.Mask
 	live      *live.Live
 	log       *live.Live // the same as live tells, for the artifacts
 	sandboxes int        // so far
 }
 
 // NewShow returns one that has told nothing.
-func NewShow(streams *iostreams.Streams) *Show {
-	return &Show{live: live.New(streams.Err, streams.ErrTTY())}
+func NewShow(d *command.Deps) *Show {
+	s, streams := &Show{mask: &mask.Mask{}}, d.Streams
+	s.mask.Know(secret.Variables(d.Getenv)...)
+	if streams.ErrTTY() {
+		s.live = live.New(streams.Err, true)
+	} else { // the log of some CI, which others read
+		s.live = live.New(maskedWriter{streams.Err, s.mask}, false)
+	}
+	return s
+}
+
+// maskedWriter writes lines without secrets. A write that ends within a line must not end within a secret.
+type maskedWriter struct {
+	w    io.Writer
+	mask *mask.Mask
+}
+
+// Write implements [io.Writer].
+func (m maskedWriter) Write(b []byte) (int, error) {
+	if _, err := m.w.Write(m.mask.Bytes(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Results writes what write does without the secrets of the sandboxes that there were.
+func (s *Show) Results(w io.Writer, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	_, err := w.Write(s.mask.Bytes(text.Bytes()))
+	return err
 }
 
 // Close ends what is told. Close again is harmless.
@@ -78,6 +115,7 @@ func (s *Show) Keep(path string, suite *result.Suite) error {
 	if err != nil {
 		return unwritable(err)
 	}
+	d.Mask(s.mask)
 	s.Dir, s.log = d, live.New(d.Log(), false)
 	return nil
 }
@@ -98,15 +136,20 @@ func (s *Show) Finish(ctx context.Context, suite *result.Suite, err *error) {
 	s.live.Say("\nreport: %s/report.html", s.Dir.Path)
 }
 
-// Began counts a sandbox, and keeps its passwords out of the artifacts.
+// Began counts a sandbox, and keeps its secrets out of the artifacts and results.
 func (s *Show) Began(ctx context.Context, c *api.Client) {
 	s.sandboxes++
-	if s.Dir == nil {
-		return
+	if err := s.learn(ctx, c); err != nil && ctx.Err() == nil {
+		s.Say("note: the secrets of the sandbox are not known, and are masked by their shape alone: %v", err)
 	}
-	if err := collect.Hide(ctx, s.Dir, c); err != nil && ctx.Err() == nil {
-		s.Say("note: passwords are not known: %v", err)
+}
+
+func (s *Show) learn(ctx context.Context, c *api.Client) error {
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
 	}
+	return c.Mask(ctx, s.mask, status.Dir)
 }
 
 // Collect fetches what the sandbox that began last can tell into the artifacts; after an interruption, too. Of its events
@@ -120,6 +163,10 @@ func (s *Show) Collect(ctx context.Context, c *api.Client, after uint64) {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(hurriedTime, cancel) })()
 	s.Busy("artifacts")
 	defer s.Busy("")
+	if err := s.learn(collecting, c); err != nil {
+		s.Say("note: no artifacts of a sandbox whose secrets are not known: %v", err)
+		return
+	}
 	if err := collect.Sandbox(collecting, s.Dir, s.sandboxes, c, after); err != nil {
 		s.Say("note: some artifacts are missing: %v", err)
 	}
@@ -129,6 +176,10 @@ func (s *Show) Collect(ctx context.Context, c *api.Client, after uint64) {
 func (s *Show) Lost(logs string, log *event.Log) {
 	s.sandboxes++
 	if s.Dir == nil {
+		return
+	}
+	if err := s.mask.Follow(filepath.Dir(logs)); err != nil {
+		s.Say("note: no artifacts of a sandbox whose secrets are not known: %v", err)
 		return
 	}
 	events, lost := log.Read(0, 0)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
@@ -56,6 +57,40 @@ func print(w io.Writer, format string, now time.Time, s api.Status) error {
 		if err := output.List(&b, flags, tables.Components(now), s.Components); err != nil {
 			return err
 		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ended is what is known of a sandbox that does not run.
+type ended struct {
+	Name      string         `json:"name"`
+	Phase     string         `json:"phase"`
+	Scenario  string         `json:"scenario,omitempty"`
+	StartedAt time.Time      `json:"startedAt,omitzero"`
+	Dir       string         `json:"dir"`
+	Crash     *command.Crash `json:"crash,omitempty"`
+}
+
+func printEnded(w io.Writer, format string, now time.Time, s command.Sandbox) error {
+	switch format {
+	case output.JSON, output.YAML:
+		return output.Object(w, format, "Status", ended{s.Name, s.State(), s.Scenario, s.StartedAt, s.Dir, s.Crash})
+	case output.Names:
+		_, err := fmt.Fprintln(w, "sandbox/"+s.Name)
+		return err
+	}
+	var b strings.Builder
+	field := func(name, value string) { fmt.Fprintf(&b, "%-14s%s\n", name+":", value) }
+	field("Name", s.Name)
+	field("Phase", s.State())
+	if !s.StartedAt.IsZero() {
+		field("Started", output.Age(now, s.StartedAt)+" ago")
+	}
+	field("Scenario", s.Scenario)
+	field("Directory", s.Dir)
+	if s.Crash != nil {
+		field("Ended by", strings.ReplaceAll(s.Crash.Words(), "\n", "\n"+strings.Repeat(" ", 10)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

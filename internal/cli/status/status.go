@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 type options struct {
 	streams *iostreams.Streams
 	now     func() time.Time
+	find    func(context.Context) (command.Sandbox, error)
 	ask     func(context.Context) (api.Status, error)
 
 	format string
@@ -24,7 +26,7 @@ type options struct {
 
 // NewCmdStatus returns the command; runF, when not nil, runs in its place.
 func NewCmdStatus(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{streams: d.Streams, now: d.Now, ask: func(ctx context.Context) (api.Status, error) {
+	o := &options{streams: d.Streams, now: d.Now, find: d.Find, ask: func(ctx context.Context) (api.Status, error) {
 		return command.AskIt(ctx, d, (*api.Client).Status)
 	}}
 	cmd := &cobra.Command{
@@ -35,7 +37,10 @@ func NewCmdStatus(d *command.Deps, runF func(context.Context, *options) error) *
 A sandbox is in good health when it has booted, every node that its topology
 wants is registered, initialized and ready, every component runs, and every
 vCenter can be reached. Otherwise the command says what is wrong and ends with
-exit status 3, also when the trouble was made on purpose.`,
+exit status 3, also when the trouble was made on purpose.
+
+Of a sandbox that crashed it says what ended it and where its logs, events and
+recording are kept until "down"; that is exit status 3, too.`,
 		Example: `  vsphere-sandbox status
   vsphere-sandbox status --name other -o json`,
 		Args:              command.NoArgs,
@@ -52,6 +57,18 @@ exit status 3, also when the trouble was made on purpose.`,
 }
 
 func run(ctx context.Context, o *options) error {
+	if found, err := o.find(ctx); err != nil {
+		return err
+	} else if !found.Running {
+		if err := printEnded(o.streams.Out, o.format, o.now(), found); err != nil {
+			return err
+		}
+		err := found.NotRunning(report.Degraded)
+		if e := (*report.Error)(nil); errors.As(err, &e) {
+			e.Err = nil // it has been printed
+		}
+		return err
+	}
 	s, err := o.ask(ctx)
 	if err != nil {
 		return err

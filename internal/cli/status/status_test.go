@@ -5,10 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -90,6 +92,28 @@ func TestProblems(t *testing.T) {
 			if d := cmp.Diff(tc.want, problems(s)); d != "" {
 				t.Error(d)
 			}
+		})
+	}
+}
+
+// Of a sandbox that crashed it is said how, and where its files are; so for programs.
+func TestCrashed(t *testing.T) {
+	for _, format := range []string{"table", "json", "name"} {
+		t.Run(format, func(t *testing.T) {
+			e := clitest.NewEnv(nil)
+			e.State.Items = []command.Sandbox{{
+				Name: "default", Dir: "/state/default", Scenario: "single", StartedAt: clitest.Now.Add(-time.Minute),
+				Crash: &command.Crash{Reason: "panic: boom", Stack: []string{"main.boot (/x/boot.go:12)", "main.main (/x/main.go:3)"}},
+			}}
+			r := e.Run(t.Context(), NewCmdStatus(e.Deps, nil), "-o", format)
+			want := report.Record{
+				Code: "crashed", Message: `sandbox "default" crashed, and its logs, events and recording are kept in /state/default`, Exit: report.Degraded,
+				Try: "vsphere-sandbox logs --name default\nvsphere-sandbox doctor --bundle vsphere-sandbox-bug.tar.gz --name default\nvsphere-sandbox down --name default   # removes what it left",
+			}
+			if d := cmp.Diff(want, r); d != "" {
+				t.Error(d)
+			}
+			clitest.Golden(t, "crashed."+format, e.Out.String())
 		})
 	}
 }

@@ -94,15 +94,16 @@ func runEnv(_ context.Context, o *envOptions) error {
 		return output.Object(o.streams.Out, o.format, "Environment", map[string]any{"tutorial": page.Name, "dir": world.Dir, "variables": m})
 	}
 	sh := shellOf(o.shell)
-	text := "cd " + sh.quote(world.Dir) + "\n"
+	var text strings.Builder
+	text.WriteString("cd " + sh.quote(world.Dir) + "\n")
 	for _, v := range vars {
 		if v.name == "PATH" { // as it is there, not here
-			text += sh.prepend(world.Bin) + "\n"
+			text.WriteString(sh.prepend(world.Bin) + "\n")
 			continue
 		}
-		text += sh.set(v.name, v.value) + "\n"
+		text.WriteString(sh.set(v.name, v.value) + "\n")
 	}
-	text += fmt.Sprintf("# To have it take effect, run this:\n#   %s\n", sh.eval(command.Program+" tutorial env "+page.Name))
-	_, err = io.WriteString(o.streams.Out, text)
+	text.WriteString(fmt.Sprintf("# To have it take effect, run this:\n#   %s\n", sh.eval(command.Program+" tutorial env "+page.Name)))
+	_, err = io.WriteString(o.streams.Out, text.String())
 	return err
 }

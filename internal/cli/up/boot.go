@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -24,6 +27,9 @@ func boot(ctx context.Context, o *options) (err error) {
 	o.Deps = voiced(o.Deps)
 	root, err := o.Sandboxes.Root()
 	if err != nil {
+		return err
+	}
+	if err := o.preflight(ctx, root); err != nil {
 		return err
 	}
 	program, err := o.ccm.Resolve(ctx, o.Streams)
@@ -52,6 +58,8 @@ func boot(ctx context.Context, o *options) (err error) {
 		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)\n", o.name, len(left.Killed))
 	}
 
+	ctx, unwatch := house.While(ctx)
+	defer unwatch()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var ui *screen
@@ -69,13 +77,8 @@ func boot(ctx context.Context, o *options) (err error) {
 	if o.alone == nil && !o.ground.Beside && len(o.topology.Nodes()) == 0 {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
-	opts := sandbox.Options{
-		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Dir: dir, Port: o.port, Audit: o.audit, Light: o.light, Logger: logger,
-		Progress: progress.show, CCM: program, CSI: volumes, Cluster: o.ground.Of(o.retain), Real: o.real,
-	}
-	if o.alone != nil {
-		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
-	}
+	opts := o.sandbox()
+	opts.Dir, opts.Logger, opts.Progress, opts.CCM, opts.CSI = dir, logger, progress.show, program, volumes
 	var s running = sandbox.New(opts)
 	if o.ground.Inside() {
 		if s, err = attached(ctx, o, house, progress.show); err != nil {
@@ -115,6 +118,12 @@ func boot(ctx context.Context, o *options) (err error) {
 	if failed != nil {
 		return errors.Join(failed.error, err)
 	}
+	if removed := house.Removed(ctx); removed != nil {
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		return errors.Join(removed, err)
+	}
 	if ready && err == nil {
 		fmt.Fprintf(o.Streams.Err, "sandbox %q: stopped\n", o.name)
 		return nil // it was told to end, and did
@@ -123,6 +132,33 @@ func boot(ctx context.Context, o *options) (err error) {
 		tellTrouble(o, s.Log())
 	}
 	return explainRun(o, err)
+}
+
+// sandbox is what the flags say of it. What has to be fetched or made is not in it.
+func (o *options) sandbox() sandbox.Options {
+	opts := sandbox.Options{
+		Name: o.name, Topology: o.topology, Speed: pace.Speed(o.speed), Port: o.port, Audit: o.audit, Light: o.light,
+		Cluster: o.ground.Of(o.retain), Real: o.real, VCenterPort: o.limits.Port(),
+		CCM: sandbox.CCM{None: o.ccm.None(), Replicas: o.ccm.Replicas}, CSI: sandbox.CSI{Enabled: o.csi.Driver != csi.Off},
+	}
+	if o.alone != nil {
+		opts.VCentersOnly, opts.Addresses, opts.Login, opts.Saved = true, o.alone.Addresses, o.alone.Login, o.alone.Saved
+	}
+	return opts
+}
+
+// preflight checks the limits of this machine, before anything is fetched or made. A sandbox in another cluster takes
+// nothing of them.
+func (o *options) preflight(ctx context.Context, root string) error {
+	if o.ground.Inside() {
+		return nil
+	}
+	if dir, err := instance.Open(root, o.name); err == nil {
+		if pid, running := dir.Running(); running { // which is why there is less
+			return explainState(o, instance.ErrRunning{Name: o.name, PID: pid})
+		}
+	}
+	return o.limits.Run(ctx, limits.SizeOf(o.sandbox(), root), func(text string) { fmt.Fprintln(o.Streams.Err, "note:", text) })
 }
 
 // tellTrouble shows the last things that went wrong: the error names the step that failed, these often the reason.

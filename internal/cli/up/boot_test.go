@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
@@ -150,7 +153,7 @@ func TestBootFails(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e := clitest.NewEnv(nil)
 			e.State.Dir = t.TempDir()
-			r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), append(tc.args, "single", "--api-port", port, "--csi", "off")...)
+			r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), append(tc.args, "single", "--api-port", port, "--csi", "off", "--ignore-preflight-errors", "ports")...)
 			if r.Code != "port-in-use" || r.Exit != report.Prerequisite {
 				t.Fatalf("ended with %+v", r)
 			}
@@ -188,7 +191,7 @@ func TestBootFailsOnATerminal(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	e.Streams.SetTTY(true, true, true)
 	e.State.Dir = t.TempDir()
-	e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--api-port", strconv.Itoa(l.Addr().(*net.TCPAddr).Port), "--csi", "off")
+	e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--api-port", strconv.Itoa(l.Addr().(*net.TCPAddr).Port), "--csi", "off", "--ignore-preflight-errors", "ports")
 	if _, rest, ok := strings.Cut(e.Err.String(), "  ✗ "); !ok || strings.Contains(rest, "\x1b") {
 		t.Errorf("said %q", e.Err)
 	}
@@ -203,7 +206,7 @@ func TestStateDirectoryThatIsAFile(t *testing.T) {
 	if err := os.WriteFile(e.State.Dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Exit != report.Failure || !strings.Contains(r.Message, "state directory: ") {
+	if r := e.Run(t.Context(), NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Exit != report.Prerequisite || r.Code != "state-unusable" || !strings.Contains(r.Why, "is a file, not a directory") {
 		t.Errorf("ended with %+v", r)
 	}
 }
@@ -213,12 +216,76 @@ func TestInterrupted(t *testing.T) {
 	e := clitest.NewEnv(nil)
 	e.State.Dir = t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	defer cancel()
+	e.Streams.Err = &whenWritten{Writer: e.Streams.Err, do: cancel} // "sandbox ...": it boots
 	if r := e.Run(ctx, NewCmdUp(e.Deps, nil), "single", "--csi", "off"); r.Exit != report.Interrupted {
 		t.Errorf("ended with %+v", r)
 	}
 	if !strings.Contains(e.Err.String(), "sandbox \"default\": stopping\n") {
 		t.Errorf("said %q", e.Err)
+	}
+}
+
+// whenWritten does something before the first write.
+type whenWritten struct {
+	io.Writer
+	once sync.Once
+	do   func()
+}
+
+func (w *whenWritten) Write(b []byte) (int, error) {
+	w.once.Do(w.do)
+	return w.Writer.Write(b)
+}
+
+// A machine that has too little is left as it is, with words for all that is short.
+func TestMachineLimits(t *testing.T) {
+	e := clitest.NewEnv(nil)
+	e.State.Dir = filepath.Join(t.TempDir(), "state")
+	short := preflight.Here()
+	short.Limit = func(int) (uint64, error) { return 64, nil }
+	short.Disk = func(string) (uint64, uint64, error) { return 1 << 20, 1 << 20, nil }
+	short.Dial = func(context.Context) error { return nil }
+	on := func(ctx context.Context, o *options) error {
+		o.limits.Machine = &short
+		return run(ctx, o)
+	}
+	r := e.Run(t.Context(), NewCmdUp(e.Deps, on), "single", "--csi", "off")
+	if r.Code != "machine-limits" || r.Exit != report.Prerequisite {
+		t.Fatalf("ended with %+v", r)
+	}
+	for _, words := range []string{"open-files: a process may have 64 files open", "disk: 1Mi free"} {
+		if !strings.Contains(r.Message, words) {
+			t.Errorf("%q does not say %q", r.Message, words)
+		}
+	}
+	for _, words := range []string{"ulimit -n 4096", "VSPHERE_SANDBOX_STATE", "--ignore-preflight-errors=open-files,"} {
+		if !strings.Contains(r.Try, words) {
+			t.Errorf("advice %q has no %q", r.Try, words)
+		}
+	}
+	if _, err := os.Stat(e.State.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state directory was made: %v", err)
+	}
+}
+
+// A port of the vCenters that a stranger has on all addresses has advice.
+func TestVCenterPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	e := clitest.NewEnv(nil)
+	e.State.Dir = t.TempDir()
+	on := func(ctx context.Context, o *options) error {
+		o.limits.Ignored = []string{preflight.Inotify, preflight.Memory} // other programs run here
+		return run(ctx, o)
+	}
+	r := e.Run(t.Context(), NewCmdUp(e.Deps, on), "single", "--csi", "off", "--vcenter-port", port)
+	if r.Code != "port-in-use" || r.Exit != report.Prerequisite || !strings.HasPrefix(r.Message, "port "+port+" is in use on every loopback address") || !strings.Contains(r.Try, "--vcenter-port 0") {
+		t.Errorf("ended with %+v", r)
 	}
 }
 

@@ -16,7 +16,8 @@ func TestBuildsAreTold(t *testing.T) {
 		end := tellBuilds(t.Context(), &out, log)
 		synctest.Wait()
 		for _, e := range []event.Event{
-			{Kind: "ccm.rebuilt", Message: "bin/ccm was built anew (0123456789ab)"}, {Kind: "vm.power-off", Message: "not of this"},
+			{Kind: "ccm.rebuilt", Message: "bin/ccm was built anew (0123456789ab)"},
+			{Kind: "vm.power-off", Message: "not of this"},
 			{Kind: "ccm.swap-failed", Message: "bin/ccm: exit status 1; back to bin/ccm"},
 		} {
 			log.Append(e)

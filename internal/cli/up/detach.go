@@ -12,10 +12,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 // readyFD is the descriptor on which a detached sandbox says that it is ready: one byte. If it ends without, it failed.
 const readyFD = 3
+
+// secretsFD is the descriptor from which it takes the variables that hold secrets.
+const secretsFD = 4
 
 // detach runs the sandbox in a process and session of its own, shows its boot, and returns when it is ready.
 func detach(ctx context.Context, o *options) error {
@@ -24,12 +28,22 @@ func detach(ctx context.Context, o *options) error {
 		return err
 	}
 	defer r.Close()
-	cmd := exec.Command(o.Self, o.again()...)
+	environ := os.Environ()
 	if o.alone != nil {
-		cmd.Env = append(os.Environ(), o.alone.Environ...)
+		environ = append(environ, o.alone.Environ...)
 	}
+	// It runs for days, and whatever runs as this user can read its environment.
+	environ, secrets := secret.Split(environ)
+	handed, variable, err := secret.Hand(secrets, secretsFD)
+	if err != nil {
+		w.Close()
+		return err
+	}
+	defer handed.Close()
+	cmd := exec.Command(o.Self, o.again()...)
+	cmd.Env = append(environ, variable)
 	cmd.Stdout, cmd.Stderr = o.Streams.Out, o.Streams.Err
-	cmd.ExtraFiles = []*os.File{w}
+	cmd.ExtraFiles = []*os.File{w, handed}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // neither Ctrl-C nor the end of this terminal is for it
 	if err := cmd.Start(); err != nil {
 		w.Close()
@@ -88,6 +102,7 @@ func (o *options) again() []string {
 		args = append(args, o.csi.Again()...)
 	}
 	args = append(args, o.ground.Again()...)
+	args = append(args, o.limits.Again()...)
 	if o.format != output.Plain {
 		args = append(args, "--output", o.format)
 	}

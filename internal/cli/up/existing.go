@@ -50,6 +50,9 @@ func (o *options) completeOthers(cmd *cobra.Command) error {
 			return report.UsageError("leave --"+none+" out", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
 		}
 	}
+	if cmd.Flags().Changed("vcenter-port") {
+		return report.UsageError("leave --vcenter-port out", "--vcenter-port: there the vCenters are in a pod of their own, whose port no other program has")
+	}
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -42,6 +43,7 @@ type options struct {
 	ccm      ccm.Flags
 	csi      csi.Flags
 	ground   ground.Flags
+	limits   limits.Flags
 	real     *sandbox.Real // nil for simulated vCenters
 	alone    *VCenters     // nil for a whole sandbox
 
@@ -63,8 +65,9 @@ What to build is a scenario that comes with the program, or a topology file.
 Everything runs on loopback, as you, and is gone afterwards.
 
 Exit status: 0 after an orderly end, 1 when it could not boot, 2 for a bad
-topology or flag, 4 when the machine lacks something (a port, disk space),
-130 when it was interrupted while booting.`,
+topology or flag, 4 when the machine lacks something (a port, open files,
+processes, inotify instances, memory, disk space), which is checked before
+anything is made, 130 when it was interrupted while booting.`,
 		Example: `  vsphere-sandbox up
   vsphere-sandbox up --tui
   vsphere-sandbox up zones-per-cluster --detach
@@ -73,6 +76,7 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
   vsphere-sandbox up zones-us-eu --ccm module:v1.36.0
   vsphere-sandbox up --ccm none
   vsphere-sandbox up --csi off
+  vsphere-sandbox up --vcenter-port 0
   vsphere-sandbox up my-topology.yaml --light
   vsphere-sandbox up --cluster kind
   vsphere-sandbox up single --cluster kind --csi module:v3.7.0
@@ -111,6 +115,8 @@ topology or flag, 4 when the machine lacks something (a port, disk space),
 	o.csi.Bind(cmd)
 	o.ground.Bind(cmd)
 	o.ground.BindOutside(cmd)
+	o.limits.Bind(cmd)
+	o.limits.BindPort(cmd)
 	o.realFlags.Bind(cmd)
 	o.realFlags.BindNodes(cmd)
 	o.realFlags.BindWrites(cmd)
@@ -151,6 +157,9 @@ func (o *options) complete() error {
 		return err
 	}
 	if err := o.csi.Check(); err != nil {
+		return err
+	}
+	if err := o.limits.Check(); err != nil {
 		return err
 	}
 	if err := o.ground.Check(); err != nil {

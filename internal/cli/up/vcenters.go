@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/env"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -33,19 +34,21 @@ type VCenters struct {
 	Detach   bool
 	Detached bool
 	Args     []string
-	// Environ is added to the environment of the process in the background.
+	// Environ is added to the variables of the process in the background, those that hold secrets not in its environment.
 	Environ []string
 	// Env, when not nil, gets the commands that set the variables, in place of standard output. Without them nobody knows
 	// the password: its error ends the sandbox. It returns when ctx is done.
 	Env    func(ctx context.Context, lines string) error
 	Format string
+	// Limits are the flags about the machine, checked.
+	Limits limits.Flags
 }
 
 // RunVCenters boots vCenters alone and runs them until it is told to end, as "up" does with a whole sandbox.
 func RunVCenters(ctx context.Context, d *command.Deps, v VCenters) error {
 	o := &options{
 		Deps: d, topology: v.Topology, speed: v.Speed, format: v.Format, detach: v.Detach, detached: v.Detached, alone: &v,
-		csi: csi.Flags{Driver: csi.Off},
+		csi: csi.Flags{Driver: csi.Off}, limits: v.Limits,
 	}
 	if err := o.completeName(); err != nil {
 		return err

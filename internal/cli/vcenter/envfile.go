@@ -47,8 +47,7 @@ func replace(_ context.Context, path, lines string) error {
 
 // plain is err with the path that was asked for, not that of a file on the way there.
 func plain(path string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
 	return fmt.Errorf("%s: %w", path, err)

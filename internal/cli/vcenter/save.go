@@ -139,8 +139,7 @@ func saveError(ctx context.Context, vcenter, dir string, err error) error {
 			Exit: report.Usage, Try: "another folder, or remove it yourself",
 		}
 	}
-	var file *fs.PathError
-	if errors.As(err, &file) { // it is the folder, not the vCenter
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // it is the folder, not the vCenter
 		return &report.Error{Code: "not-saved", Message: fmt.Sprintf("vCenter %q is not saved", vcenter), Err: err, Try: "another folder, one that does not exist"}
 	}
 	return &report.Error{

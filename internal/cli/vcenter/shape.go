@@ -83,7 +83,8 @@ func (s *shape) validate() error {
 	}{
 		{"hosts", n("standalone-host") + n("cluster")*n("host")},
 		{"resource pools", pools},
-		{"datastores", n("ds")}, {"port groups", n("pg")},
+		{"datastores", n("ds")},
+		{"port groups", n("pg")},
 		{"VMs", n("vm") * (n("standalone-host") + n("cluster") + pools)},
 	} {
 		if sum := n("dc") * max(1, all.each); sum > topology.MaxVMs {

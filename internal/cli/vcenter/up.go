@@ -11,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -38,6 +39,7 @@ type upOptions struct {
 	detach   bool
 	detached bool
 	speed    float64
+	limits   limits.Flags
 
 	args []string // the command line, from "vcenter up" on
 }
@@ -73,6 +75,7 @@ With names, let these vCenters of a running sandbox answer again.`,
 			return runUp(cmd.Context(), o)
 		},
 	}
+	o.limits.Bind(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "`SCENARIO | FILE` with the topology to run")
 	f.StringArrayVar(&o.load, "load", nil, "`FOLDER` of an inventory to load; repeat it for further vCenters")
@@ -116,6 +119,9 @@ func (o *upOptions) complete(f *pflag.FlagSet) error {
 		return report.UsageError("-f TOPOLOGY --set NAME=VALUE", "--set is for the parameters of a topology, which needs -f")
 	}
 	if err := o.onlyAlone(f); err != nil {
+		return err
+	}
+	if err := o.limits.Check(); err != nil {
 		return err
 	}
 	if o.username != "" && o.password == "" {
@@ -173,7 +179,7 @@ func runUp(ctx context.Context, o *upOptions) error {
 		return err
 	}
 	v := up.VCenters{
-		Topology: t, Saved: o.saved, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format,
+		Topology: t, Saved: o.saved, Addresses: addresses, Speed: o.speed, Detach: o.detach, Detached: o.detached, Args: o.args, Format: o.format, Limits: o.limits,
 	}
 	if o.username != "" {
 		v.Login = url.UserPassword(o.username, o.password)

@@ -92,11 +92,10 @@ func (f *Flags) unusable(err error) error {
 		return e
 	}
 	e := &report.Error{Code: "vcenter-config-invalid", Message: err.Error(), Exit: report.Usage}
-	var file *fs.PathError
 	if bad, ok := errors.AsType[*config.Error](err); ok {
 		e.Message = f.config + " cannot be used\n" + strings.TrimSpace(bad.Error())
 		e.Try = "vsphere-sandbox config validate " + f.config
-	} else if errors.As(err, &file) {
+	} else if _, ok := errors.AsType[*fs.PathError](err); ok {
 		e.Code = "vcenter-config-unreadable"
 		e.Try = "--vcenter-config FILE, a vsphere.conf with user and password\n--vcenter-config " + Environment + " for govc's variables"
 	} else {

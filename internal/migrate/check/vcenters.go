@@ -64,7 +64,7 @@ func (c *run) inspect(ctx context.Context, conn *vcenter.Connection, inv *invent
 func (s *seen) readDatastores(ctx context.Context, conn *vcenter.Connection, refs []types.ManagedObjectReference) error {
 	filter := types.PropertyFilterSpec{
 		PropSet:                       []types.PropertySpec{{Type: "Datastore", PathSet: []string{"name", "summary.url", "browser"}}},
-		ReportMissingObjectsInResults: types.NewBool(true), // one may go meanwhile
+		ReportMissingObjectsInResults: new(true), // one may go meanwhile
 	}
 	for _, ref := range refs {
 		filter.ObjectSet = append(filter.ObjectSet, types.ObjectSpec{Obj: ref})

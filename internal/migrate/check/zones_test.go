@@ -28,7 +28,7 @@ func expect(t *testing.T, r *check.Report, want map[string]string) {
 	}
 }
 
-func labelled(name, uuid, region, zone, oldRegion, oldZone string) *corev1.Node {
+func labeled(name, uuid, region, zone, oldRegion, oldZone string) *corev1.Node {
 	n := node(name, uuid, false)
 	n.Labels = map[string]string{}
 	for key, value := range map[string]string{
@@ -46,17 +46,17 @@ func labelled(name, uuid, region, zone, oldRegion, oldZone string) *corev1.Node 
 func TestLabels(t *testing.T) {
 	r := &rig{Lab: sim.Start(t, site)}
 	const cp, one, two = "42100000-0000-4000-8000-000000000001", "42100000-0000-4000-8000-000000000002", "42100000-0000-4000-8000-000000000003"
-	r.client = cluster("v1.30.2", labelled("cp-1", cp, "eu", "a", "eu", "a"), labelled("worker-1", one, "", "", "eu", "a"))
+	r.client = cluster("v1.30.2", labeled("cp-1", cp, "eu", "a", "eu", "a"), labeled("worker-1", one, "", "", "eu", "a"))
 	expect(t, r.run(t, nil), map[string]string{"node-labels": "warn 1 of 2 nodes have labels of failure-domain.beta.kubernetes.io only: worker-1", "kubernetes-version": "pass v1.30.2"})
-	r.client = cluster("v1.25.0", labelled("cp-1", cp, "eu", "a", "eu", "b"), labelled("worker-1", one, "eu", "a", "eu", "a"))
+	r.client = cluster("v1.25.0", labeled("cp-1", cp, "eu", "a", "eu", "b"), labeled("worker-1", one, "eu", "a", "eu", "a"))
 	expect(t, r.run(t, nil), map[string]string{
 		"node-labels":        "warn 1 of 2 nodes have labels of failure-domain.beta.kubernetes.io that are not those of topology.kubernetes.io: cp-1 (eu/b, eu/a)",
 		"node-old-zones":     "warn 1 of 2 nodes have old labels that are not the tags of their VMs: cp-1 (eu/b, tags eu/a)",
 		"kubernetes-version": "pass v1.25.0",
 	})
-	r.client = cluster("", labelled("worker-2", two, "eu", "a", "eu", "a"))
+	r.client = cluster("", labeled("worker-2", two, "eu", "a", "eu", "a"))
 	expect(t, r.run(t, nil), map[string]string{"node-labels": "pass 1 of 1 nodes have labels", "kubernetes-version": `warn version "" of the API server is not known`})
-	r.client = cluster("v1.30.2", labelled("worker-2", two, "eu", "a", "", ""))
+	r.client = cluster("v1.30.2", labeled("worker-2", two, "eu", "a", "", ""))
 	expect(t, r.run(t, nil), map[string]string{"node-labels": "pass 1 node: none has a label"})
 }
 

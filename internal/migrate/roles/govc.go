@@ -26,10 +26,10 @@ func (p *Plan) Govc() string {
 		}
 	}
 	for _, g := range p.Grants {
-		switch {
-		case g.State == Exists || g.State == Covered:
+		switch g.State {
+		case Exists, Covered:
 			continue
-		case g.State == Differs:
+		case Differs:
 			fmt.Fprintf(&b, "# %s on %s: %s\n", g.User, g.Object, g.Why)
 			continue
 		}

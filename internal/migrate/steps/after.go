@@ -34,7 +34,7 @@ func (w *writer) verify() *Step {
 	s := &Step{
 		ID: "verify", Title: "See that all of it works", Why: "As long as the old files and flags are there, the way back is short.",
 		Commands: []Command{
-			run("%s", w.own("migrate check %s", shellescape.Quote(w.old()))),
+			run("%s", w.check()),
 			run("%s", w.kubectl("get nodes -o wide")),
 			here("no pod waits for a volume", w.kubectl("get pods --all-namespaces --field-selector=status.phase=Pending")),
 		},
@@ -62,7 +62,7 @@ func (w *writer) cleanup() *Step {
 			"The password of the old file has been on every node that read it: give the account a new one, and its Secrets with it.",
 		},
 		UndoText: "none: after this step the in-tree provider has no configuration.",
-		Done:     []Command{run("%s", w.own("migrate check %s", shellescape.Quote(w.old())))},
+		Done:     []Command{run("%s", w.check())},
 	}
 	if !w.leads() {
 		s.Commands = append(s.Commands, here("nodes whose VMs are gone are deleted from here on", w.kubectl("--namespace %s set env %s SKIP_NODE_DELETION-", cloudNamespace, managerOwner)))

@@ -14,7 +14,7 @@ func (w *writer) mend() *Step {
 	s := &Step{
 		ID: "mend", Title: "Mend what fails",
 		Why:      "Each of these would stop the migration half-way, or cost a pod its volume. Steps below mend some of them.",
-		Done:     []Command{here("exit status 0, or what fails is mended by a step below", w.own("migrate check %s", shellescape.Quote(w.old())))},
+		Done:     []Command{here("exit status 0, or what fails is mended by a step below", w.check())},
 		UndoText: "nothing of the migration has been done yet.",
 	}
 	for _, f := range w.r.Findings {

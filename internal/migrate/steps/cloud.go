@@ -107,7 +107,7 @@ func (w *writer) controlPlane() *Step {
 		s.Text = append(s.Text, "kube-controller-manager keeps --cloud-config, and the in-tree provider for volumes alone (--external-cloud-volume-plugin), until the last node translates them.")
 	}
 	if len(w.masters()) == 0 {
-		s.Text = append(s.Text, "No node is labelled as one of the control plane: change the flags where kube-controller-manager runs.")
+		s.Text = append(s.Text, "No node is labeled as one of the control plane: change the flags where kube-controller-manager runs.")
 	}
 	s.UndoText = "the manifests that were saved:"
 	if len(found[0].Objects) == 0 {

@@ -25,27 +25,28 @@ func (w *writer) convert() *Step {
 		Done: []Command{run("vsphere-sandbox config validate %s", w.file("vsphere.conf")), here("what became of every line", "cat "+w.file("report.txt"))},
 		Undo: []Command{run("rm -r %s", shellescape.Quote(w.in.Folder))},
 	}
-	line := "vsphere-sandbox migrate config " + shellescape.Quote(w.old()) + " --out " + shellescape.Quote(w.in.Folder)
+	var line strings.Builder
+	line.WriteString("vsphere-sandbox migrate config " + shellescape.Quote(w.old()) + " --out " + shellescape.Quote(w.in.Folder))
 	if len(w.r.Classes) > 0 {
-		line += " --manifests classes.yaml"
+		line.WriteString(" --manifests classes.yaml")
 	}
 	for _, ref := range w.kept() {
 		name := "before-secret-" + ref.Namespace + "-" + ref.Name + ".yaml"
 		s.Commands = append(s.Commands, run("%s", w.kubectl("--namespace %s get secret %s -o yaml > %s", shellescape.Quote(ref.Namespace), shellescape.Quote(ref.Name), shellescape.Quote(name))))
-		line += " --manifests " + shellescape.Quote(name)
+		line.WriteString(" --manifests " + shellescape.Quote(name))
 	}
 	urls, others := w.urls()
 	for _, name := range slices.Sorted(maps.Keys(urls)) {
-		line += " --datastore-url " + shellescape.Quote(name+"="+urls[name])
+		line.WriteString(" --datastore-url " + shellescape.Quote(name+"="+urls[name]))
 	}
 	s.Text = append(slices.Clone(s.Text), others...)
 	if w.in.ClusterID != "" {
-		line += " --cluster-id " + shellescape.Quote(w.in.ClusterID)
+		line.WriteString(" --cluster-id " + shellescape.Quote(w.in.ClusterID))
 	}
 	if w.in.Force {
-		line += " --force"
+		line.WriteString(" --force")
 	}
-	s.Commands = append(s.Commands, Command{Run: line})
+	s.Commands = append(s.Commands, Command{Run: line.String()})
 	return s
 }
 
@@ -134,19 +135,20 @@ func (w *writer) secrets() *Step {
 
 // roles makes roles with no more privileges than are used.
 func (w *writer) roles() *Step {
-	line := "vsphere-sandbox migrate roles --vcenter-config env" + w.choice() // an administrator makes roles
+	var line strings.Builder
+	line.WriteString("vsphere-sandbox migrate roles --vcenter-config env" + w.choice()) // an administrator makes roles
 	for _, name := range w.datastores() {
-		line += " --datastore " + shellescape.Quote(name)
+		line.WriteString(" --datastore " + shellescape.Quote(name))
 	}
-	line += " --ccm-user ccm@vsphere.local --csi-user csi@vsphere.local"
+	line.WriteString(" --ccm-user ccm@vsphere.local --csi-user csi@vsphere.local")
 	s := &Step{
 		ID: "roles", Title: "Accounts and roles",
 		Why: "The in-tree provider has one account that may do much. The cloud controller manager only reads, and the CSI driver needs little beyond disks.",
 		Text: []string{
 			"Make the two accounts first, by whatever names, and put these into the commands: no user is made by them. Where one account is to stay, pass this step by.",
 		},
-		Commands: []Command{here("what would be made", line), here("makes it, and asks before", line+" --create")},
-		Done:     []Command{here("nothing is missing", line)},
+		Commands: []Command{here("what would be made", line.String()), here("makes it, and asks before", line.String()+" --create")},
+		Done:     []Command{here("nothing is missing", line.String())},
 		UndoText: "not needed: nobody uses them yet. Take the permissions off the objects, and then remove the roles.",
 	}
 	for _, f := range w.findings("privileges-ccm", "privileges-hosts", "privileges-csi-search", "privileges-csi-vm", "privileges-csi-datastore") {

@@ -61,7 +61,7 @@ func (w *writer) tags() *Step {
 	}
 	s := &Step{
 		ID: "tags", Title: "Tags of regions and zones", Why: "The cloud controller manager labels a node once, when it initializes it: tags have to be right before.",
-		Done:     []Command{here("no tag check warns or fails", w.own("migrate check %s", shellescape.Quote(w.old())))},
+		Done:     []Command{here("no tag check warns or fails", w.check())},
 		UndoText: "attach what was detached. The in-tree provider reads the same tags.",
 	}
 	for _, f := range found {

@@ -59,24 +59,25 @@ func (w *writer) kubectl(format string, args ...any) string {
 	return line + " " + fmt.Sprintf(format, args...)
 }
 
-// own is a command line of this program about the cluster.
-func (w *writer) own(format string, args ...any) string {
-	line := "vsphere-sandbox " + fmt.Sprintf(format, args...)
+// check is the command line that looks at the cluster again.
+func (w *writer) check() string {
+	var line strings.Builder
+	line.WriteString("vsphere-sandbox migrate check " + shellescape.Quote(w.old()))
 	for _, f := range []struct{ name, value string }{{"name", w.in.Sandbox}, {"kubeconfig", w.in.Kubeconfig}, {"context", w.in.Context}, {"vcenter-config", w.in.VCenters}, {"csi-vcenter-config", w.in.CSI}} {
 		if f.value != "" {
-			line += " --" + f.name + " " + shellescape.Quote(f.value)
+			line.WriteString(" --" + f.name + " " + shellescape.Quote(f.value))
 		}
 	}
-	return line + w.choice()
+	return line.String() + w.choice()
 }
 
 // choice are the flags that choose VMs.
 func (w *writer) choice() string {
-	line := ""
+	var line strings.Builder
 	for _, arg := range w.in.Choice {
-		line += " " + shellescape.Quote(arg)
+		line.WriteString(" " + shellescape.Quote(arg))
 	}
-	return line
+	return line.String()
 }
 
 // run is a command without anything on it.

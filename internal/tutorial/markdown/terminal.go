@@ -9,7 +9,7 @@ import (
 // Options are how text is to look. The zero value is 80 columns without any escape sequence.
 type Options struct {
 	Width  int  // columns; 80 if 0, and never fewer than 20
-	Styled bool // bold, underlined and coloured, for terminals that can; otherwise what is emphasized keeps its signs
+	Styled bool // bold, underlined and colored, for terminals that can; otherwise what is emphasized keeps its signs
 	// Link says what is shown behind the words of a link; nil shows addresses of the web only.
 	Link func(target string) string
 }
@@ -91,7 +91,7 @@ func (w *writer) next(lines []string) int {
 
 // gap leaves an empty line, unless items of one list follow each other.
 func (w *writer) gap(list bool) {
-	if !(list && w.list) {
+	if !list || !w.list {
 		w.out.WriteByte('\n')
 	}
 	w.list = list

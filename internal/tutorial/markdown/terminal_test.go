@@ -72,7 +72,7 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s: %q is shown %d times less", page, w, n)
 			}
 		}
-		for _, line := range strings.Split(shown, "\n") {
+		for line := range strings.SplitSeq(shown, "\n") {
 			if utf8.RuneCountInString(line) > 60 && len(strings.Fields(line)) > 2 && !strings.HasPrefix(line, "    ") {
 				t.Errorf("%s: too wide: %s", page, line)
 			}

@@ -8,7 +8,7 @@
 //	err = d.CCM(ctx, deploy.CCM{Image: set.Name(image.CCM), Config: deploy.Config{Conf: conf, CA: ca, Secret: secret}})
 //	err = d.Wait(ctx, func(text string) { fmt.Println(text) })
 //
-// Everything that it makes is labelled app.kubernetes.io/managed-by=vsphere-sandbox, and with its instance if it has one; it changes and removes nothing
+// Everything that it makes is labeled app.kubernetes.io/managed-by=vsphere-sandbox, and with its instance if it has one; it changes and removes nothing
 // else: what has one of its names and not its label is an error, before anything was applied.
 //
 // What runs is seen as components: "ccm", "ccm-2", and of the CSI driver one for each container of its controller, by the

@@ -40,7 +40,8 @@ func mapperOf() fixedMapper {
 		"PriorityClass": true, "ValidatingWebhookConfiguration": true, "MutatingWebhookConfiguration": true,
 	}
 	all := slices.Concat(kinds(), []schema.GroupVersionKind{
-		{Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "PersistentVolume"},
+		{Version: "v1", Kind: "Namespace"},
+		{Version: "v1", Kind: "PersistentVolume"},
 		{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"},
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotContent"},
@@ -62,7 +63,8 @@ func newRig(t *testing.T, o Options, there ...runtime.Object) *rig {
 	lists := map[schema.GroupVersionResource]string{}
 	mapper := mapperOf()
 	for _, k := range slices.Concat(kinds(), []schema.GroupVersionKind{
-		{Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "PersistentVolume"},
+		{Version: "v1", Kind: "Namespace"},
+		{Version: "v1", Kind: "PersistentVolume"},
 		{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"},
 		{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 		{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotContent"},

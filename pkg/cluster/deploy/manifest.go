@@ -165,10 +165,10 @@ func (d *Deployment) own(ctx context.Context, o *unstructured.Unstructured, part
 	if err != nil {
 		return err
 	}
-	labelled := bare(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
-	mark(labelled, part)
-	d.stamp(labelled)
-	_, err = serverSide(ctx, into, labelled, ownerManager)
+	labeled := bare(o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
+	mark(labeled, part)
+	d.stamp(labeled)
+	_, err = serverSide(ctx, into, labeled, ownerManager)
 	return err
 }
 

@@ -87,8 +87,11 @@ func TestRemove(t *testing.T) {
 		return slices.IndexFunc(r.did, func(d string) bool { return strings.HasPrefix(d, "delete "+prefix) })
 	}
 	for _, pair := range [][2]string{
-		{"daemonsets", "clusterroles "}, {"deployments", "configmaps"}, {"serviceaccounts", "customresourcedefinitions"},
-		{"volumesnapshotclasses", "customresourcedefinitions"}, {"customresourcedefinitions", "namespaces"},
+		{"daemonsets", "clusterroles "},
+		{"deployments", "configmaps"},
+		{"serviceaccounts", "customresourcedefinitions"},
+		{"volumesnapshotclasses", "customresourcedefinitions"},
+		{"customresourcedefinitions", "namespaces"},
 	} {
 		if a, b := order(pair[0]), order(pair[1]); a < 0 || b < a {
 			t.Errorf("%s is %d, %s is %d: %q", pair[0], a, pair[1], b, r.did)
@@ -183,16 +186,28 @@ func TestForeign(t *testing.T) {
 			p.Spec.Containers[0].Image = "localhost/vsphere-cloud-controller-manager:1"
 			return p
 		}(), lease}, ""},
-		{"by its image", []runtime.Object{pod("x", "clouds", nil, corev1.Container{Name: "main", Image: "registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v1.36.0"})},
-			"cloud controller manager registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v1.36.0 (pod clouds/x)"},
-		{"by its flags", []runtime.Object{pod("x", "kube-system", nil, corev1.Container{Name: "main", Image: "i", Command: []string{"/bin/aws-cloud-controller-manager"}, Args: []string{"--cloud-provider=aws"}})},
-			"cloud controller manager aws (pod kube-system/x)"},
-		{"by its label", []runtime.Object{pod("x", "kube-system", map[string]string{"k8s-app": "cloud-controller-manager"}, corev1.Container{Name: "main", Image: "i"})},
-			"cloud controller manager i (pod kube-system/x)"},
+		{
+			"by its image",
+			[]runtime.Object{pod("x", "clouds", nil, corev1.Container{Name: "main", Image: "registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v1.36.0"})},
+			"cloud controller manager registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:v1.36.0 (pod clouds/x)",
+		},
+		{
+			"by its flags",
+			[]runtime.Object{pod("x", "kube-system", nil, corev1.Container{Name: "main", Image: "i", Command: []string{"/bin/aws-cloud-controller-manager"}, Args: []string{"--cloud-provider=aws"}})},
+			"cloud controller manager aws (pod kube-system/x)",
+		},
+		{
+			"by its label",
+			[]runtime.Object{pod("x", "kube-system", map[string]string{"k8s-app": "cloud-controller-manager"}, corev1.Container{Name: "main", Image: "i"})},
+			"cloud controller manager i (pod kube-system/x)",
+		},
 		{"by its Lease", []runtime.Object{lease}, "cloud controller manager aws-1 (lease kube-system/cloud-controller-manager)"},
 		{"a Lease that nobody holds", []runtime.Object{stale}, ""},
-		{"a driver", []runtime.Object{&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "csi.vsphere.vmware.com"}}},
-			"vSphere CSI driver csi.vsphere.vmware.com (csidriver csi.vsphere.vmware.com)"},
+		{
+			"a driver",
+			[]runtime.Object{&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "csi.vsphere.vmware.com"}}},
+			"vSphere CSI driver csi.vsphere.vmware.com (csidriver csi.vsphere.vmware.com)",
+		},
 		{"our driver", []runtime.Object{&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "csi.vsphere.vmware.com", Labels: map[string]string{ManagedByLabel: ManagedBy}}}}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

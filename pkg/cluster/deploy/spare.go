@@ -36,6 +36,7 @@ func (w workload) spares() (n int) {
 func unscheduledPod(pod *corev1.Pod) bool {
 	return conditionIs(pod, corev1.PodScheduled, corev1.ConditionFalse)
 }
+
 func readyPod(pod *corev1.Pod) bool { return conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) }
 
 func conditionIs(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus) bool {

@@ -42,17 +42,33 @@ func TestWaitReasons(t *testing.T) {
 		want  []string
 		final bool
 	}{
-		{"image of ours", []runtime.Object{podOn("p", "x", "cp", waiting("ImagePullBackOff", "localhost/ccm:1"))},
-			[]string{"pod kube-system/p on node cp", "localhost/ccm:1", "kind load image-archive"}, true},
-		{"image of a registry, first failure", []runtime.Object{started(podOn("p", "x", "cp", waiting("ErrImagePull", "r.example.net/ccm:1")), time.Second)},
-			[]string{"r.example.net/ccm:1", "because"}, false},
-		{"image of a registry, for long", []runtime.Object{started(podOn("p", "x", "cp", waiting("ImagePullBackOff", "r.example.net/ccm:1")), time.Hour)},
-			[]string{"r.example.net/ccm:1", "because"}, true},
+		{
+			"image of ours",
+			[]runtime.Object{podOn("p", "x", "cp", waiting("ImagePullBackOff", "localhost/ccm:1"))},
+			[]string{"pod kube-system/p on node cp", "localhost/ccm:1", "kind load image-archive"},
+			true,
+		},
+		{
+			"image of a registry, first failure",
+			[]runtime.Object{started(podOn("p", "x", "cp", waiting("ErrImagePull", "r.example.net/ccm:1")), time.Second)},
+			[]string{"r.example.net/ccm:1", "because"},
+			false,
+		},
+		{
+			"image of a registry, for long",
+			[]runtime.Object{started(podOn("p", "x", "cp", waiting("ImagePullBackOff", "r.example.net/ccm:1")), time.Hour)},
+			[]string{"r.example.net/ccm:1", "because"},
+			true,
+		},
 		{"no name of an image", []runtime.Object{podOn("p", "x", "cp", waiting("InvalidImageName", "A B"))}, []string{`"A B"`}, true},
 		{"crash", []runtime.Object{podOn("p", "x", "cp", crashing(1))}, []string{"2 times so far, with exit code 3", "fake logs"}, false},
 		{"crashes", []runtime.Object{podOn("p", "x", "cp", crashing(4))}, []string{"5 times so far, with exit code 3", "fake logs"}, true},
-		{"no node", []runtime.Object{unscheduled(podOn("p", "x", "", corev1.ContainerStatus{}))},
-			[]string{"no node takes it", "uninitialized", "has found their VMs"}, false},
+		{
+			"no node",
+			[]runtime.Object{unscheduled(podOn("p", "x", "", corev1.ContainerStatus{}))},
+			[]string{"no node takes it", "uninitialized", "has found their VMs"},
+			false,
+		},
 		{"not ready", []runtime.Object{podOn("p", "x", "cp", running("1", false))}, []string{"it runs and is not ready"}, false},
 		{"no configuration", []runtime.Object{podOn("p", "x", "cp", waiting("CreateContainerConfigError", "i"))}, []string{"CreateContainerConfigError because"}, false},
 		{"a volume", []runtime.Object{podOn("p", "x", "cp", waiting("ContainerCreating", "i")), &corev1.Event{

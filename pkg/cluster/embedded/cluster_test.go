@@ -37,10 +37,10 @@ func newCluster(t *testing.T, edit func(*Options)) *Cluster {
 
 func TestFilesAreForTheirOwner(t *testing.T) {
 	c := newCluster(t, func(o *Options) { o.Audit = true })
-	if err := c.NodeKubeconfig(filepath.Join(c.opts.Dir, "node"), "worker-1"); err != nil {
+	if err := c.Via(c.Addr()).Node(filepath.Join(c.opts.Dir, "node"), "worker-1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.TokenKubeconfig(filepath.Join(c.opts.Dir, "token-client"), "default", "/t"); err != nil {
+	if err := c.Via(c.Addr()).Token(filepath.Join(c.opts.Dir, "token-client"), "default", "/t"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Tune(Tuning{EtcdDelay: time.Second}); err != nil {
@@ -178,7 +178,7 @@ func TestFailedNewClosesThePort(t *testing.T) {
 func TestKubeconfigs(t *testing.T) {
 	c := newCluster(t, nil)
 	path := func(name string) string { return filepath.Join(c.opts.Dir, name) }
-	if err := c.NodeKubeconfig(path("node"), "worker-1"); err != nil {
+	if err := c.Via(c.Addr()).Node(path("node"), "worker-1"); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -215,10 +215,10 @@ func TestKubeconfigs(t *testing.T) {
 	}
 }
 
-func TestTokenKubeconfigReadsTheFileAtEachUse(t *testing.T) {
+func TestTokenIsReadFromTheFileAtEachUse(t *testing.T) {
 	c := newCluster(t, nil)
 	path, token := filepath.Join(c.opts.Dir, "ccm"), filepath.Join(c.opts.Dir, "token")
-	if err := c.TokenKubeconfig(path, "default", token); err != nil {
+	if err := c.Via(c.Addr()).Token(path, "default", token); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil { // it may come later than the kubeconfig

@@ -41,14 +41,6 @@ func (c *Cluster) Token(path, addr, tokenFile string) error {
 	return c.Via(addr).Token(path, "default", tokenFile)
 }
 
-// NodeKubeconfig is [Kubeconfigs.Node] for a kubelet that goes to the API server directly.
-func (c *Cluster) NodeKubeconfig(path, node string) error { return c.Via(c.Addr()).Node(path, node) }
-
-// TokenKubeconfig is [Kubeconfigs.Token] for a client that goes to the API server directly.
-func (c *Cluster) TokenKubeconfig(path, context, tokenFile string) error {
-	return c.Via(c.Addr()).Token(path, context, tokenFile)
-}
-
 // kubeconfig writes a self-contained kubeconfig (for its owner only) whose one context has the given name, for the
 // client that leaf describes.
 func (p *pki) kubeconfig(path, server, context string, leaf cert.Leaf) error {

@@ -97,7 +97,8 @@ func Looking(besideController bool) []authorizationv1.ResourceAttributes {
 	return append(rights, []authorizationv1.ResourceAttributes{
 		{Verb: "list", Group: "coordination.k8s.io", Resource: "leases", Namespace: metav1.NamespaceSystem},
 		{Verb: "list", Resource: "pods", Namespace: metav1.NamespaceSystem},
-		{Verb: "list", Group: "apps", Resource: "daemonsets"}, {Verb: "list", Group: "apps", Resource: "deployments"},
+		{Verb: "list", Group: "apps", Resource: "daemonsets"},
+		{Verb: "list", Group: "apps", Resource: "deployments"},
 	}...)
 }
 

@@ -66,7 +66,7 @@ func TestStraight(t *testing.T) {
 	}
 }
 
-// No more goes than what was made: roles that are labelled, and the namespace. What else has these labels is not looked for.
+// No more goes than what was made: roles that are labeled, and the namespace. What else has these labels is not looked for.
 func TestRemoveBeside(t *testing.T) {
 	own, other := map[string]string{managedByLabel: program, instanceLabel: "mine"}, map[string]string{managedByLabel: program, instanceLabel: "other"}
 	const ns, rbac = "vsphere-sandbox-mine", "rbac.authorization.k8s.io/v1"

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // noteName is the file of a sandbox's directory that says that a cluster has something of it. The kubeconfig beside it says
@@ -30,7 +32,7 @@ func Leave(dir string, n Note) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(NotePath(dir), append(text, '\n'), 0o600)
+	return private.WriteFile(NotePath(dir), append(text, '\n'))
 }
 
 // Unnote removes it, when all is gone. That there is none is no error.
@@ -43,7 +45,7 @@ func Unnote(dir string) error {
 
 // ReadNote reads it; nil where there is none.
 func ReadNote(dir string) (*Note, error) {
-	text, err := os.ReadFile(NotePath(dir))
+	text, err := private.ReadFile(NotePath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -31,8 +31,7 @@ func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) err
 	defer cancel()
 	r := remover{client: client, selectors: []string{selectChart(name), selectManaged(name)}, kinds: kinds()}
 	err = r.all(ctx, say)
-	var waits *stillThere
-	if errors.As(err, &waits) {
+	if waits, ok := errors.AsType[*stillThere](err); ok {
 		return c.left(name, waits)
 	}
 	return c.explain(ctx, err)

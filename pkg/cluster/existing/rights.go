@@ -19,7 +19,7 @@ import (
 const asked = 16
 
 // CheckRights asks whether the user may do what an installation of objects takes: create each of them, and hold every right
-// that is in their roles, since nobody can grant what he has not; and whatever extra says. An administrator is recognised with
+// that is in their roles, since nobody can grant what he has not; and whatever extra says. An administrator is recognized with
 // one question. The error lists what is missing.
 func (c *Cluster) CheckRights(ctx context.Context, objects []*unstructured.Unstructured, extra ...authorizationv1.ResourceAttributes) error {
 	wanted, err := needed(objects)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -157,13 +156,4 @@ func InCluster(dir string) (*Cluster, error) {
 	}
 	// What lasts is the file with the authority: a kubeconfig with its text would not see it renewed.
 	return c, c.Token(c.kubeconfig, c.Addr(), c.rest.BearerTokenFile)
-}
-
-// Namespace is the one of the pod that this process is in; "" when it is in none.
-func Namespace() string {
-	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }

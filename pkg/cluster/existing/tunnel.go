@@ -274,15 +274,15 @@ func (f *forwarded) Close() error {
 	return nil
 }
 
-func (f *forwarded) LocalAddr() net.Addr  { return tunnelled{} }
-func (f *forwarded) RemoteAddr() net.Addr { return tunnelled{} }
+func (f *forwarded) LocalAddr() net.Addr  { return tunneled{} }
+func (f *forwarded) RemoteAddr() net.Addr { return tunneled{} }
 
 // There are no deadlines: a request has its context, and its end closes the connection.
 func (f *forwarded) SetDeadline(time.Time) error      { return nil }
 func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }
 
-type tunnelled struct{}
+type tunneled struct{}
 
-func (tunnelled) Network() string { return "port-forward" }
-func (tunnelled) String() string  { return "pod" }
+func (tunneled) Network() string { return "port-forward" }
+func (tunneled) String() string  { return "pod" }

@@ -105,9 +105,6 @@ func (c *Cluster) Token(path, addr, tokenFile string) error {
 	return cluster.WriteToken(c.rest, path, addr, tokenFile)
 }
 
-// ContainerRuntime is what the cluster's containers are in; nil before [Cluster.Create], unless Options.Runtime says.
-func (c *Cluster) ContainerRuntime() *runtime.Runtime { return c.rt }
-
 // Container is the name of a node's container; "" when there is no node of that name.
 func (c *Cluster) Container(node string) string {
 	for _, m := range c.machines {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"

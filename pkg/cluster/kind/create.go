@@ -93,7 +93,7 @@ func (c *Cluster) prepare(ctx context.Context, say sayf) (err error) {
 	return nil
 }
 
-// make has kind make the cluster. kind cannot be cancelled: when ctx ends, its containers are taken away, so that whatever it
+// make has kind make the cluster. kind cannot be canceled: when ctx ends, its containers are taken away, so that whatever it
 // waits for fails, until it has given up.
 func (c *Cluster) make(ctx context.Context, l *logger) error {
 	// kind writes a kubeconfig in any case, and not to the user's own.

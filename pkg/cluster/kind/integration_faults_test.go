@@ -53,8 +53,10 @@ func TestRealReap(t *testing.T) {
 		if err := os.WriteFile(ownerFile(dir), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"run", "--detach", "--name", "vsphere-sandbox-kind-reap-" + name, "--network", "none", "--label", clusterLabel + "=vsphere-sandbox-kind-reap",
-			"--volume", "/var", "--volume", ownerFile(dir) + ":" + ownerPath + ":ro", "--entrypoint", "sleep", c.opts.Image, "600"}
+		args := []string{
+			"run", "--detach", "--name", "vsphere-sandbox-kind-reap-" + name, "--network", "none", "--label", clusterLabel + "=vsphere-sandbox-kind-reap",
+			"--volume", "/var", "--volume", ownerFile(dir) + ":" + ownerPath + ":ro", "--entrypoint", "sleep", c.opts.Image, "600",
+		}
 		if _, err := c.rt.Output(t.Context(), args...); err != nil {
 			t.Fatal(err)
 		}

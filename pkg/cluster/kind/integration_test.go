@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -267,9 +266,18 @@ func scratchImage(t *testing.T, tag, text string) []byte {
 	})
 }
 
+func imageFile(t *testing.T, archive []byte) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "images.tar")
+	if err := os.WriteFile(name, archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 func realImages(t *testing.T, c *Cluster) {
 	image := scratchImage(t, "vsphere-sandbox/test:1", "one")
-	got, err := c.LoadStream(t.Context(), bytes.NewReader(image))
+	got, err := c.LoadImages(t.Context(), imageFile(t, image))
 	slices.Sort(got.Nodes)
 	want := Loaded{Images: []string{"docker.io/vsphere-sandbox/test:1"}, Nodes: []string{"cp-1", "worker-west-1"}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -279,15 +287,15 @@ func realImages(t *testing.T, c *Cluster) {
 	if err != nil || !strings.Contains(string(out), "docker.io/vsphere-sandbox/test:1\n") {
 		t.Errorf("images of a node: %s, %v", out, err)
 	}
-	if got, err = c.LoadStream(t.Context(), bytes.NewReader(image), "worker-west-1"); err != nil || !slices.Equal(got.Present, []string{"worker-west-1"}) {
+	if got, err = c.LoadImages(t.Context(), imageFile(t, image), "worker-west-1"); err != nil || !slices.Equal(got.Present, []string{"worker-west-1"}) {
 		t.Errorf("again: %+v, %v", got, err)
 	}
 	// Another content by the same name is loaded.
 	other := scratchImage(t, "vsphere-sandbox/test:1", "another")
-	if got, err = c.LoadStream(t.Context(), bytes.NewReader(other), "worker-west-1"); err != nil || !slices.Equal(got.Nodes, []string{"worker-west-1"}) {
+	if got, err = c.LoadImages(t.Context(), imageFile(t, other), "worker-west-1"); err != nil || !slices.Equal(got.Nodes, []string{"worker-west-1"}) {
 		t.Errorf("another image of the same name: %+v, %v", got, err)
 	}
-	if _, err = c.LoadStream(t.Context(), strings.NewReader("nonsense")); err == nil || !strings.Contains(err.Error(), "is no tar of images") {
+	if _, err = c.LoadImages(t.Context(), imageFile(t, []byte("nonsense"))); err == nil || !strings.Contains(err.Error(), "is no tar of images") {
 		t.Errorf("nonsense: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -28,7 +27,7 @@ func (c *Cluster) LoadImages(ctx context.Context, archive string, nodes ...strin
 		return Loaded{}, fmt.Errorf("image archive: %w", err)
 	}
 	a, err := readArchive(f)
-	f.Close()
+	_ = f.Close()
 	if err != nil {
 		return Loaded{}, fmt.Errorf("image archive %s: %w", archive, err)
 	}
@@ -58,27 +57,13 @@ func (c *Cluster) LoadImages(ctx context.Context, archive string, nodes ...strin
 	return done, errors.Join(errs...)
 }
 
-// LoadStream is [Cluster.LoadImages] of an archive that is read once, by way of a file in Options.Dir.
-func (c *Cluster) LoadStream(ctx context.Context, archive io.Reader, nodes ...string) (Loaded, error) {
-	f, err := os.CreateTemp(c.opts.Dir, "images-*.tar")
-	if err != nil {
-		return Loaded{}, err
-	}
-	defer os.Remove(f.Name())
-	_, err = io.Copy(f, archive)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return Loaded{}, fmt.Errorf("image archive: %w", err)
-	}
-	return c.LoadImages(ctx, f.Name(), nodes...)
-}
-
 func (c *Cluster) load(ctx context.Context, node, file string, a archive) (present bool, err error) {
 	out, err := c.Exec(ctx, node, nil, "ctr", "--namespace=k8s.io", "images", "list", "--quiet", fmt.Sprintf("labels.%q==%s", contentLabel, a.content))
 	if err != nil {
 		return false, err
 	}
 	have := map[string]bool{}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		have[name] = true
 	}
 	missing := len(a.images) == 0 // without names it cannot be told

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -28,8 +28,10 @@ func planned(t *testing.T, name string) Options {
 	}
 	opts := Options{Name: "demo", Dir: "/state/demo/cluster", Image: "example.org/node:v1.36.4", Speed: 10, Kubernetes: "v1.36.4"}
 	for _, ref := range top.Nodes() {
-		opts.Nodes = append(opts.Nodes, Node{Name: ref.VM.Hostname, UUID: ref.VM.UUID, ControlPlane: ref.VM.Role == topology.RoleControlPlane,
-			CPUs: int(ref.VM.CPUs), MemoryBytes: uint64(ref.VM.Memory)})
+		opts.Nodes = append(opts.Nodes, Node{
+			Name: ref.VM.Hostname, UUID: ref.VM.UUID, ControlPlane: ref.VM.Role == topology.RoleControlPlane,
+			CPUs: int(ref.VM.CPUs), MemoryBytes: uint64(ref.VM.Memory),
+		})
 	}
 	return opts
 }

@@ -62,18 +62,28 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		want    string
 	}{
 		"the daemon is elsewhere": {map[string]string{"context inspect": "ssh://there\n"}, RuntimeRemote, "docker works on another machine (ssh://there)"},
-		"the daemon has stopped": {map[string]string{inspect: "!Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"},
-			runtime.Stopped, "docker is installed, but nothing answers"},
-		"no image": {map[string]string{inspect: "!Error: No such image: x", "pull " + node: "!Error response from daemon: no such host"},
-			runtime.ImageMissing, "image " + node + " is not on this machine and cannot be pulled"},
-		"another Kubernetes": {map[string]string{inspect: `[{"Config":{"Labels":{"org.opencontainers.image.version":"v1.35.0"}}}]`},
-			ImageUnfit, "image " + node + " is of Kubernetes v1.35.0: this release needs v1.36"},
+		"the daemon has stopped": {
+			map[string]string{inspect: "!Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"},
+			runtime.Stopped, "docker is installed, but nothing answers",
+		},
+		"no image": {
+			map[string]string{inspect: "!Error: No such image: x", "pull " + node: "!Error response from daemon: no such host"},
+			runtime.ImageMissing, "image " + node + " is not on this machine and cannot be pulled",
+		},
+		"another Kubernetes": {
+			map[string]string{inspect: `[{"Config":{"Labels":{"org.opencontainers.image.version":"v1.35.0"}}}]`},
+			ImageUnfit, "image " + node + " is of Kubernetes v1.35.0: this release needs v1.36",
+		},
 		"another Kubernetes by its file": {map[string]string{inspect: `[{"Config":{}}]`, "run --rm": "v1.34.1\n"}, ImageUnfit, "is of Kubernetes v1.34.1"},
 		"no node image":                  {map[string]string{inspect: `[{"Config":{}}]`, "run --rm": "!cat: not found"}, ImageUnfit, "is no node image: it has no file /kind/version"},
-		"a cluster of the user's": {with(map[string]string{"container inspect": `[{"Id":"1","Name":"/vsphere-sandbox-demo-worker"}]`}),
-			NameTaken, "there is a cluster called vsphere-sandbox-demo already, which no sandbox has made"},
-		"a cluster of another sandbox": {with(map[string]string{"container inspect": of("/other/sandbox")}),
-			NameTaken, "which the sandbox in /other has made"},
+		"a cluster of the user's": {
+			with(map[string]string{"container inspect": `[{"Id":"1","Name":"/vsphere-sandbox-demo-worker"}]`}),
+			NameTaken, "there is a cluster called vsphere-sandbox-demo already, which no sandbox has made",
+		},
+		"a cluster of another sandbox": {
+			with(map[string]string{"container inspect": of("/other/sandbox")}),
+			NameTaken, "which the sandbox in /other has made",
+		},
 		"no network": {map[string]string{"network create": "!Error response from daemon: no free pools"}, runtime.Failed, "docker network create: Error response from daemon: no free pools"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,7 @@ import (
 
 // reason makes of kind's error one with the few lines that matter: what the command said that failed, and what the nodes say.
 func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
-	var known *Error
-	if errors.As(err, &known) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
 	var said []string

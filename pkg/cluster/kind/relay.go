@@ -66,11 +66,9 @@ func (r *relay) accept() {
 			_ = conn.Close()
 			continue
 		}
-		r.running.Add(1)
-		go func() {
-			defer r.running.Done()
+		r.running.Go(func() {
 			r.carry(conn)
-		}()
+		})
 	}
 }
 
@@ -86,8 +84,8 @@ func (r *relay) carry(client *net.TCPConn) {
 	target := conn.(*net.TCPConn)
 	defer target.Close()
 	stop := context.AfterFunc(r.ctx, func() {
-		client.Close()
-		target.Close()
+		_ = client.Close()
+		_ = target.Close()
 	})
 	defer stop()
 	done := make(chan struct{})
@@ -104,8 +102,8 @@ func pass(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.SetLinger(0)
 		_ = from.SetLinger(0)
-		to.Close()
-		from.Close()
+		_ = to.Close()
+		_ = from.Close()
 		return
 	}
 	_ = to.CloseWrite()

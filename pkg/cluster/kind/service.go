@@ -42,7 +42,7 @@ func reserved(subnet netip.Prefix) int {
 
 // ipv4 picks the IPv4 range of a cluster's subnets, of which it may have one of each family.
 func ipv4(subnets string) (netip.Prefix, error) {
-	for _, s := range strings.Split(subnets, ",") {
+	for s := range strings.SplitSeq(subnets, ",") {
 		p, err := netip.ParsePrefix(strings.TrimSpace(s))
 		if err != nil {
 			return netip.Prefix{}, fmt.Errorf("subnet %q: %w", s, err)

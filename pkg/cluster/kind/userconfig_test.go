@@ -18,8 +18,10 @@ func TestUserConfigIsRefused(t *testing.T) {
 		"another kind":    {"kind: Pod\napiVersion: kind.x-k8s.io/v1alpha4\n", `mine.yaml:1: kind "Pod": want Cluster`},
 		"another version": {"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha3\n", `mine.yaml:2: apiVersion "kind.x-k8s.io/v1alpha3": want kind.x-k8s.io/v1alpha4`},
 		"two documents":   {head + "---\n" + head, "mine.yaml: has more than one document"},
-		"unknown fields": {head + "netwroking: {}\nnodes:\n- role: worker\n  lables: {}\n",
-			"mine.yaml:3: netwroking: kind's configuration has none of that name\nmine.yaml:6: lables: kind's configuration has none of that name"},
+		"unknown fields": {
+			head + "netwroking: {}\nnodes:\n- role: worker\n  lables: {}\n",
+			"mine.yaml:3: netwroking: kind's configuration has none of that name\nmine.yaml:6: lables: kind's configuration has none of that name",
+		},
 		"type":               {head + "networking:\n  apiServerPort: many\n", "mine.yaml:4: cannot unmarshal !!str `many` into int32"},
 		"name":               {head + "name: mine\n", `mine.yaml:3: name "mine": the cluster is called "vsphere-sandbox-demo", after the sandbox`},
 		"port":               {head + "networking:\n  apiServerPort: 7000\n", "mine.yaml:4: apiServerPort 7000: port 6443 was asked for on the command line"},
@@ -37,8 +39,10 @@ func TestUserConfigIsRefused(t *testing.T) {
 		"providerID":         {head + "nodes:\n- kubeadmConfigPatches:\n  - |\n    kind: InitConfiguration\n    nodeRegistration:\n      kubeletExtraArgs:\n      - {name: provider-id, value: x}\n", "mine.yaml:5: kubeadmConfigPatches[0]: sets --provider-id: the sandbox's cloud controller manager tells a node's providerID"},
 		"providerID, old":    {head + "kubeadmConfigPatches:\n- |\n  kind: InitConfiguration\n  nodeRegistration:\n    kubeletExtraArgs:\n      cloud-provider: aws\n", "mine.yaml:4: kubeadmConfigPatches[0]: sets --cloud-provider"},
 		"patch":              {head + "kubeadmConfigPatches:\n- 'kind: ['\n", "mine.yaml:4: kubeadmConfigPatches[0]: line 1: did not find expected node content"},
-		"edit": {head + "kubeadmConfigPatchesJSON6902:\n- kind: InitConfiguration\n  patch: |\n    - {op: replace, path: /nodeRegistration/kubeletExtraArgs/1/value, value: x}\n",
-			"mine.yaml:4: kubeadmConfigPatchesJSON6902[0]: changes /nodeRegistration/kubeletExtraArgs/1/value, by which a node is its VM"},
+		"edit": {
+			head + "kubeadmConfigPatchesJSON6902:\n- kind: InitConfiguration\n  patch: |\n    - {op: replace, path: /nodeRegistration/kubeletExtraArgs/1/value, value: x}\n",
+			"mine.yaml:4: kubeadmConfigPatchesJSON6902[0]: changes /nodeRegistration/kubeletExtraArgs/1/value, by which a node is its VM",
+		},
 		"edit broken": {head + "kubeadmConfigPatchesJSON6902:\n- {kind: InitConfiguration, patch: 'x'}\n", "mine.yaml:4: kubeadmConfigPatchesJSON6902[0]: "},
 		"several":     {head + "name: mine\nnetworking: {ipFamily: ipv6}\n", "ipFamily"},
 	} {

@@ -26,7 +26,12 @@ const (
 
 func endpointKeys() []key {
 	return []key{
-		{name: "user"}, {name: "password"}, {name: "port"}, {name: "insecure-flag"}, {name: "ca-file"}, {name: "thumbprint"},
+		{name: "user"},
+		{name: "password"},
+		{name: "port"},
+		{name: "insecure-flag"},
+		{name: "ca-file"},
+		{name: "thumbprint"},
 		{name: "datacenters"},
 	}
 }

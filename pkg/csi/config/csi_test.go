@@ -107,7 +107,7 @@ func TestCSIDefaults(t *testing.T) {
 func TestCSIMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"unknown key":             {"[Global]\nclusterid = c\n", "f:2: [Global] clusterid: unknown key, did you mean cluster-id?"},
-		"misspelt key":            {"[VirtualCenter \"vc\"]\npasword = c\n", `f:2: [VirtualCenter "vc"] pasword: unknown key, did you mean password?`},
+		"misspelled key":          {"[VirtualCenter \"vc\"]\npasword = c\n", `f:2: [VirtualCenter "vc"] pasword: unknown key, did you mean password?`},
 		"key of another":          {"[Labels]\ncluster-id = c\n", "f:2: [Labels] cluster-id: unknown key, did you mean [Global] cluster-id?"},
 		"unknown section":         {"[Labls]\n", "f:1: [Labls]: unknown section, did you mean [Labels]?"},
 		"no second name":          {"[VirtualCenter]\n", `f:1: [VirtualCenter]: this section has a second name in quotes: [VirtualCenter "NAME"]`},

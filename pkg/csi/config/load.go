@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -83,10 +84,8 @@ func formOf(name string, data []byte) Form {
 		return CSI
 	}
 	sections, _ := provider.ReadINI(name, data)
-	for _, s := range sections {
-		if onlyCSI(s) {
-			return CSI
-		}
+	if slices.ContainsFunc(sections, onlyCSI) {
+		return CSI
 	}
 	return Cloud
 }

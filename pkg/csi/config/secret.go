@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
@@ -67,9 +67,9 @@ func (s *secret) follow(ctx context.Context) {
 }
 
 func (s *secret) set(o any, deleted bool) {
-	found, ok := o.(*v1.Secret)
+	found, ok := o.(*corev1.Secret)
 	if ok && (found.Name != s.ref.Name || found.Namespace != s.ref.Namespace) {
-		return // the field selector asked for no other, but that is for the server to honour
+		return // the field selector asked for no other, but that is for the server to honor
 	}
 	s.mu.Lock()
 	s.err, s.data = nil, nil

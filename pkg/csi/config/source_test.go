@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -145,8 +145,8 @@ func eventually(t *testing.T, what string, cond func() bool) {
 
 // Whatever the place of the credentials, a changed password is used without a restart, by the same connection.
 func TestRotation(t *testing.T) {
-	secret := func(r *rig) *v1.Secret {
-		s := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
+	secret := func(r *rig) *corev1.Secret {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{}}
 		for _, v := range r.lab.VCenters() {
 			s.Data[v.Host()+".username"], s.Data[v.Host()+".password"] = []byte(v.User()), []byte(v.Password())
 		}
@@ -164,8 +164,10 @@ func TestRotation(t *testing.T) {
 		prepare func(*rig) string
 		rotate  func(*rig)
 	}{
-		{"csi-vsphere.conf", func(r *rig) string { return r.write("csi-vsphere.conf", r.csi("", "us", "eu")) },
-			func(r *rig) { r.write("csi-vsphere.conf", r.csi("", "us", "eu")) }},
+		{
+			"csi-vsphere.conf", func(r *rig) string { return r.write("csi-vsphere.conf", r.csi("", "us", "eu")) },
+			func(r *rig) { r.write("csi-vsphere.conf", r.csi("", "us", "eu")) },
+		},
 		{"secret", func(r *rig) string {
 			_, err := r.k8s.CoreV1().Secrets("kube-system").Create(r.t.Context(), secret(r), metav1.CreateOptions{})
 			r.must(err)
@@ -274,7 +276,7 @@ func TestSecretLater(t *testing.T) {
 		}
 	}
 	eventually(t, "no Secret", says("us", "secret kube-system/creds: does not exist"))
-	s := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "creds"}, Data: map[string][]byte{
 		us.Host() + ".username": []byte(us.User()), us.Host() + ".password": []byte(us.Password()),
 	}}
 	_, err := r.k8s.CoreV1().Secrets("kube-system").Create(t.Context(), s, metav1.CreateOptions{})

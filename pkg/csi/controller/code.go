@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -51,16 +52,17 @@ func failed(err error, what string, args ...any) error {
 	if _, ok := err.(interface{ GRPCStatus() *status.Status }); ok {
 		return err
 	}
-	text := fmt.Sprintf(what, args...) + ": " + err.Error()
+	var text strings.Builder
+	text.WriteString(fmt.Sprintf(what, args...) + ": " + err.Error())
 	for _, o := range outcomes() {
 		if errors.Is(err, o.err) {
 			if o.try != "" {
-				text += "; " + o.try
+				text.WriteString("; " + o.try)
 			}
-			return status.Error(o.code, text)
+			return status.Error(o.code, text.String())
 		}
 	}
-	return status.Error(codes.Internal, text)
+	return status.Error(codes.Internal, text.String())
 }
 
 // invalid is a request that can never succeed.

@@ -144,7 +144,8 @@ func TestValidate(t *testing.T) {
 		"parameters":  {&csi.ValidateVolumeCapabilitiesRequest{Parameters: map[string]string{"x": ""}}, false},
 		"class":       {&csi.ValidateVolumeCapabilitiesRequest{MutableParameters: map[string]string{"x": ""}}, false},
 		"several nodes": {&csi.ValidateVolumeCapabilitiesRequest{VolumeCapabilities: []*csi.VolumeCapability{
-			capability(csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY)}}, false},
+			capability(csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY),
+		}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.r.VolumeId = id

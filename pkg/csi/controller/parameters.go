@@ -27,7 +27,7 @@ type parameters struct {
 }
 
 // readParameters takes keys in any case, as upstream does. Unlike upstream it does not ignore one that it does not know
-// from a StorageClass: a misspelt policy makes volumes without one.
+// from a StorageClass: a misspelled policy makes volumes without one.
 func readParameters(given map[string]string) (parameters, error) {
 	var p parameters
 	seen := map[string]string{}

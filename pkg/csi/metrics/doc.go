@@ -4,7 +4,7 @@
 //	m, err := metrics.New(providermetrics.Process(), func() []metrics.VCenter { … })
 //	m.Call("ControllerPublishVolume", "OK", 240*time.Millisecond)
 //
-// What calls took is named and labelled as csi-lib-utils does for sidecars, so that their dashboards fit. Label values are
+// What calls took is named and labeled as csi-lib-utils does for sidecars, so that their dashboards fit. Label values are
 // bounded: vCenters by the configuration, methods by [MaxMethods], everything else by constants.
 //
 // Floor 1: of this module it imports pkg/provider/metrics for the registry only.

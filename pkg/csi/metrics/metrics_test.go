@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 func scrape(t *testing.T, r k8smetrics.KubeRegistry) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	k8smetrics.HandlerFor(r, k8smetrics.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	k8smetrics.HandlerFor(r, k8smetrics.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if w.Code != 200 {
 		t.Fatal(w.Body)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
@@ -97,12 +98,12 @@ func (s *Store) datastore(ctx context.Context, p Path) (volume.Datastore, error)
 	if len(chosen) == 1 {
 		return chosen[0], nil
 	}
-	where := ""
+	var where strings.Builder
 	for _, d := range all {
-		where += fmt.Sprintf(", datacenter %q of vcenter %q", d.Datacenter, d.VCenter)
+		where.WriteString(fmt.Sprintf(", datacenter %q of vcenter %q", d.Datacenter, d.VCenter))
 	}
 	return volume.Datastore{}, fmt.Errorf("%w: the path may mean any of %d datastores named %q%s: set migration-datastore-url to the one that is meant, or rename the others",
-		volume.ErrNoDatastore, len(all), p.Datastore, where)
+		volume.ErrNoDatastore, len(all), p.Datastore, where.String())
 }
 
 // with runs f with the CNS volume of an id. A record may have outlived its volume: then the disk is looked for anew, once.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -37,7 +38,13 @@ type Sockets struct {
 type Plugin struct {
 	server  *Server
 	sockets []*rpc.Server // the registration's last: what it announces is there
+
+	asked func() // closes found, once
+	found chan struct{}
 }
+
+// Found is closed when kubelet has found the registration socket and asked what it announces.
+func (p *Plugin) Found() <-chan struct{} { return p.found }
 
 // Listen makes the sockets. Calls wait until Run is called; a Plugin that is not run has to be closed.
 func Listen(ctx context.Context, o Options, at Sockets) (*Plugin, error) {
@@ -45,13 +52,14 @@ func Listen(ctx context.Context, o Options, at Sockets) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plugin{server: s}
+	p := &Plugin{server: s, found: make(chan struct{})}
+	p.asked = sync.OnceFunc(func() { close(p.found) })
 	err = p.listen(ctx, at.CSI, s.opts.Logger, func(g grpc.ServiceRegistrar) {
 		csi.RegisterIdentityServer(g, &identity.Server{Version: at.Version})
 		csi.RegisterNodeServer(g, s)
 	})
 	if err == nil && at.Registration != "" {
-		a := registration.Announcement{Driver: at.Driver, Endpoint: at.Announced, Logger: s.opts.Logger}
+		a := registration.Announcement{Driver: at.Driver, Endpoint: at.Announced, Asked: p.asked, Logger: s.opts.Logger}
 		if a.Driver == "" {
 			a.Driver = names.Driver
 		}

@@ -68,9 +68,9 @@ func TestInformer(t *testing.T) {
 	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, beat, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	labelled := beat.DeepCopy()
-	labelled.Labels["a"] = "c"
-	if _, err := client.CoreV1().Nodes().Update(ctx, labelled, metav1.UpdateOptions{}); err != nil {
+	labeled := beat.DeepCopy()
+	labeled.Labels["a"] = "c"
+	if _, err := client.CoreV1().Nodes().Update(ctx, labeled, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	wait("a label")

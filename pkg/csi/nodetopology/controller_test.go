@@ -72,7 +72,7 @@ func TestFollow(t *testing.T) {
 		t.Error(diff)
 	}
 	if labels, _ := r.labels.Labels("two"); len(labels) > 0 {
-		t.Errorf("a node that never registered was labelled: %v", labels)
+		t.Errorf("a node that never registered was labeled: %v", labels)
 	}
 	// Somebody writes another value; the kubelet would refuse to register with the true one.
 	n := node("one", map[string]string{zone: "south"})
@@ -88,7 +88,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// The kubelet must not learn of a topology that its node is not labelled with yet.
+// The kubelet must not learn of a topology that its node is not labeled with yet.
 func TestLabelsFirst(t *testing.T) {
 	r := newRig(t, node("one", map[string]string{zone: "west"}))
 	r.topology.answers["u1"] = in("east")

@@ -1,6 +1,7 @@
 package nodetopology
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
@@ -75,6 +77,19 @@ func succeeded(segment volume.Segment) Status {
 
 func (s Status) same(other Status) bool {
 	return s.Status == other.Status && s.ErrorMessage == other.ErrorMessage && maps.Equal(s.Segment(), other.Segment())
+}
+
+// StatusOf returns the answer in a node's object, empty while there is none, or the API server's error.
+func StatusOf(ctx context.Context, client dynamic.Interface, node string) (Status, error) {
+	u, err := client.Resource(Resource()).Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return Status{}, err
+	}
+	o, err := parse(u)
+	if err != nil {
+		return Status{}, err
+	}
+	return o.Status, nil
 }
 
 // parse reads an object as the dynamic client has it.

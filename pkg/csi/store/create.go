@@ -174,7 +174,8 @@ func placed(result cnstypes.BaseCnsVolumeOperationResult, spec volume.Spec, err 
 	for _, d := range spec.Datastores {
 		said = append(said, d.Name)
 	}
-	where := "datastores " + strings.Join(said, ", ")
+	var where strings.Builder
+	where.WriteString("datastores " + strings.Join(said, ", "))
 	created, ok := result.(*cnstypes.CnsVolumeCreateResult)
 	if ok {
 		for _, p := range created.PlacementResults {
@@ -183,14 +184,14 @@ func placed(result cnstypes.BaseCnsVolumeOperationResult, spec volume.Spec, err 
 				if reason == nil {
 					continue
 				}
-				where += fmt.Sprintf("; %s: %s", datastoreName(p.Datastore, spec), reason)
+				where.WriteString(fmt.Sprintf("; %s: %s", datastoreName(p.Datastore, spec), reason))
 				if f.kind == nil || errors.Is(reason, volume.ErrNoSpace) {
 					f.kind = reason.kind
 				}
 			}
 		}
 	}
-	return fmt.Errorf("%s: %w", where, err)
+	return fmt.Errorf("%s: %w", where.String(), err)
 }
 
 func datastoreName(d ref, spec volume.Spec) string {

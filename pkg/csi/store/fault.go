@@ -101,8 +101,7 @@ func faultName(f types.BaseMethodFault) string {
 
 // faultOf returns the fault that err holds; nil for none.
 func faultOf(err error) types.BaseMethodFault {
-	var e *faultError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*faultError](err); ok {
 		return e.fault
 	}
 	return nil

@@ -19,7 +19,7 @@ type Store struct {
 	opts  Options
 	limit atomic.Int64 // snapshots per volume
 	inUse atomic.Pointer[[]*conn]
-	set   sync.Mutex // serialises Set
+	set   sync.Mutex // serializes Set
 
 	holders holders
 	sent    sent

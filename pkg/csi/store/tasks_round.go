@@ -81,11 +81,11 @@ func (r *round) open(ctx context.Context) error {
 	_, err = r.pc.CreateFilter(ctx, types.CreateFilter{Spec: types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       v.Reference(),
-			Skip:      types.NewBool(true),
+			Skip:      new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ListView", Path: "view"}},
 		}},
 		PropSet:                       []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
-		ReportMissingObjectsInResults: types.NewBool(true),
+		ReportMissingObjectsInResults: new(true),
 	}})
 	if err == nil {
 		r.put(add, nil)
@@ -216,7 +216,7 @@ func (r *round) poll(ctx context.Context, version string) (*types.UpdateSet, err
 	ctx, cancel := context.WithTimeout(ctx, wait+callTime)
 	defer cancel()
 	res, err := methods.WaitForUpdatesEx(ctx, r.session.Vim, &types.WaitForUpdatesEx{
-		This: r.pc.Reference(), Version: version, Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(wait / time.Second))},
+		This: r.pc.Reference(), Version: version, Options: &types.WaitOptions{MaxWaitSeconds: new(int32(wait / time.Second))},
 	})
 	if err != nil {
 		return nil, err

@@ -50,6 +50,9 @@ func Run(ctx context.Context, cfg node.Config) error {
 	}
 	var csi *csinode.Plugin
 	if cfg.CSI != nil {
+		if err := watchable(cfg.RootDir); err != nil {
+			return fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+		}
 		// Its sockets are there when the kubelet first looks for plugins: what a process before has left it would try in vain,
 		// and the next time later.
 		if csi, err = newCSI(ctx, cfg, client); err != nil {
@@ -70,6 +73,14 @@ func Run(ctx context.Context, cfg node.Config) error {
 	defer end()
 	if csi != nil {
 		all.Go(func() error { defer end(); return csi.Run(ctx) })
+		all.Go(func() error {
+			err := awaitFound(ctx, csi.Found(), foundWithin, cfg.RootDir)
+			if err != nil {
+				end()
+				err = fmt.Errorf("kubelet %s: %w", cfg.Name, err)
+			}
+			return err
+		})
 	}
 	select {
 	case <-time.After(trimAfter):

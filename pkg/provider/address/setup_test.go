@@ -1,6 +1,7 @@
 package address_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -79,7 +80,7 @@ func subnets(text string) []netip.Prefix {
 // written is "internal/external" for each family, or "error: reason", and then the reasons of warnings.
 func written(s address.Selection, err error) string {
 	if err != nil {
-		p, ok := err.(*address.Problem)
+		p, ok := errors.AsType[*address.Problem](err)
 		if !ok {
 			return fmt.Sprintf("error of type %T", err)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Changes names what differs between two configurations, sorted, in the names of [Config.YAML]: vcenter.west.port,

@@ -25,7 +25,7 @@ func newWatch(period time.Duration, look func() (string, error), changed func(er
 		period = defaultPeriod
 	}
 	w := watch{period: period, look: look, changed: changed}
-	w.compare()
+	_, _ = w.compare() // what later looks are compared with
 	return w
 }
 

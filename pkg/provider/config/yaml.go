@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // yamlReader reads the YAML form. It walks the nodes itself, so that every mistake is told with its key.
@@ -43,8 +43,7 @@ func readYAML(name string, data []byte, p *problems) *file {
 	// that grow without end.
 	if err := doc.Decode(new(any)); err != nil {
 		r.syntax(err, data, root)
-		var te *yaml.TypeError
-		if !errors.As(err, &te) {
+		if _, ok := errors.AsType[*yaml.TypeError](err); !ok {
 			return nil
 		}
 	}

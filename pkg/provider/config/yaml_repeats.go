@@ -1,6 +1,6 @@
 package config
 
-import "gopkg.in/yaml.v3"
+import "go.yaml.in/yaml/v3"
 
 // maxRepeats is how many keys of one mapping may stand again before the file is refused as a whole. The decoder makes an
 // error for every pair of equal keys: a file of 30 kB that repeats one takes gigabytes.

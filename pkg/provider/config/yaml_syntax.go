@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
@@ -16,8 +16,7 @@ var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
 // syntax tells what the decoder says; root is nil before there are nodes.
 func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
 	messages := []string{err.Error()}
-	var te *yaml.TypeError
-	if errors.As(err, &te) {
+	if te, ok := errors.AsType[*yaml.TypeError](err); ok {
 		messages = te.Errors
 	}
 	for _, text := range messages {

@@ -3,15 +3,15 @@ package controllers
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	cloudnodeutil "k8s.io/cloud-provider/node/helpers"
 )
 
 // hasAddresses reports whether the node's addresses are what the cloud-node controller would make of these
 // (updateNodeAddress).
-func hasAddresses(node *v1.Node, addresses []v1.NodeAddress) bool {
-	isHostName := func(a v1.NodeAddress) bool { return a.Type == v1.NodeHostName }
+func hasAddresses(node *corev1.Node, addresses []corev1.NodeAddress) bool {
+	isHostName := func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }
 	want := slices.Clone(addresses)
 	if !slices.ContainsFunc(want, isHostName) {
 		for _, a := range node.Status.Addresses {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -21,7 +21,7 @@ func benchID(i int) string { return fmt.Sprintf("vsphere://42010203-0405-0607-08
 func benchGroup(b *testing.B) (*group, <-chan int) {
 	client := fake.NewClientset()
 	for i := range benchNodes {
-		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}, Spec: v1.NodeSpec{ProviderID: benchID(i)}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}, Spec: corev1.NodeSpec{ProviderID: benchID(i)}}
 		if err := client.Tracker().Add(node); err != nil {
 			b.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -23,9 +23,9 @@ type fakeCloud struct {
 
 // hooks answer in place of the cloud; nil ones do not.
 type hooks struct {
-	metadata func(node *v1.Node, m *cloudprovider.InstanceMetadata) error
-	exists   func(ctx context.Context, node *v1.Node) (bool, error)
-	shutdown func(node *v1.Node) (bool, error)
+	metadata func(node *corev1.Node, m *cloudprovider.InstanceMetadata) error
+	exists   func(ctx context.Context, node *corev1.Node) (bool, error)
+	shutdown func(node *corev1.Node) (bool, error)
 }
 
 func newFakeCloud() *fakeCloud { return &fakeCloud{calls: map[string]int{}} }
@@ -38,7 +38,7 @@ func (c *fakeCloud) set(change func(*hooks)) {
 }
 
 // called counts a call and returns the answers.
-func (c *fakeCloud) called(method string, node *v1.Node) hooks {
+func (c *fakeCloud) called(method string, node *corev1.Node) hooks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[method]++
@@ -53,7 +53,7 @@ func (c *fakeCloud) counts() map[string]int {
 	return maps.Clone(c.calls)
 }
 
-func (c *fakeCloud) InstanceMetadata(_ context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (c *fakeCloud) InstanceMetadata(_ context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	h := c.called("metadata", node)
 	i, err := strconv.Atoi(strings.TrimPrefix(node.Name, "node-"))
 	if err != nil {
@@ -70,14 +70,14 @@ func (c *fakeCloud) InstanceMetadata(_ context.Context, node *v1.Node) (*cloudpr
 	return m, nil
 }
 
-func (c *fakeCloud) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+func (c *fakeCloud) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	if h := c.called("exists", node); h.exists != nil {
 		return h.exists(ctx, node)
 	}
 	return true, nil
 }
 
-func (c *fakeCloud) InstanceShutdown(_ context.Context, node *v1.Node) (bool, error) {
+func (c *fakeCloud) InstanceShutdown(_ context.Context, node *corev1.Node) (bool, error) {
 	if h := c.called("shutdown", node); h.shutdown != nil {
 		return h.shutdown(node)
 	}

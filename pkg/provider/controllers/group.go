@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
@@ -102,14 +102,14 @@ func (g *group) tell(n news) {
 }
 
 // byVM returns the nodes that run on a VM, as far as they tell.
-func (g *group) byVM(id string) []*v1.Node {
+func (g *group) byVM(id string) []*corev1.Node {
 	objects, err := g.nodes().Informer().GetIndexer().ByIndex(indexName, vmKey(id))
 	if err != nil { // the index is there since start
 		return nil
 	}
-	nodes := make([]*v1.Node, 0, len(objects))
+	nodes := make([]*corev1.Node, 0, len(objects))
 	for _, object := range objects {
-		if node, ok := object.(*v1.Node); ok {
+		if node, ok := object.(*corev1.Node); ok {
 			nodes = append(nodes, node)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
@@ -27,7 +27,7 @@ func addIndex(informer cache.SharedIndexInformer) error {
 // indexNode is a [cache.IndexFunc]: the VM that a node is bound to, or while it is bound to none, the one that its
 // system UUID says.
 func indexNode(obj any) ([]string, error) {
-	node, ok := obj.(*v1.Node)
+	node, ok := obj.(*corev1.Node)
 	switch {
 	case !ok:
 		return nil, nil

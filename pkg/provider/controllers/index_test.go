@@ -3,7 +3,7 @@ package controllers
 import (
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestVMKey(t *testing.T) {
@@ -28,16 +28,16 @@ func TestVMKey(t *testing.T) {
 
 func TestIndexNode(t *testing.T) {
 	const a, b = "03020142-0504-0706-0809-0a0b0c0d0e0f", "03020142-0504-0706-0809-0a0b0c0d0e10"
-	system := v1.NodeStatus{NodeInfo: v1.NodeSystemInfo{SystemUUID: b}}
+	system := corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{SystemUUID: b}}
 	for _, tc := range []struct {
 		name string
 		obj  any
 		want string
 	}{
-		{"bound", &v1.Node{Spec: v1.NodeSpec{ProviderID: "vsphere://" + a}, Status: system}, a},
-		{"bound to something else", &v1.Node{Spec: v1.NodeSpec{ProviderID: "kind://x"}, Status: system}, "kind://x"},
-		{"not bound", &v1.Node{Status: system}, b},
-		{"tells nothing", &v1.Node{}, ""},
+		{"bound", &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "vsphere://" + a}, Status: system}, a},
+		{"bound to something else", &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "kind://x"}, Status: system}, "kind://x"},
+		{"not bound", &corev1.Node{Status: system}, b},
+		{"tells nothing", &corev1.Node{}, ""},
 		{"no node", "x", ""},
 	} {
 		got, err := indexNode(tc.obj)

@@ -3,7 +3,7 @@ package controllers
 import (
 	"context"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -41,7 +41,7 @@ type pacedLister struct {
 }
 
 // List waits for the next batch of rounds when everything is asked for. When the context has ended it returns nothing.
-func (l *pacedLister) List(selector labels.Selector) (nodes []*v1.Node, err error) {
+func (l *pacedLister) List(selector labels.Selector) (nodes []*corev1.Node, err error) {
 	if !selector.Empty() {
 		return l.NodeLister.List(selector)
 	}

@@ -27,11 +27,14 @@ func TestInitializers(t *testing.T) {
 	}{
 		{"nodes only", newFakeCloud(), controllers.Options{}, []string{"cloud-node-controller", "cloud-node-lifecycle-controller"}},
 		{
-			"with labels", newFakeCloud(), controllers.Options{RelabelZones: true},
+			"with labels", newFakeCloud(),
+			controllers.Options{RelabelZones: true},
 			[]string{"cloud-node-controller", "cloud-node-lifecycle-controller", "node-relabel"},
 		},
 		{
-			"all there are", fullCloud{newFakeCloud()}, controllers.Options{RelabelZones: true},
+			"all there are",
+			fullCloud{newFakeCloud()},
+			controllers.Options{RelabelZones: true},
 			controllers.Names(),
 		},
 	} {

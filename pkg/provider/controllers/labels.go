@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -24,23 +24,23 @@ func orDash(s string) string {
 }
 
 // placeOf returns what the node's labels say.
-func placeOf(node *v1.Node) place {
-	return place{Region: node.Labels[v1.LabelTopologyRegion], Zone: node.Labels[v1.LabelTopologyZone]}
+func placeOf(node *corev1.Node) place {
+	return place{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
 }
 
 // labelChanges returns the labels that must change for the node to be at p. The beta labels follow where the node has
 // them; they must, because the cloud-node controller copies them over the others (controllers/node,
 // reconcileNodeLabels).
-func labelChanges(node *v1.Node, p place) map[string]string {
+func labelChanges(node *corev1.Node, p place) map[string]string {
 	changes := map[string]string{}
 	for _, l := range []struct {
 		name, value string
 		always      bool
 	}{
-		{v1.LabelTopologyRegion, p.Region, true},
-		{v1.LabelTopologyZone, p.Zone, true},
-		{v1.LabelFailureDomainBetaRegion, p.Region, false},
-		{v1.LabelFailureDomainBetaZone, p.Zone, false},
+		{corev1.LabelTopologyRegion, p.Region, true},
+		{corev1.LabelTopologyZone, p.Zone, true},
+		{corev1.LabelFailureDomainBetaRegion, p.Region, false},
+		{corev1.LabelFailureDomainBetaZone, p.Zone, false},
 	} {
 		value, ok := node.Labels[l.name]
 		if value != l.value && (ok || l.always) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/controllers/nodelifecycle"
@@ -47,8 +47,8 @@ func (g *group) startLifecycle(init app.ControllerInitContext) app.InitFunc {
 
 // urgeIfTurned urges a node whose Ready condition became true or ceased to be.
 func urgeIfTurned(r *rounds, was, is any) {
-	before, ok1 := was.(*v1.Node)
-	now, ok2 := is.(*v1.Node)
+	before, ok1 := was.(*corev1.Node)
+	now, ok2 := is.(*corev1.Node)
 	if ok1 && ok2 && ready(before) != ready(now) {
 		r.urge(now.Name)
 	}

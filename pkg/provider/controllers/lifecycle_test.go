@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestShutdownTaintFollowsNudge(t *testing.T) {
@@ -15,7 +15,7 @@ func TestShutdownTaintFollowsNudge(t *testing.T) {
 		settle(time.Second)
 		before := r.cloud.counts()
 		r.cloud.set(func(h *hooks) {
-			h.shutdown = func(*v1.Node) (bool, error) { return true, nil }
+			h.shutdown = func(*corev1.Node) (bool, error) { return true, nil }
 		})
 		settle(time.Minute)
 		if isShutdown(r.node(name(1))) {
@@ -37,7 +37,7 @@ func TestDeletionFollowsNudge(t *testing.T) {
 		r := start(t, settings{}, notReady(boundNode(1)), boundNode(2))
 		settle(time.Second)
 		r.cloud.set(func(h *hooks) {
-			h.exists = func(context.Context, *v1.Node) (bool, error) { return false, nil }
+			h.exists = func(context.Context, *corev1.Node) (bool, error) { return false, nil }
 		})
 		r.nudges.Changed(providerID(1))
 		r.nudges.Changed(providerID(2))
@@ -56,7 +56,7 @@ func TestDoubtDeletesNothing(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{}, notReady(boundNode(1)))
 		r.cloud.set(func(h *hooks) {
-			h.exists = func(context.Context, *v1.Node) (bool, error) { return false, errors.New("vcenter is out of reach") }
+			h.exists = func(context.Context, *corev1.Node) (bool, error) { return false, errors.New("vcenter is out of reach") }
 		})
 		for range 100 {
 			r.nudges.Changed(providerID(1))
@@ -67,7 +67,7 @@ func TestDoubtDeletesNothing(t *testing.T) {
 			t.Fatal("deleted in doubt")
 		}
 		r.cloud.set(func(h *hooks) {
-			h.exists = func(context.Context, *v1.Node) (bool, error) { return false, nil }
+			h.exists = func(context.Context, *corev1.Node) (bool, error) { return false, nil }
 		})
 		r.nudges.Everything()
 		settle(time.Second)
@@ -81,15 +81,15 @@ func TestReadinessIsANudge(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{}, boundNode(1))
 		r.cloud.set(func(h *hooks) {
-			h.shutdown = func(*v1.Node) (bool, error) { return true, nil }
+			h.shutdown = func(*corev1.Node) (bool, error) { return true, nil }
 		})
 		settle(time.Minute)
-		r.update(name(1), func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionUnknown })
+		r.update(name(1), func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
 		settle(time.Millisecond)
 		if !isShutdown(r.node(name(1))) {
 			t.Error("not tainted when it ceased to be ready")
 		}
-		r.update(name(1), func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionTrue })
+		r.update(name(1), func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionTrue })
 		settle(time.Millisecond)
 		if isShutdown(r.node(name(1))) {
 			t.Error("still tainted when it became ready")
@@ -107,7 +107,7 @@ func TestSlowAnswersDoNotBlockOthers(t *testing.T) {
 		r := start(t, settings{}, nodes...)
 		settle(time.Second)
 		r.cloud.set(func(h *hooks) {
-			h.exists = func(ctx context.Context, node *v1.Node) (bool, error) {
+			h.exists = func(ctx context.Context, node *corev1.Node) (bool, error) {
 				if node.Name < name(3) {
 					select {
 					case <-time.After(10 * time.Second):
@@ -117,7 +117,7 @@ func TestSlowAnswersDoNotBlockOthers(t *testing.T) {
 				}
 				return true, nil
 			}
-			h.shutdown = func(*v1.Node) (bool, error) { return true, nil }
+			h.shutdown = func(*corev1.Node) (bool, error) { return true, nil }
 		})
 		r.nudges.Everything()
 		settle(1200 * time.Millisecond)
@@ -135,7 +135,7 @@ func TestNewsDuringARound(t *testing.T) {
 		r := start(t, settings{}, notReady(boundNode(1)), notReady(boundNode(2)))
 		settle(time.Second)
 		r.cloud.set(func(h *hooks) {
-			h.exists = func(context.Context, *v1.Node) (bool, error) {
+			h.exists = func(context.Context, *corev1.Node) (bool, error) {
 				time.Sleep(10 * time.Second)
 				return true, nil
 			}
@@ -143,7 +143,7 @@ func TestNewsDuringARound(t *testing.T) {
 		r.nudges.Everything()
 		settle(5 * time.Second)
 		r.cloud.set(func(h *hooks) {
-			h.exists = func(context.Context, *v1.Node) (bool, error) { return false, nil }
+			h.exists = func(context.Context, *corev1.Node) (bool, error) { return false, nil }
 		})
 		r.nudges.Changed(providerID(1)) // while a controller has it
 		settle(time.Second)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -16,7 +16,7 @@ var errNoHostName = errors.New("guest has no hostname yet")
 func TestLateHostName(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		node   *v1.Node
+		node   *corev1.Node
 		nudge  func(*rig)
 		within time.Duration
 	}{
@@ -29,7 +29,7 @@ func TestLateHostName(t *testing.T) {
 			in(t, func(t *testing.T) {
 				r := start(t, settings{only: []string{"cloud-node-controller"}}, tc.node)
 				r.cloud.set(func(h *hooks) {
-					h.metadata = func(*v1.Node, *cloudprovider.InstanceMetadata) error { return errNoHostName }
+					h.metadata = func(*corev1.Node, *cloudprovider.InstanceMetadata) error { return errNoHostName }
 				})
 				settle(30 * time.Minute)
 				before := r.cloud.counts()["metadata"]
@@ -48,7 +48,7 @@ func TestLateHostName(t *testing.T) {
 	}
 }
 
-func withoutUUID(node *v1.Node) *v1.Node {
+func withoutUUID(node *corev1.Node) *corev1.Node {
 	node.Status.NodeInfo.SystemUUID = ""
 	return node
 }
@@ -57,7 +57,7 @@ func TestLateHostNameWithoutNudge(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{statusPeriod: 5 * time.Minute}, newNode(1))
 		r.cloud.set(func(h *hooks) {
-			h.metadata = func(*v1.Node, *cloudprovider.InstanceMetadata) error { return errNoHostName }
+			h.metadata = func(*corev1.Node, *cloudprovider.InstanceMetadata) error { return errNoHostName }
 		})
 		settle(31 * time.Minute)
 		r.cloud.set(func(h *hooks) { h.metadata = nil })
@@ -73,7 +73,7 @@ func TestStrangersAreBounded(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{}, withoutUUID(newNode(1)))
 		r.cloud.set(func(h *hooks) {
-			h.metadata = func(*v1.Node, *cloudprovider.InstanceMetadata) error { return errNoHostName }
+			h.metadata = func(*corev1.Node, *cloudprovider.InstanceMetadata) error { return errNoHostName }
 		})
 		settle(24 * time.Hour)
 		for _, interval := range []time.Duration{10 * time.Millisecond, 250 * time.Millisecond} {
@@ -96,7 +96,7 @@ func TestAddressesFollowNudge(t *testing.T) {
 		settle(time.Second)
 		before := r.cloud.counts()
 		r.cloud.set(func(h *hooks) {
-			h.metadata = func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error {
+			h.metadata = func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) error {
 				m.NodeAddresses[1].Address = "10.9.9.9"
 				return nil
 			}
@@ -115,8 +115,8 @@ func TestAddressesFollowNudge(t *testing.T) {
 
 // Upstream's comparison of addresses patches a dual-stack node at every turn.
 func TestDualStackIsPatchedOnChangeOnly(t *testing.T) {
-	dual := func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error {
-		m.NodeAddresses = append(m.NodeAddresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: "fd00::1"})
+	dual := func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) error {
+		m.NodeAddresses = append(m.NodeAddresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "fd00::1"})
 		return nil
 	}
 	in(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestDualStackIsPatchedOnChangeOnly(t *testing.T) {
 
 func TestManyNodesByManyWorkers(t *testing.T) {
 	in(t, func(t *testing.T) {
-		var nodes []*v1.Node
+		var nodes []*corev1.Node
 		for i := range 200 {
 			nodes = append(nodes, newNode(i))
 		}

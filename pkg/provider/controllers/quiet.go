@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
@@ -37,7 +37,7 @@ type nodeInstances struct {
 	log *slog.Logger
 }
 
-func (i nodeInstances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (i nodeInstances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*cloudprovider.InstanceMetadata, error) {
 	metadata, err := i.InstancesV2.InstanceMetadata(ctx, node)
 	switch {
 	case !initialized(node):
@@ -66,11 +66,11 @@ func quietLifecycle(cloud cloudprovider.Interface, log *slog.Logger) cloudprovid
 type lifecycleInstances struct {
 	cloudprovider.InstancesV2
 	log   *slog.Logger
-	doubt *v1.Node // that was asked about last, if there was no answer
+	doubt *corev1.Node // that was asked about last, if there was no answer
 }
 
 // InstanceExists says that a VM exists where that is not known: then nothing is deleted.
-func (i *lifecycleInstances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+func (i *lifecycleInstances) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	exists, err := i.InstancesV2.InstanceExists(ctx, node)
 	i.doubt = nil
 	if err != nil {
@@ -83,7 +83,7 @@ func (i *lifecycleInstances) InstanceExists(ctx context.Context, node *v1.Node) 
 
 // InstanceShutdown says that a VM is not off where that is not known, or where it is not known whether it exists: then
 // there is no taint.
-func (i *lifecycleInstances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
+func (i *lifecycleInstances) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	if i.doubt == node {
 		return false, nil
 	}

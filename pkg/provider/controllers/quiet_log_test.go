@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 )
@@ -22,11 +22,11 @@ func TestNoLineForEachNode(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{statusPeriod: time.Minute, monitorPeriod: 5 * time.Second}, boundNode(1), notReady(boundNode(2)), notReady(boundNode(3)))
 		r.cloud.set(func(h *hooks) {
-			h.metadata = func(*v1.Node, *cloudprovider.InstanceMetadata) error { return errOut }
-			h.exists = func(_ context.Context, node *v1.Node) (bool, error) {
+			h.metadata = func(*corev1.Node, *cloudprovider.InstanceMetadata) error { return errOut }
+			h.exists = func(_ context.Context, node *corev1.Node) (bool, error) {
 				return node.Name == name(3), errOn(name(2), node, errOut)
 			}
-			h.shutdown = func(node *v1.Node) (bool, error) { return true, errOn(name(3), node, errOut) }
+			h.shutdown = func(node *corev1.Node) (bool, error) { return true, errOn(name(3), node, errOut) }
 		})
 		settle(time.Hour)
 		counts := r.cloud.counts()
@@ -47,7 +47,7 @@ func TestNoLineForEachNode(t *testing.T) {
 	}
 }
 
-func errOn(which string, node *v1.Node, err error) error {
+func errOn(which string, node *corev1.Node, err error) error {
 	if node.Name == which {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
 )
@@ -100,7 +100,7 @@ func TestEndInTheMiddle(t *testing.T) {
 		nodes := append(boundNodes(50), newNode(100), notReady(boundNode(101)), notReady(boundNode(102)))
 		r := start(t, settings{statusPeriod: time.Second, monitorPeriod: time.Second, syncs: 4, opts: controllers.Options{RelabelZones: true}}, nodes...)
 		r.cloud.set(func(h *hooks) {
-			h.exists = func(ctx context.Context, _ *v1.Node) (bool, error) {
+			h.exists = func(ctx context.Context, _ *corev1.Node) (bool, error) {
 				<-ctx.Done()
 				return false, ctx.Err()
 			}
@@ -124,7 +124,7 @@ func TestSeveralInOneProcess(t *testing.T) {
 		if !isInitialized(a.node(name(1))) || !isInitialized(b.node(name(1))) {
 			t.Error("not initialized")
 		}
-		b.cloud.set(func(h *hooks) { h.shutdown = func(*v1.Node) (bool, error) { return true, nil } })
+		b.cloud.set(func(h *hooks) { h.shutdown = func(*corev1.Node) (bool, error) { return true, nil } })
 		a.nudges.Everything()
 		settle(2 * time.Second)
 		if isShutdown(b.node(name(2))) {

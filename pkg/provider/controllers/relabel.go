@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,7 +42,7 @@ func (g *group) startRelabel(init app.ControllerInitContext) app.InitFunc {
 		l := &relabeler{
 			instances: instances,
 			client:    client,
-			events:    broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: "cloud-node-relabel-controller"}),
+			events:    broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "cloud-node-relabel-controller"}),
 			log:       g.opts.Logger,
 		}
 		for range max(1, g.config.ComponentConfig.NodeController.ConcurrentNodeStatusUpdates) {
@@ -79,7 +79,7 @@ func (l *relabeler) run(ctx context.Context, r *rounds) {
 
 // look makes the labels of one node true. Where the cloud has no answer, or not both region and zone, the labels stay:
 // half an answer beside half an old one would be a place that does not exist.
-func (l *relabeler) look(ctx context.Context, node *v1.Node) error {
+func (l *relabeler) look(ctx context.Context, node *corev1.Node) error {
 	if !initialized(node) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (l *relabeler) look(ctx context.Context, node *v1.Node) error {
 		return fmt.Errorf("patch %s: %w", to, err)
 	}
 	l.log.Info("zone labels followed the vm", "node", node.Name, "from", from.String(), "to", to.String())
-	ref := &v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
-	l.events.Eventf(ref, v1.EventTypeNormal, zoneRelabeled, "Region and zone changed from %s to %s", from, to)
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+	l.events.Eventf(ref, corev1.EventTypeNormal, zoneRelabeled, "Region and zone changed from %s to %s", from, to)
 	return nil
 }

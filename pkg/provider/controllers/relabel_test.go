@@ -8,26 +8,26 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
 )
 
-func labelled(labels map[string]string) *v1.Node {
+func labeled(labels map[string]string) *corev1.Node {
 	node := boundNode(1)
 	node.Labels = maps.Clone(labels)
 	return node
 }
 
 func inZone(region, zone string) map[string]string {
-	return map[string]string{v1.LabelTopologyRegion: region, v1.LabelTopologyZone: zone}
+	return map[string]string{corev1.LabelTopologyRegion: region, corev1.LabelTopologyZone: zone}
 }
 
 func inBetaZone(region, zone string) map[string]string {
 	labels := inZone(region, zone)
-	labels[v1.LabelFailureDomainBetaRegion], labels[v1.LabelFailureDomainBetaZone] = region, zone
+	labels[corev1.LabelFailureDomainBetaRegion], labels[corev1.LabelFailureDomainBetaZone] = region, zone
 	return labels
 }
 
@@ -35,41 +35,43 @@ func inBetaZone(region, zone string) map[string]string {
 func TestRelabel(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		node   *v1.Node
-		answer func(*v1.Node, *cloudprovider.InstanceMetadata) error
+		node   *corev1.Node
+		answer func(*corev1.Node, *cloudprovider.InstanceMetadata) error
 		want   map[string]string
 		event  string // empty when nothing may be patched
 	}{
-		{name: "equal", node: labelled(inZone("eu", "eu-1")), want: inZone("eu", "eu-1")},
-		{name: "equal, beta labels too", node: labelled(inBetaZone("eu", "eu-1")), want: inBetaZone("eu", "eu-1")},
+		{name: "equal", node: labeled(inZone("eu", "eu-1")), want: inZone("eu", "eu-1")},
+		{name: "equal, beta labels too", node: labeled(inBetaZone("eu", "eu-1")), want: inBetaZone("eu", "eu-1")},
 		{
-			name: "another zone", node: labelled(inZone("eu", "eu-2")), want: inZone("eu", "eu-1"),
+			name: "another zone", node: labeled(inZone("eu", "eu-2")), want: inZone("eu", "eu-1"),
 			event: "node-0001: Region and zone changed from eu/eu-2 to eu/eu-1",
 		},
 		{
-			name: "another region, beta labels follow", node: labelled(inBetaZone("us", "us-1")), want: inBetaZone("eu", "eu-1"),
+			name: "another region, beta labels follow", node: labeled(inBetaZone("us", "us-1")), want: inBetaZone("eu", "eu-1"),
 			event: "node-0001: Region and zone changed from us/us-1 to eu/eu-1",
 		},
 		{
-			name: "zones were enabled later", node: labelled(nil), want: inZone("eu", "eu-1"),
+			name: "zones were enabled later", node: labeled(nil), want: inZone("eu", "eu-1"),
 			event: "node-0001: Region and zone changed from -/- to eu/eu-1",
 		},
 		{
 			name: "only a beta label is wrong", want: inBetaZone("eu", "eu-1"),
-			node:  labelled(map[string]string{v1.LabelTopologyRegion: "eu", v1.LabelTopologyZone: "eu-1", v1.LabelFailureDomainBetaRegion: "eu", v1.LabelFailureDomainBetaZone: "x"}),
+			node:  labeled(map[string]string{corev1.LabelTopologyRegion: "eu", corev1.LabelTopologyZone: "eu-1", corev1.LabelFailureDomainBetaRegion: "eu", corev1.LabelFailureDomainBetaZone: "x"}),
 			event: "node-0001: Region and zone changed from eu/eu-1 to eu/eu-1",
 		},
 		{
-			name: "an error", node: labelled(inZone("us", "us-1")), want: inZone("us", "us-1"),
-			answer: func(*v1.Node, *cloudprovider.InstanceMetadata) error { return errors.New("vcenter is out of reach") },
+			name: "an error", node: labeled(inZone("us", "us-1")), want: inZone("us", "us-1"),
+			answer: func(*corev1.Node, *cloudprovider.InstanceMetadata) error {
+				return errors.New("vcenter is out of reach")
+			},
 		},
 		{
-			name: "no zone", node: labelled(inZone("us", "us-1")), want: inZone("us", "us-1"),
-			answer: func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error { m.Zone = ""; return nil },
+			name: "no zone", node: labeled(inZone("us", "us-1")), want: inZone("us", "us-1"),
+			answer: func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) error { m.Zone = ""; return nil },
 		},
 		{
-			name: "no region", node: labelled(inZone("us", "us-1")), want: inZone("us", "us-1"),
-			answer: func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error { m.Region = ""; return nil },
+			name: "no region", node: labeled(inZone("us", "us-1")), want: inZone("us", "us-1"),
+			answer: func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) error { m.Region = ""; return nil },
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -100,17 +102,17 @@ func TestRelabel(t *testing.T) {
 func TestRelabelFollows(t *testing.T) {
 	in(t, func(t *testing.T) {
 		r := start(t, settings{statusPeriod: time.Minute, opts: controllers.Options{RelabelZones: true}},
-			labelled(inBetaZone("eu", "eu-1")), newNode(2))
+			labeled(inBetaZone("eu", "eu-1")), newNode(2))
 		settle(time.Second)
 		move := func(zone string) {
 			r.cloud.set(func(h *hooks) {
-				h.metadata = func(_ *v1.Node, m *cloudprovider.InstanceMetadata) error { m.Zone = zone; return nil }
+				h.metadata = func(_ *corev1.Node, m *cloudprovider.InstanceMetadata) error { m.Zone = zone; return nil }
 			})
 		}
 		check := func(zone string) {
 			t.Helper()
 			for i := 1; i <= 2; i++ {
-				if got := r.node(name(i)).Labels; got[v1.LabelTopologyZone] != zone || got[v1.LabelFailureDomainBetaZone] != zone {
+				if got := r.node(name(i)).Labels; got[corev1.LabelTopologyZone] != zone || got[corev1.LabelFailureDomainBetaZone] != zone {
 					t.Errorf("%s: labels %v, want zone %s", name(i), got, zone)
 				}
 			}
@@ -141,7 +143,7 @@ func TestRelabelLeavesAlone(t *testing.T) {
 		if n := r.cloud.counts()["metadata"]; n != 0 {
 			t.Errorf("asked %d times about a node that is not initialized", n)
 		}
-		off := start(t, settings{}, labelled(inZone("us", "us-1")))
+		off := start(t, settings{}, labeled(inZone("us", "us-1")))
 		off.nudges.Changed(providerID(1))
 		settle(time.Minute)
 		if diff := cmp.Diff(inZone("us", "us-1"), off.node(name(1)).Labels); diff != "" {
@@ -153,7 +155,7 @@ func TestRelabelLeavesAlone(t *testing.T) {
 // The patch must not reach another node that has come under the name.
 func TestRelabelPatchNamesTheNode(t *testing.T) {
 	in(t, func(t *testing.T) {
-		r := start(t, settings{only: []string{controllers.RelabelController}, opts: controllers.Options{RelabelZones: true}}, labelled(inZone("eu", "eu-2")))
+		r := start(t, settings{only: []string{controllers.RelabelController}, opts: controllers.Options{RelabelZones: true}}, labeled(inZone("eu", "eu-2")))
 		settle(time.Second)
 		for _, a := range r.client.Actions() {
 			patch, ok := a.(clienttesting.PatchAction)
@@ -165,7 +167,7 @@ func TestRelabelPatchNamesTheNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[string]any{"metadata": map[string]any{
-				"uid": "uid-" + uuid(1), "labels": map[string]any{v1.LabelTopologyZone: "eu-1"},
+				"uid": "uid-" + uuid(1), "labels": map[string]any{corev1.LabelTopologyZone: "eu-1"},
 			}}
 			if diff := cmp.Diff(want, got); diff != "" || patch.GetSubresource() != "" {
 				t.Errorf("patch of %q (-want +got):\n%s", patch.GetSubresource(), diff)

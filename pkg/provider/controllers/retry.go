@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -31,7 +31,7 @@ func newRetry(nodes corelisters.NodeLister) *retry {
 }
 
 // node tries one node now.
-func (r *retry) node(node *v1.Node) {
+func (r *retry) node(node *corev1.Node) {
 	if !initialized(node) {
 		r.handler.OnUpdate(node, node)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -44,7 +44,7 @@ type rig struct {
 
 // start runs the controllers until the test ends, and returns when they have nothing left to do. In a synctest bubble
 // the test fails if a goroutine outlives them.
-func start(t testing.TB, s settings, nodes ...*v1.Node) *rig {
+func start(t testing.TB, s settings, nodes ...*corev1.Node) *rig {
 	t.Helper()
 	r := &rig{t: t, client: fake.NewClientset(), cloud: newFakeCloud(), nudges: s.nudges}
 	if r.nudges == nil {
@@ -94,20 +94,20 @@ func settle(d time.Duration) {
 }
 
 // node returns a node from the API server; nil when there is none.
-func (r *rig) node(name string) *v1.Node {
-	object, err := r.client.Tracker().Get(v1.SchemeGroupVersion.WithResource("nodes"), "", name)
+func (r *rig) node(name string) *corev1.Node {
+	object, err := r.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", name)
 	if err != nil {
 		return nil
 	}
-	return object.(*v1.Node)
+	return object.(*corev1.Node)
 }
 
 // update changes a node at the API server, as somebody else.
-func (r *rig) update(name string, change func(*v1.Node)) {
+func (r *rig) update(name string, change func(*corev1.Node)) {
 	r.t.Helper()
 	node := r.node(name).DeepCopy()
 	change(node)
-	if err := r.client.Tracker().Update(v1.SchemeGroupVersion.WithResource("nodes"), node, ""); err != nil {
+	if err := r.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), node, ""); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -156,27 +156,27 @@ func name(i int) string { return fmt.Sprintf("node-%04d", i) }
 func providerID(i int) string { return "vsphere://" + uuid(i) }
 
 // newNode returns a node that the kubelet of the i-th VM has registered and the cloud has not seen.
-func newNode(i int) *v1.Node {
-	return &v1.Node{
+func newNode(i int) *corev1.Node {
+	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name(i), UID: types.UID("uid-" + uuid(i))},
-		Spec:       v1.NodeSpec{Taints: []v1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Effect: v1.TaintEffectNoSchedule}}},
-		Status: v1.NodeStatus{
-			NodeInfo:   v1.NodeSystemInfo{SystemUUID: uuid(i)},
-			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{
+			NodeInfo:   corev1.NodeSystemInfo{SystemUUID: uuid(i)},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
 }
 
 // boundNode returns a node that has been initialized.
-func boundNode(i int) *v1.Node {
+func boundNode(i int) *corev1.Node {
 	node := newNode(i)
-	node.Spec = v1.NodeSpec{ProviderID: providerID(i)}
+	node.Spec = corev1.NodeSpec{ProviderID: providerID(i)}
 	node.Status.Addresses = addresses(i)
 	return node
 }
 
-func boundNodes(n int) []*v1.Node {
-	nodes := make([]*v1.Node, n)
+func boundNodes(n int) []*corev1.Node {
+	nodes := make([]*corev1.Node, n)
 	for i := range nodes {
 		nodes[i] = boundNode(i)
 	}
@@ -184,25 +184,25 @@ func boundNodes(n int) []*v1.Node {
 }
 
 // notReady makes a node one whose kubelet does not answer, and returns it.
-func notReady(node *v1.Node) *v1.Node {
-	node.Status.Conditions[0].Status = v1.ConditionUnknown
+func notReady(node *corev1.Node) *corev1.Node {
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
 	return node
 }
 
-func addresses(i int) []v1.NodeAddress {
-	return []v1.NodeAddress{
-		{Type: v1.NodeHostName, Address: name(i)},
-		{Type: v1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/256, i%256)},
-		{Type: v1.NodeExternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/256, i%256)},
+func addresses(i int) []corev1.NodeAddress {
+	return []corev1.NodeAddress{
+		{Type: corev1.NodeHostName, Address: name(i)},
+		{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/256, i%256)},
+		{Type: corev1.NodeExternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/256, i%256)},
 	}
 }
 
-func hasTaint(node *v1.Node, key string) bool {
-	return node != nil && slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
+func hasTaint(node *corev1.Node, key string) bool {
+	return node != nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-func isShutdown(node *v1.Node) bool { return hasTaint(node, cloudproviderapi.TaintNodeShutdown) }
+func isShutdown(node *corev1.Node) bool { return hasTaint(node, cloudproviderapi.TaintNodeShutdown) }
 
-func isInitialized(node *v1.Node) bool {
+func isInitialized(node *corev1.Node) bool {
 	return node != nil && !hasTaint(node, cloudproviderapi.TaintExternalCloudProvider) && node.Spec.ProviderID != ""
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -21,7 +21,7 @@ type rounds struct {
 	nodes  corelisters.NodeLister
 	synced cache.InformerSynced
 	// alone says which nodes are handed out one by one, because looking after them may take long; none when nil.
-	alone func(*v1.Node) bool
+	alone func(*corev1.Node) bool
 	// onRound, when set, is called when a round over all nodes begins, but for the first one.
 	onRound func()
 
@@ -138,7 +138,7 @@ func (r *rounds) untilFloor(began time.Time) time.Duration {
 }
 
 // next gives back what the consumer had, if anything, and waits for more. Without nodes, ctx has ended.
-func (r *rounds) next(ctx context.Context, had *batch) ([]*v1.Node, *batch) {
+func (r *rounds) next(ctx context.Context, had *batch) ([]*corev1.Node, *batch) {
 	for {
 		if had != nil {
 			select {
@@ -159,8 +159,8 @@ func (r *rounds) next(ctx context.Context, had *batch) ([]*v1.Node, *batch) {
 }
 
 // resolve returns the nodes as they are now, without those that are gone.
-func (r *rounds) resolve(b *batch) []*v1.Node {
-	nodes := make([]*v1.Node, 0, len(b.names))
+func (r *rounds) resolve(b *batch) []*corev1.Node {
+	nodes := make([]*corev1.Node, 0, len(b.names))
 	for _, name := range b.names {
 		if node, err := r.nodes.Get(name); err == nil {
 			nodes = append(nodes, node)

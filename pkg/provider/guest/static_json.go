@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // parseJSON returns what valid JSON says, with the order of its keys. It is nearly YAML, but for tabs and for characters

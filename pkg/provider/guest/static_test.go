@@ -173,8 +173,10 @@ func TestStaticAddressesOrder(t *testing.T) {
 }
 
 func FuzzStaticAddresses(f *testing.F) {
-	for _, text := range []string{below(networkV2), below(networkV1), networkJSON, "network: " + gz(networkV2) + "\nnetwork.encoding: gz+b64",
-		"a: &a {<<: [*a, *a]}\nnetwork: *a", "network: {ethernets: {a: {addresses: [{1.2.3.4/5: {}}]}}}", "%YAML 1.2\n---\n? a\n: !!binary b\n", "- &a [*a]"} {
+	for _, text := range []string{
+		below(networkV2), below(networkV1), networkJSON, "network: " + gz(networkV2) + "\nnetwork.encoding: gz+b64",
+		"a: &a {<<: [*a, *a]}\nnetwork: *a", "network: {ethernets: {a: {addresses: [{1.2.3.4/5: {}}]}}}", "%YAML 1.2\n---\n? a\n: !!binary b\n", "- &a [*a]",
+	} {
 		for _, encoding := range []string{"", "base64"} {
 			f.Add(text, encoding)
 			f.Add(b64(text), encoding)

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -14,9 +15,7 @@ func TestUnidentified(t *testing.T) {
 	vm := ref("VirtualMachine", "vm-1")
 	known := func(changes map[string]any) vcenter.Update {
 		all := map[string]any{"name": "one", "summary.config.uuid": someUUID, "runtime.connectionState": types.VirtualMachineConnectionState("connected")}
-		for name, val := range changes {
-			all[name] = val
-		}
+		maps.Copy(all, changes)
 		return enter(vm, all)
 	}
 	hidden := enter(vm, map[string]any{"name": "one"})

@@ -266,11 +266,8 @@ func TestEventsRefused(t *testing.T) {
 // refuse has one method of a vCenter answered with a fault.
 func (w *world) refuse(t *testing.T, vcenter, method string) {
 	t.Helper()
-	rule, err := gate.ParseRules("test", []byte("match: {methods: ["+method+"]}\naction: {fault: {type: NoPermission}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.vcenter(t, vcenter).Gate().Add(rule[0]); err != nil {
+	rule := gate.Rule{Match: gate.Match{Methods: []string{method}}, Action: gate.Fault{Type: "NoPermission"}}
+	if _, err := w.vcenter(t, vcenter).Gate().Add(rule); err != nil {
 		t.Fatal(err)
 	}
 }

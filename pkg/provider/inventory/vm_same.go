@@ -23,7 +23,7 @@ func sameAdapter(a, b guest.Adapter) bool {
 
 func sameError(a, b error) bool {
 	if a == nil || b == nil {
-		return a == b
+		return a == nil && b == nil
 	}
 	return a.Error() == b.Error()
 }

@@ -29,19 +29,27 @@ func TestZoneParity(t *testing.T) {
 	}{
 		{
 			"zone twice below the region", attachedTo("Folder:us=r"),
-			attachedTo("ClusterComputeResource:cluster=near", "Datacenter:dc=far"), Zone{"r", "near"}, Zone{"r", "far"},
+			attachedTo("ClusterComputeResource:cluster=near", "Datacenter:dc=far"),
+			Zone{"r", "near"},
+			Zone{"r", "far"},
 		},
 		{
 			"region twice below the zone", attachedTo("HostSystem:host=near", "Datacenter:dc=far"),
-			attachedTo("Folder:us=z"), Zone{"near", "z"}, Zone{"far", "z"},
+			attachedTo("Folder:us=z"),
+			Zone{"near", "z"},
+			Zone{"far", "z"},
 		},
 		{
 			"second zone where the region is: luck in upstream", attachedTo("Datacenter:dc=r"),
-			attachedTo("ClusterComputeResource:cluster=near", "Datacenter:dc=far"), Zone{"r", "near"}, Zone{"r", "near"},
+			attachedTo("ClusterComputeResource:cluster=near", "Datacenter:dc=far"),
+			Zone{"r", "near"},
+			Zone{"r", "near"},
 		},
 		{
 			"both at once", attachedTo("HostSystem:host=r", "Datacenter:dc=far"),
-			attachedTo("HostSystem:host=z", "Datacenter:dc=far"), Zone{"r", "z"}, Zone{"r", "z"},
+			attachedTo("HostSystem:host=z", "Datacenter:dc=far"),
+			Zone{"r", "z"},
+			Zone{"r", "z"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -3,7 +3,7 @@ package rbac
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +47,7 @@ func Objects(c Config) []runtime.Object {
 		name, wide = c.Roles, c.Roles // "system:" is for what belongs to a cluster
 	}
 	objects := []runtime.Object{
-		&v1.ServiceAccount{
+		&corev1.ServiceAccount{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.ServiceAccount},
 		},
@@ -95,7 +95,8 @@ func nodeRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		// get: both, before every patch. list, watch: their shared informer, which lists only where the API server does not
 		// send a watch what there is (before Kubernetes 1.34). update: cloud-node, to initialize a node (controllers/node,
-		// syncNode). patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint. delete:
+		// syncNode). patch: cloud-node for labels, cloud-node-lifecycle for the shutdown taint, the
+		// provider for its annotation (provider.VMAnnotation). delete:
 		// cloud-node-lifecycle, for a node whose VM is gone.
 		{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch", "update", "patch", "delete"}},
 		// cloud-node, for addresses (controllers/node, updateNodeAddress).

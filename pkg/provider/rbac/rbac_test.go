@@ -21,7 +21,7 @@ func TestObjects(t *testing.T) {
 				}
 			}
 			named := len(r.ResourceNames) > 0
-			if slices.Contains(r.Resources, "secrets") && !(named && !clusterWide) {
+			if slices.Contains(r.Resources, "secrets") && (!named || clusterWide) {
 				t.Errorf("%s: %v", where, r)
 			}
 			if clusterWide && r.Resources[0] != "nodes" && r.Resources[0] != "nodes/status" {

@@ -31,14 +31,14 @@ func connect(t *testing.T, c *vcenter.Client) *vcenter.Session {
 }
 
 // now is a call that needs a session.
-func now(c *vcenter.Client, ctx context.Context) error {
+func now(c *vcenter.Client, ctx context.Context) error { //nolint:revive // in the place of a method of the client
 	return c.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
 		_, err := methods.GetCurrentTime(ctx, s.Vim)
 		return err
 	})
 }
 
-func categories(c *vcenter.Client, ctx context.Context) error {
+func categories(c *vcenter.Client, ctx context.Context) error { //nolint:revive // as now
 	return c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
 		_, err := tags.NewManager(rc).ListCategories(ctx)
 		return err

@@ -33,7 +33,7 @@ func expired(err error) bool {
 	return fault.Is(err, &types.NotAuthenticated{}) || unauthorized(err)
 }
 
-// unauthorized reports whether err is, or wraps, a REST answer 401, which govmomi recognises only unwrapped.
+// unauthorized reports whether err is, or wraps, a REST answer 401, which govmomi recognizes only unwrapped.
 func unauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
 // NotFound reports whether err is, or wraps, a REST answer 404: the tag or category asked about no longer exists.

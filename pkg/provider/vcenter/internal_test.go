@@ -104,14 +104,26 @@ func TestDeliverUnreadable(t *testing.T) {
 		content []types.ObjectContent
 		want    Update
 	}{
-		{"told", []types.ObjectContent{{Obj: ref, PropSet: []types.DynamicProperty{{Name: "guest.net", Val: "x"}}}},
-			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign, Val: "x"}}}},
-		{"unset", []types.ObjectContent{{Obj: ref}},
-			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign}}}},
-		{"an option that is not set", []types.ObjectContent{{Obj: ref, MissingSet: []types.MissingProperty{missing("guest.net", &types.InvalidProperty{})}}},
-			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign}}}},
-		{"no permission", []types.ObjectContent{{Obj: ref, MissingSet: []types.MissingProperty{missing("guest.net", &types.NoPermission{})}}},
-			Update{Missing: []string{"guest.net"}}},
+		{
+			"told",
+			[]types.ObjectContent{{Obj: ref, PropSet: []types.DynamicProperty{{Name: "guest.net", Val: "x"}}}},
+			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign, Val: "x"}}},
+		},
+		{
+			"unset",
+			[]types.ObjectContent{{Obj: ref}},
+			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign}}},
+		},
+		{
+			"an option that is not set",
+			[]types.ObjectContent{{Obj: ref, MissingSet: []types.MissingProperty{missing("guest.net", &types.InvalidProperty{})}}},
+			Update{Changes: []types.PropertyChange{{Name: "guest.net", Op: types.PropertyChangeOpAssign}}},
+		},
+		{
+			"no permission",
+			[]types.ObjectContent{{Obj: ref, MissingSet: []types.MissingProperty{missing("guest.net", &types.NoPermission{})}}},
+			Update{Missing: []string{"guest.net"}},
+		},
 		{"not a word", nil, Update{Missing: []string{"guest.net"}}},
 	} {
 		var u Update

@@ -46,7 +46,7 @@ func TestLacking(t *testing.T) {
 			t.Errorf("%s: said twice: %v", name, again)
 		}
 	}
-	if err := errors.New("x"); lacking(err) != err || lacking(nil) != nil {
+	if err := errors.New("x"); !errors.Is(lacking(err), err) || lacking(nil) != nil {
 		t.Error("changed")
 	}
 }

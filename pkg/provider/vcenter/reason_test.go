@@ -63,10 +63,12 @@ func TestRESTMethod(t *testing.T) {
 // Credentials can be printed by mistake without harm.
 func TestCredentialsString(t *testing.T) {
 	for want, c := range map[string]Credentials{
-		`user "u"`:                                {User: "u", Password: "secret"},
-		"certificate":                             {User: "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----\n", Password: "secret"},
-		"session manager https://sm.example/x":    {SessionManagerURL: "https://me:secret@sm.example/x?key=secret", SessionManagerToken: "secret"},
-		"session manager with an invalid address": {SessionManagerURL: "https://sm.example:secret/", SessionManagerToken: "secret"},
+		`user "u"`:                             {User: "u", Password: "secret"},
+		"certificate":                          {User: "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----\n", Password: "secret"},
+		"session manager https://sm.example/x": {SessionManagerURL: "https://me:secret@sm.example/x?key=secret", SessionManagerToken: "secret"},
+		"session manager with an invalid address": {
+			SessionManagerURL: "https://sm.example:secret/", SessionManagerToken: "secret",
+		},
 	} {
 		for _, format := range []string{"%v", "%s", "%+v"} {
 			if got := fmt.Sprintf(format, c); got != want {

@@ -120,7 +120,7 @@ func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client)
 func (c *Client) newREST() *rest.Client {
 	sc := newSOAPClient(&c.cfg)
 	rc := rest.NewClient(&vim25.Client{Client: sc})
-	rc.Client.Client.Transport = c.cfg.observeHTTP(patient{sc.DefaultTransport()})
+	rc.Client.Transport = c.cfg.observeHTTP(patient{sc.DefaultTransport()})
 	return rc
 }
 

@@ -27,8 +27,7 @@ func cloneTicket(ctx context.Context, cfg *Config, creds Credentials) (string, e
 	defer cancel()
 	ticket, err := askManager(ctx, cfg, creds)
 	if err != nil {
-		var urlErr *url.Error
-		if errors.As(err, &urlErr) {
+		if urlErr, ok := errors.AsType[*url.Error](err); ok {
 			err = urlErr.Err // its address may hold more than is to be told
 		}
 		return "", fmt.Errorf("%s: %w: %w", creds, errManager, err)

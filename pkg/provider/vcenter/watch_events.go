@@ -62,7 +62,7 @@ func (w *watch) eventCollector(ctx context.Context, s *Session, pc *property.Col
 		This: *manager,
 		Filter: types.EventFilterSpec{
 			EventTypeId:        w.spec.Events,
-			DisableFullMessage: types.NewBool(true),
+			DisableFullMessage: new(true),
 		},
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ func (w *watch) collector(ctx context.Context, s *Session) (pc *property.Collect
 	filter := types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       v.Reference(),
-			Skip:      types.NewBool(true),
+			Skip:      new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: v.Reference().Type, Path: "view"}},
 		}},
 	}
@@ -129,7 +129,7 @@ func (w *watch) poll(ctx context.Context, s *Session, pc *property.Collector, ve
 		res, err := methods.WaitForUpdatesEx(ctx, s.Vim, &types.WaitForUpdatesEx{
 			This:    pc.Reference(),
 			Version: version,
-			Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(maxWait / time.Second))},
+			Options: &types.WaitOptions{MaxWaitSeconds: new(int32(maxWait / time.Second))},
 		})
 		if err == nil {
 			set = res.Returnval

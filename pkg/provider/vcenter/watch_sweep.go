@@ -2,6 +2,7 @@ package vcenter
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -25,8 +26,8 @@ func (w *watch) sweep(ctx context.Context, s *Session) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(w.client.cfg.CallTimeout, 5*time.Second))
 	defer cancel()
-	for i := len(remove) - 1; i >= 0; i-- {
-		if err := remove[i](ctx); err != nil {
+	for _, r := range slices.Backward(remove) {
+		if err := r(ctx); err != nil {
 			w.client.cfg.Logger.Debug("watch leftover", "err", err)
 		}
 	}

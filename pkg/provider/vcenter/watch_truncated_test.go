@@ -68,16 +68,27 @@ func TestFollowTruncated(t *testing.T) {
 		sets        []*types.UpdateSet
 		told, asked []string
 	}{
-		{"cut off before the end", []*types.UpdateSet{set("1", types.NewBool(true), Enter, "a")},
-			[]string{"enter a"}, []string{`"" 0`, `"1" 0`}},
-		{"in three parts", []*types.UpdateSet{
-			set("1", types.NewBool(true), Enter, "a"), set("2", types.NewBool(true), Enter, "b"), set("3", nil, Enter, "c"),
-			nil, set("4", types.NewBool(true), Leave, "a"), set("5", types.NewBool(false), Leave, "b"),
+		{
+			"cut off before the end",
+			[]*types.UpdateSet{set("1", new(true), Enter, "a")},
+			[]string{"enter a"},
+			[]string{`"" 0`, `"1" 0`},
 		},
+		{
+			"in three parts",
+			[]*types.UpdateSet{
+				set("1", new(true), Enter, "a"), set("2", new(true), Enter, "b"), set("3", nil, Enter, "c"),
+				nil, set("4", new(true), Leave, "a"), set("5", new(false), Leave, "b"),
+			},
 			[]string{"enter a", "enter b", "enter c", "leave old", "synced", "leave a", "leave b"},
-			[]string{`"" 0`, `"1" 0`, `"2" 0`, `"3" 7`, `"3" 7`, `"4" 7`, `"5" 7`}},
-		{"told again", []*types.UpdateSet{set("1", nil, Enter, "old")},
-			[]string{"enter old", "synced"}, []string{`"" 0`, `"1" 7`}},
+			[]string{`"" 0`, `"1" 0`, `"2" 0`, `"3" 7`, `"3" 7`, `"4" 7`, `"5" 7`},
+		},
+		{
+			"told again",
+			[]*types.UpdateSet{set("1", nil, Enter, "old")},
+			[]string{"enter old", "synced"},
+			[]string{`"" 0`, `"1" 7`},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			vc, h := &script{sets: tc.sets}, &history{}

@@ -53,6 +53,12 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) { return get[[]Node]
 // Zones lists the failure domains.
 func (c *Client) Zones(ctx context.Context) ([]Zone, error) { return get[[]Zone](ctx, c, "zones") }
 
+// Secrets are those that the sandbox has known up to now, passwords that were replaced included, and what opens its
+// vCenters now: what has to be masked in whatever leaves. They are given only on the owner's socket.
+func (c *Client) Secrets(ctx context.Context) ([]string, error) {
+	return get[[]string](ctx, c, "secrets")
+}
+
 // Access tells how to log in to every vCenter.
 func (c *Client) Access(ctx context.Context) ([]Access, error) {
 	return get[[]Access](ctx, c, "access")

@@ -103,6 +103,6 @@ func TestWatch(t *testing.T) {
 		<-r.Context().Done()
 	})
 	if err := c.Watch(ctx, 0, func(api.Update) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 }

@@ -14,11 +14,8 @@ func (a Around) active(touches func(api.LeaseTarget) bool) (list []api.Lease) {
 		if l.State == "healed" || l.State == "failed" {
 			continue
 		}
-		for _, t := range l.Targets {
-			if touches(t) {
-				list = append(list, l)
-				break
-			}
+		if slices.ContainsFunc(l.Targets, touches) {
+			list = append(list, l)
 		}
 	}
 	return list

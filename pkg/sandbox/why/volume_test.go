@@ -52,7 +52,9 @@ func TestWaiting(t *testing.T) {
 		pod  corev1.Pod
 		want string
 	}{
-		{pod(corev1.PodRunning), ""}, {pod(corev1.PodRunning, runs), ""}, {pod(corev1.PodPending, waits("ContainerCreating", "")), ""},
+		{pod(corev1.PodRunning), ""},
+		{pod(corev1.PodRunning, runs), ""},
+		{pod(corev1.PodPending, waits("ContainerCreating", "")), ""},
 		{pod(corev1.PodRunning, runs, waits("CrashLoopBackOff", "back-off 10s")), "container web waits: back-off 10s"},
 		{pod(corev1.PodRunning, waits("CreateContainerError", "")), "container web waits: CreateContainerError"},
 	} {

@@ -23,12 +23,12 @@ func (a Around) labels() config.Labels {
 // zone says where region and zone of the node come from, or why they do not come.
 func (c Node) zone() (q question) {
 	has := config.Labels{Region: c.Node.Is.Labels[corev1.LabelTopologyRegion], Zone: c.Node.Is.Labels[corev1.LabelTopologyZone]}
-	labelled := has.Region != "" && has.Zone != ""
-	if q.Ask = "Where do its region and zone come from?"; !labelled {
+	labeled := has.Region != "" && has.Zone != ""
+	if q.Ask = "Where do its region and zone come from?"; !labeled {
 		q.Ask = "Why has it no region and zone?"
 	}
-	q.saw(apiServer, verdictOf(labelled), "labels of the Node", "region %s, zone %s", orNone(has.Region), orNone(has.Zone))
-	if !labelled {
+	q.saw(apiServer, verdictOf(labeled), "labels of the Node", "region %s, zone %s", orNone(has.Region), orNone(has.Zone))
+	if !labeled {
 		q.Evidence[0].Verdict = missing
 	}
 	m, want := c.vm(), c.labels()
@@ -46,7 +46,7 @@ func (c Node) zone() (q question) {
 	}
 	if m == nil {
 		q.saw("vCenters", missing, "its VM", "not found, and no tags with it")
-		if labelled {
+		if labeled {
 			q.answer(event.Info, "", "its labels stay as they were set: there is no VM to ask about")
 		}
 		q.answer(event.Warning, "", "its VM is not found, and the tags are on what the VM is in")
@@ -57,9 +57,9 @@ func (c Node) zone() (q question) {
 	case m.TagsErr != nil:
 		q.answer(event.Warning, "", "not known now: the tags of vCenter %s cannot be read", m.VCenter)
 	case p.found:
-		c.tagged(&q, *m, p, has, labelled)
+		c.tagged(&q, *m, p, has, labeled)
 	default:
-		c.untagged(&q, *m, p, want, labelled)
+		c.untagged(&q, *m, p, want, labeled)
 	}
 	return q
 }
@@ -130,7 +130,7 @@ func (s step) text(found bool, want config.Labels) string {
 }
 
 // tagged compares what the tags say with what the labels do.
-func (c Node) tagged(q *question, m Machine, p placed, has config.Labels, labelled bool) {
+func (c Node) tagged(q *question, m Machine, p placed, has config.Labels, labeled bool) {
 	says := p.region + "/" + p.zone
 	for _, name := range []string{p.region, p.zone} {
 		if problems := validation.IsValidLabelValue(name); len(problems) > 0 {
@@ -138,7 +138,7 @@ func (c Node) tagged(q *question, m Machine, p placed, has config.Labels, labell
 			q.answer(event.Error, "", "the tag %q cannot be the value of a label", name)
 		}
 	}
-	if labelled && (has.Region != p.region || has.Zone != p.zone) {
+	if labeled && (has.Region != p.region || has.Zone != p.zone) {
 		e := c.moved(m)
 		q.because(c.Around, e)
 		how := "the CCM sets them once, when it initializes a node"
@@ -151,7 +151,7 @@ func (c Node) tagged(q *question, m Machine, p placed, has config.Labels, labell
 	if p.doubled() {
 		q.answer(event.Warning, "", "region %s and zone %s, but an object on the way has several tags of one category, of which the first by name counts", p.region, p.zone)
 	}
-	if !labelled {
+	if !labeled {
 		if c.uninitialized() {
 			q.answer(event.Warning, "", "its tags say %s; the CCM sets the labels when it initializes the node", says)
 		}
@@ -165,7 +165,7 @@ func (p placed) doubled() bool {
 }
 
 // untagged says what is missing, and what follows from it.
-func (c Node) untagged(q *question, m Machine, p placed, want config.Labels, labelled bool) {
+func (c Node) untagged(q *question, m Machine, p placed, want config.Labels, labeled bool) {
 	e := c.newest(func(e event.Event) bool {
 		return slices.Contains([]string{"tag.detached", "tag.deleted", "tag-category.deleted"}, e.Kind) && (e.Object.VCenter == m.VCenter || e.Object.Name == m.VCenter)
 	})
@@ -182,7 +182,7 @@ func (c Node) untagged(q *question, m Machine, p placed, want config.Labels, lab
 	}
 	q.saw("vCenter "+m.VCenter, missing, "tags of both categories", "%s", lacks)
 	q.because(c.Around, e)
-	if labelled {
+	if labeled {
 		q.answer(event.Warning, try, "its labels stay as they were set, but VM %s has %s%s. A node that registers anew would not be initialized", m.id(), lacks, c.who(e))
 	}
 	q.answer(event.Error, try, "VM %s has %s%s", m.id(), lacks, c.who(e))

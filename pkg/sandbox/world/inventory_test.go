@@ -3,6 +3,7 @@ package world_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -55,9 +56,7 @@ func small() told {
 		if parent != (ref{}) {
 			all["parent"] = parent
 		}
-		for k, v := range p {
-			all[k] = v
-		}
+		maps.Copy(all, p)
 		b.add(vcenter.Enter, r, all)
 	}
 	// A vCenter tells objects in any order, VMs before what they are in.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,10 +174,5 @@ func (i *Inventory) Datacenters() []api.Datacenter {
 }
 
 func (i *Inventory) inside(r, ancestor ref) bool {
-	for _, a := range i.ancestors(r) {
-		if a == ancestor {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(i.ancestors(r), ancestor)
 }

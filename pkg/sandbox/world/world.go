@@ -138,7 +138,7 @@ func (w *World) Nodes() []api.Node {
 	return append(rows, strangers...)
 }
 
-// Zones lists the failure domains that VMs are in or nodes are labelled with.
+// Zones lists the failure domains that VMs are in or nodes are labeled with.
 func (w *World) Zones() []api.Zone {
 	zones := map[[2]string]*api.Zone{}
 	zone := func(region, name string) *api.Zone {

@@ -198,8 +198,10 @@ func TestNodeRow(t *testing.T) {
 		},
 		Status: corev1.NodeStatus{
 			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeHostName, Address: "worker-1"}, {Type: corev1.NodeExternalIP, Address: "10.0.0.1"},
-				{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeInternalIP, Address: "fd00::1"},
+				{Type: corev1.NodeHostName, Address: "worker-1"},
+				{Type: corev1.NodeExternalIP, Address: "10.0.0.1"},
+				{Type: corev1.NodeInternalIP, Address: "10.0.0.1"},
+				{Type: corev1.NodeInternalIP, Address: "fd00::1"},
 			},
 			Conditions: []corev1.NodeCondition{
 				{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: corev1.ConditionUnknown},
@@ -265,8 +267,11 @@ func TestSeveralVCenters(t *testing.T) {
 		got = append(got, row{v.VCenter, v.Name, v.Role, v.Process})
 	}
 	wantVMs := []row{
-		{"us", "tools", "", ""}, {"us", "worker-1", "worker", "running"}, {"us", "worker-2", "worker", "stopped"},
-		{"eu", "control-plane-1", "control-plane", "running"}, {"eu", "worker-1", "worker", "running"},
+		{"us", "tools", "", ""},
+		{"us", "worker-1", "worker", "running"},
+		{"us", "worker-2", "worker", "stopped"},
+		{"eu", "control-plane-1", "control-plane", "running"},
+		{"eu", "worker-1", "worker", "running"},
 	}
 	if diff := cmp.Diff(wantVMs, got); diff != "" {
 		t.Errorf("VMs (-want +got):\n%s", diff)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"

@@ -17,9 +17,19 @@ func TestMatch(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"worker-1", "worker-1", true}, {"worker-1", "worker-11", false}, {"worker-*", "worker-1", true}, {"*", "", true}, {"", "", true}, {"", "x", false},
-		{"w*r-?", "worker-1", true}, {"w*r-?", "worker-11", false}, {"*a*b*", "xaxbx", true}, {"/^w.*1$/", "worker-1", true}, {"/1/", "worker-2", false},
-		{"/dc/vm/x", "/dc/vm/x", true}, {"/(/", "(", false},
+		{"worker-1", "worker-1", true},
+		{"worker-1", "worker-11", false},
+		{"worker-*", "worker-1", true},
+		{"*", "", true},
+		{"", "", true},
+		{"", "x", false},
+		{"w*r-?", "worker-1", true},
+		{"w*r-?", "worker-11", false},
+		{"*a*b*", "xaxbx", true},
+		{"/^w.*1$/", "worker-1", true},
+		{"/1/", "worker-2", false},
+		{"/dc/vm/x", "/dc/vm/x", true},
+		{"/(/", "(", false},
 	} {
 		if got := Match(tc.pattern, tc.text); got != tc.want {
 			t.Errorf("Match(%q, %q) = %v", tc.pattern, tc.text, got)
@@ -96,13 +106,20 @@ func TestLabels(t *testing.T) {
 		want map[string]*Value
 		is   bool
 	}{
-		{"it", map[string]*Value{"zone": text("a")}, true}, {"another", map[string]*Value{"zone": text("b")}, false},
-		{"one of two", map[string]*Value{"zone": text("b", "a")}, true}, {"any", map[string]*Value{"zone": text("*")}, true},
-		{"none", map[string]*Value{"x": text()}, true}, {"none, but there is", map[string]*Value{"zone": text()}, false},
-		{"none, but an empty one", map[string]*Value{"empty": text()}, false}, {"an empty one", map[string]*Value{"empty": text("")}, true},
-		{"any of what is not there", map[string]*Value{"x": text("*")}, false}, {"empty of what is not there", map[string]*Value{"x": text("")}, false},
-		{"not it", map[string]*Value{"zone": {Not: text("b")}}, true}, {"not none", map[string]*Value{"x": {Not: text()}}, false},
-		{"one of them wrong", map[string]*Value{"zone": text("a"), "x": text("y")}, false}, {"no labels at all", map[string]*Value{}, false},
+		{"it", map[string]*Value{"zone": text("a")}, true},
+		{"another", map[string]*Value{"zone": text("b")}, false},
+		{"one of two", map[string]*Value{"zone": text("b", "a")}, true},
+		{"any", map[string]*Value{"zone": text("*")}, true},
+		{"none", map[string]*Value{"x": text()}, true},
+		{"none, but there is", map[string]*Value{"zone": text()}, false},
+		{"none, but an empty one", map[string]*Value{"empty": text()}, false},
+		{"an empty one", map[string]*Value{"empty": text("")}, true},
+		{"any of what is not there", map[string]*Value{"x": text("*")}, false},
+		{"empty of what is not there", map[string]*Value{"x": text("")}, false},
+		{"not it", map[string]*Value{"zone": {Not: text("b")}}, true},
+		{"not none", map[string]*Value{"x": {Not: text()}}, false},
+		{"one of them wrong", map[string]*Value{"zone": text("a"), "x": text("y")}, false},
+		{"no labels at all", map[string]*Value{}, false},
 	} {
 		if got := (&Value{Map: tc.want}).matches(row, f); got != tc.is {
 			t.Errorf("%s: %v", tc.name, got)

@@ -1,6 +1,6 @@
 package record
 
-import "gopkg.in/yaml.v3"
+import "go.yaml.in/yaml/v3"
 
 func text(value string) *yaml.Node {
 	n := &yaml.Node{}

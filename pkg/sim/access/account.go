@@ -193,6 +193,18 @@ func (m *Manager) Users() []User {
 	return users
 }
 
+// Secrets are what opens this vCenter now: the passwords of all accounts, and what the clients of open sessions show.
+func (m *Manager) Secrets() []string {
+	var all []string
+	for _, a := range m.accounts.users {
+		all = append(all, *a.password.Load())
+	}
+	for _, s := range m.sessions.list(func(*session) bool { return true }) {
+		all = append(all, s.cookie)
+	}
+	return all
+}
+
 // User returns the account of that name.
 func (m *Manager) User(given string) (User, bool) {
 	a := m.accounts.find(given)
@@ -218,6 +230,9 @@ func (m *Manager) SetPassword(user, password string) error {
 		return fmt.Errorf("user %q: %w", user, ErrNoUser)
 	case password == "":
 		return fmt.Errorf("user %q: %w", user, ErrNoPassword)
+	}
+	if err := m.options.OnPassword(password); err != nil {
+		return fmt.Errorf("user %q: %w", user, err)
 	}
 	a.password.Store(&password)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,30 @@ func TestUsersHidePasswords(t *testing.T) {
 	for _, u := range all {
 		if strings.Contains(shown, u.Password) {
 			t.Errorf("password of %s shows: %s", u, shown)
+		}
+	}
+}
+
+// OnPassword gets each password before an account has it, and its error refuses the password.
+func TestOnPassword(t *testing.T) {
+	var got []string
+	full := errors.New("full")
+	v := newVCenter(t, access.Options{Users: []topology.User{{Name: "cpi@vsphere.local", Password: "chosen"}}, OnPassword: func(p string) error {
+		if p == "refused" {
+			return full
+		}
+		got = append(got, p)
+		return nil
+	}})
+	if err := v.SetPassword("cpi", "next"); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.SetPassword("cpi", "refused"); !errors.Is(err, full) || !v.ValidPassword("cpi", "next") {
+		t.Errorf("a refused password: %v", err)
+	}
+	for _, want := range []string{"chosen", "next", v.Administrator().Password} {
+		if !slices.Contains(got, want) || want != "chosen" && !slices.Contains(v.Secrets(), want) {
+			t.Errorf("%q: got %q, secrets now %q", want, got, v.Secrets())
 		}
 	}
 }

@@ -52,6 +52,7 @@ func (m *Manager) open(ctx *simulator.Context, a *account, locale string) (types
 	}
 	now := time.Now()
 	s := &session{key: uuid.NewString(), cookie: rand.Text(), account: a, login: now}
+	m.options.OnSession(s.cookie)
 	if err := m.sessions.add(s); err != nil {
 		// Seldom seen: the HTTP handler says it before.
 		return types.UserSession{}, &types.SystemError{Reason: err.Error()}

@@ -39,6 +39,11 @@ type Options struct {
 	OnEnd func(key string)
 	// OnChange is called when somebody may see more, or less, than before.
 	OnChange func()
+	// OnPassword is called with each password before an account has it, those that are generated too. Its error refuses the
+	// password.
+	OnPassword func(string) error
+	// OnSession is called with what the client of a new session has to show, before it gets that.
+	OnSession func(string)
 }
 
 // Manager is the access control of one vCenter. Make one with [New]. All methods are safe for concurrent use.
@@ -82,11 +87,23 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	if options.OnChange == nil {
 		options.OnChange = func() {}
 	}
+	if options.OnSession == nil {
+		options.OnSession = func(string) {}
+	}
+	if options.OnPassword == nil {
+		options.OnPassword = func(string) error { return nil }
+	}
+	accounts := newAccounts(options.Administrator, options.Users)
+	for _, a := range accounts.users {
+		if err := options.OnPassword(*a.password.Load()); err != nil {
+			return nil, fmt.Errorf("access: %w", err)
+		}
+	}
 	m := &Manager{
 		options:  options,
 		base:     base,
 		root:     instance.Content.RootFolder,
-		accounts: newAccounts(options.Administrator, options.Users),
+		accounts: accounts,
 		quiet:    quietRegistry(),
 		tree:     newTree(base),
 		kick:     make(chan struct{}, 1),
@@ -97,7 +114,7 @@ func New(base *simulator.Context, options Options) (*Manager, error) {
 	if !options.Stock.Has(stock.SessionLimit) {
 		m.sessions.limit.Store(DefaultLimit)
 		if n := options.Sessions.Limit; n > 0 {
-			m.sessions.limit.Store(int32(n))
+			m.sessions.limit.Store(n)
 		}
 	}
 	m.firstIdle()

@@ -33,8 +33,10 @@ func TestNeeds(t *testing.T) {
 		{"CloneVM_Task", vm, &types.CloneVM_Task{This: vm, Folder: folder, Spec: types.VirtualMachineCloneSpec{
 			Location: types.VirtualMachineRelocateSpec{Pool: &pool, Datastore: &ds},
 		}}, []need{
-			{"VirtualMachine.Provisioning.Clone", vm}, {"VirtualMachine.Inventory.CreateFromExisting", folder},
-			{"Resource.AssignVMToPool", pool}, {"Datastore.AllocateSpace", ds},
+			{"VirtualMachine.Provisioning.Clone", vm},
+			{"VirtualMachine.Inventory.CreateFromExisting", folder},
+			{"Resource.AssignVMToPool", pool},
+			{"Datastore.AllocateSpace", ds},
 		}},
 		{"MigrateVM_Task", vm, &types.MigrateVM_Task{This: vm, Pool: &pool, Host: &host}, []need{
 			{"Resource.ColdMigrate", vm}, {"Resource.AssignVMToPool", pool},
@@ -49,16 +51,21 @@ func TestNeeds(t *testing.T) {
 				device(types.VirtualDeviceConfigSpecOperationEdit, new(types.VirtualDisk)),
 			},
 		}}, []need{
-			{"VirtualMachine.Config.CPUCount", vm}, {"VirtualMachine.Config.Memory", vm},
+			{"VirtualMachine.Config.CPUCount", vm},
+			{"VirtualMachine.Config.Memory", vm},
 			{"VirtualMachine.Config.AddExistingDisk", vm},
-			{"VirtualMachine.Config.AddRemoveDevice", vm}, {"Network.Assign", network},
-			{"VirtualMachine.Config.RemoveDisk", vm}, {"VirtualMachine.Config.AddRemoveDevice", vm},
+			{"VirtualMachine.Config.AddRemoveDevice", vm},
+			{"Network.Assign", network},
+			{"VirtualMachine.Config.RemoveDisk", vm},
+			{"VirtualMachine.Config.AddRemoveDevice", vm},
 			{"VirtualMachine.Config.DiskExtend", vm},
 		}},
 		{"ReconfigVM_Task", vm, &types.ReconfigVM_Task{This: vm}, []need{{"VirtualMachine.Config.Settings", vm}}},
 		{"MoveIntoFolder_Task", folder, &types.MoveIntoFolder_Task{This: folder, List: []vc.Ref{vm, ds}}, []need{
-			{"VirtualMachine.Inventory.Move", vm}, {"VirtualMachine.Inventory.Move", folder},
-			{"Datastore.Move", ds}, {"Datastore.Move", folder},
+			{"VirtualMachine.Inventory.Move", vm},
+			{"VirtualMachine.Inventory.Move", folder},
+			{"Datastore.Move", ds},
+			{"Datastore.Move", folder},
 		}},
 		{"CnsCreateVolume", volumes, &cns.CnsCreateVolume{This: volumes, CreateSpecs: []cns.CnsVolumeCreateSpec{{Datastores: []vc.Ref{ds}}}}, []need{
 			{"Cns.Searchable", volumes}, {"Datastore.FileManagement", ds},

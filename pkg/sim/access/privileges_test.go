@@ -35,8 +35,8 @@ func TestPrivilegesAreComplete(t *testing.T) {
 		new(simulator.TaskManager), new(simulator.StorageResourceManager),
 	} {
 		typ := reflect.TypeOf(obj)
-		for i := range typ.NumMethod() {
-			method, ok := soapName(typ.Method(i))
+		for method := range typ.Methods() {
+			method, ok := soapName(method)
 			if !ok || readsOnly(method) {
 				continue
 			}

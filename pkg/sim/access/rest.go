@@ -31,6 +31,7 @@ func (m *Manager) OpenREST(user string) (id string, err error) {
 	}
 	id = uuid.NewString()
 	s := &session{key: id, cookie: id, account: a, rest: true, login: time.Now()}
+	m.options.OnSession(s.cookie)
 	if err := m.sessions.add(s); err != nil {
 		return "", err
 	}

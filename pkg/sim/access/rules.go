@@ -190,17 +190,16 @@ func (m *Manager) Grant(ref vc.Ref, permissions []topology.Permission) error {
 	return err
 }
 
-// set replaces the permission of a user or group on an object, and returns the one that was there.
-func (r *rules) set(ref vc.Ref, p permission) (old permission, replaced bool) {
+// set replaces the permission of a user or group on an object.
+func (r *rules) set(ref vc.Ref, p permission) {
 	list := slices.Clone(r.granted[ref])
 	i := slices.IndexFunc(list, func(o permission) bool { return o.who == p.who && o.group == p.group })
 	if i >= 0 {
-		old, list[i] = list[i], p
+		list[i] = p
 	} else {
 		list = append(list, p)
 	}
 	r.granted[ref] = list
-	return old, i >= 0
 }
 
 // unset removes the permission of a user or group on an object.

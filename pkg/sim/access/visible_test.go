@@ -60,7 +60,7 @@ func TestPropertyCollector(t *testing.T) {
 	}
 	_, err = p.CreateFilter(t.Context(), types.CreateFilter{Spec: types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
-			Obj: all.Reference(), Skip: types.NewBool(true),
+			Obj: all.Reference(), Skip: new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}},
 		}},
 		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name"}}},

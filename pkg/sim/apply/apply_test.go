@@ -137,8 +137,7 @@ func TestUnchangeable(t *testing.T) {
 	lab := sim.Start(t, head+small)
 	b := load(t, strings.NewReplacer("{name: esx-1}", "{name: esx-1, cpus: 4, memory: 1Gi}", "- name: vc\n", "- name: other\n      datacenters: [{name: x, hosts: [{name: e9}]}]\n    - name: vc\n      version: 7.0.3\n").Replace(small))
 	_, err := apply.New(t.Context(), apply.Options{Topology: b, Current: load(t, small), Clients: clients(lab)})
-	var bad *apply.Unchangeable
-	if !errors.As(err, &bad) {
+	if _, ok := errors.AsType[*apply.Unchangeable](err); !ok {
 		t.Fatalf("err = %v", err)
 	}
 	want := `cannot be changed live:

@@ -110,14 +110,14 @@ func (p *planner) createCluster(ctx context.Context, c *vim25.Client, n *named) 
 	reactions := p.want.Reactions
 	ha := reactions.HA
 	das := &types.ClusterDasConfigInfo{
-		Enabled:                 types.NewBool(ha.Enabled == topology.Yes),
-		AdmissionControlEnabled: types.NewBool(ha.Enabled == topology.Yes && ha.HostFailures > 0),
+		Enabled:                 new(ha.Enabled == topology.Yes),
+		AdmissionControlEnabled: new(ha.Enabled == topology.Yes && ha.HostFailures > 0),
 	}
 	if ha.HostFailures > 0 {
 		das.FailoverLevel = ha.HostFailures
 		das.AdmissionControlPolicy = &types.ClusterFailoverLevelAdmissionControlPolicy{FailoverLevel: ha.HostFailures}
 	}
-	drs := &types.ClusterDrsConfigInfo{Enabled: types.NewBool(true), DefaultVmBehavior: types.DrsBehaviorManual}
+	drs := &types.ClusterDrsConfigInfo{Enabled: new(true), DefaultVmBehavior: types.DrsBehaviorManual}
 	if reactions.DRS.Enabled == topology.Yes {
 		drs.DefaultVmBehavior = types.DrsBehaviorFullyAutomated
 	}

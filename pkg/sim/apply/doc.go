@@ -11,7 +11,7 @@
 // while it runs (the size of a host, its accounts, its version) is an [*Unchangeable] error that lists all of it, and
 // nothing is done then.
 //
-// A VM of the topology is recognised by its place and UUID, else by its place, else by its UUID: a VM that only has
+// A VM of the topology is recognized by its place and UUID, else by its place, else by its UUID: a VM that only has
 // another name or folder is renamed and moved. Where a VM runs within its compute cluster is decided when the topology
 // says something new of it; otherwise it is the vCenter's affair (vMotion, HA, DRS).
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
@@ -125,16 +126,16 @@ func (p *planner) stay(hosts []ref) []ref {
 }
 
 func (p *planner) names(refs []ref) string {
-	text := ""
+	var text strings.Builder
 	for i, r := range refs {
 		if i > 0 {
-			text += ", "
+			text.WriteString(", ")
 		}
 		if o := p.all[r]; o != nil {
-			text += o.name
+			text.WriteString(o.name)
 		} else {
-			text += r.Value
+			text.WriteString(r.Value)
 		}
 	}
-	return text
+	return text.String()
 }

@@ -67,7 +67,7 @@ func read(ctx context.Context, c *vim25.Client) (*state, error) {
 	through := &types.TraversalSpec{Type: "ContainerView", Path: "view"}
 	res, err := property.DefaultCollector(c).RetrieveProperties(ctx, types.RetrieveProperties{
 		SpecSet: []types.PropertyFilterSpec{{
-			ObjectSet: []types.ObjectSpec{{Obj: v.Reference(), Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{through}}},
+			ObjectSet: []types.ObjectSpec{{Obj: v.Reference(), Skip: new(true), SelectSet: []types.BaseSelectionSpec{through}}},
 			PropSet:   wanted(),
 		}},
 	})

@@ -82,7 +82,7 @@ func (p *planner) createPortGroup(ctx context.Context, c *vim25.Client, n *named
 	}
 	spec := types.DVPortgroupConfigSpec{
 		Name: n.portGroup.Name, Type: string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
-		NumPorts: 8, AutoExpand: types.NewBool(true), DefaultPortConfig: vlan(n.portGroup.VLAN),
+		NumPorts: 8, AutoExpand: new(true), DefaultPortConfig: vlan(n.portGroup.VLAN),
 	}
 	t, err := object.NewDistributedVirtualSwitch(c, dvs).AddPortgroup(ctx, []types.DVPortgroupConfigSpec{spec})
 	if err := wait(ctx, t, err); err != nil {

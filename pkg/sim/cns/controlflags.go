@@ -83,9 +83,9 @@ func (m *Manager) control(specs []cnstypes.CnsVolumeControlFlagsSpec, on bool) t
 			}
 		}
 		m.editDisk(ctx, v.id, func(d *disk) {
-			d.Config.KeepAfterDeleteVm = types.NewBool(keep)
-			d.Config.RelocationDisabled = types.NewBool(flags.pinned)
-			d.Config.ChangedBlockTrackingEnabled = types.NewBool(flags.tracked)
+			d.Config.KeepAfterDeleteVm = new(keep)
+			d.Config.RelocationDisabled = new(flags.pinned)
+			d.Config.ChangedBlockTrackingEnabled = new(flags.tracked)
 		})
 		m.release(v, func() { v.keep, v.flags = keep, flags })
 	}

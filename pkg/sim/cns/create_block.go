@@ -121,11 +121,11 @@ func (m *Manager) fill(v *volume, from string) error {
 
 // newDisk is the catalogue's entry of a volume that is new.
 func (m *Manager) newDisk(v *volume) *disk {
-	no := func() *bool { return types.NewBool(false) }
+	no := func() *bool { return new(false) }
 	d := new(disk)
 	d.Config = types.VStorageObjectConfigInfo{
 		BaseConfigInfo: types.BaseConfigInfo{
-			Id: types.ID{Id: v.id}, Name: v.name, CreateTime: v.created, KeepAfterDeleteVm: types.NewBool(v.keep),
+			Id: types.ID{Id: v.id}, Name: v.name, CreateTime: v.created, KeepAfterDeleteVm: new(v.keep),
 			RelocationDisabled: no(), NativeSnapshotSupported: no(), ChangedBlockTrackingEnabled: no(),
 			Backing: m.backing(v),
 		},

@@ -24,7 +24,7 @@ func plug(devices []types.BaseVirtualDevice, v *volume, at slot, mode, sharing s
 	d := &types.VirtualDisk{VDiskId: &types.ID{Id: v.id}}
 	measure(d, v.capacity)
 	d.Key = freeKey(devices, diskKey+at.bus*units+at.unit)
-	d.ControllerKey, d.UnitNumber = at.controller, types.NewInt32(at.unit)
+	d.ControllerKey, d.UnitNumber = at.controller, new(at.unit)
 	d.DeviceInfo = &types.Description{Label: label(devices), Summary: summary(d)}
 	d.Backing = diskBacking(v, mode, sharing)
 	devices = append(devices, d)
@@ -73,10 +73,10 @@ func diskBacking(v *volume, mode, sharing string) *types.VirtualDiskFlatVer2Back
 	if sharing == "" {
 		sharing = string(types.VirtualDiskSharingSharingNone)
 	}
-	no := func() *bool { return types.NewBool(false) }
+	no := func() *bool { return new(false) }
 	datastore := v.datastore
 	b := &types.VirtualDiskFlatVer2BackingInfo{
-		DiskMode: mode, Sharing: sharing, Uuid: v.disk, ThinProvisioned: types.NewBool(true),
+		DiskMode: mode, Sharing: sharing, Uuid: v.disk, ThinProvisioned: new(true),
 		EagerlyScrub: no(), Split: no(), WriteThrough: no(), DigestEnabled: no(),
 	}
 	b.FileName, b.Datastore = v.path, &datastore

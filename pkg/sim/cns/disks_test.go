@@ -73,7 +73,7 @@ func TestDiskThatIsNoVolume(t *testing.T) {
 	s := serve(t, 2, cns.Options{})
 	m := vslm.NewObjectManager(s.vim)
 	task, err := m.CreateDisk(t.Context(), types.VslmCreateSpec{
-		Name: "disk", CapacityInMB: 16, KeepAfterDeleteVm: types.NewBool(true),
+		Name: "disk", CapacityInMB: 16, KeepAfterDeleteVm: new(true),
 		BackingSpec: &types.VslmCreateSpecDiskFileBackingSpec{VslmCreateSpecBackingSpec: types.VslmCreateSpecBackingSpec{Datastore: s.datastores[0]}},
 	})
 	if err != nil {

@@ -79,7 +79,7 @@ func (f *filter) matchesMetadata(metadata []cnstypes.CnsVolumeMetadata) bool {
 	}) {
 		return false
 	}
-	if len(f.query.Labels) > 0 && !anyEntity(metadata, f.labelled) {
+	if len(f.query.Labels) > 0 && !anyEntity(metadata, f.labeled) {
 		return false
 	}
 	for _, e := range f.entities {
@@ -99,7 +99,7 @@ func anyEntity(metadata []cnstypes.CnsVolumeMetadata, f func(cnstypes.BaseCnsEnt
 	return false
 }
 
-func (f *filter) labelled(e cnstypes.BaseCnsEntityMetadata) bool {
+func (f *filter) labeled(e cnstypes.BaseCnsEntityMetadata) bool {
 	for _, label := range e.GetCnsEntityMetadata().Labels {
 		if slices.Contains(f.query.Labels, label) {
 			return true

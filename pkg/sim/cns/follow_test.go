@@ -170,7 +170,7 @@ func (s *server) mortal(id string) {
 	ctx.WithLock(m, func() {
 		for _, disks := range m.Catalog() {
 			if d := disks[types.ID{Id: id}]; d != nil {
-				d.Config.KeepAfterDeleteVm = types.NewBool(false)
+				d.Config.KeepAfterDeleteVm = new(false)
 			}
 		}
 	})

@@ -47,7 +47,7 @@ func (s *server) lose(ref vc.Ref) {
 	ds := s.ctx.Map.Get(ref).(*simulator.Datastore)
 	mounts := append([]types.DatastoreHostMount(nil), ds.Host...)
 	for i := range mounts {
-		mounts[i].MountInfo.Accessible = types.NewBool(false)
+		mounts[i].MountInfo.Accessible = new(false)
 	}
 	s.change(ref, vc.P("host", mounts))
 }

@@ -40,7 +40,7 @@ func watchTasks(t *testing.T, s *server) *taskWatch {
 		filter := new(property.WaitFilter)
 		filter.Spec = types.PropertyFilterSpec{
 			ObjectSet: []types.ObjectSpec{{
-				Obj: v.Reference(), Skip: types.NewBool(true),
+				Obj: v.Reference(), Skip: new(true),
 				SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ListView", Path: "view"}},
 			}},
 			PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},

@@ -48,22 +48,41 @@ func TestMetadata(t *testing.T) {
 		entities entities
 		want     []string
 	}{
-		{"added", []cnstypes.CnsContainerCluster{cluster("one", false)},
+		{
+			"added",
+			[]cnstypes.CnsContainerCluster{cluster("one", false)},
 			entities{entity(pv, "", "pv", "one", kv("app", "web")), entity(pvc, "ns", "pvc", "one")},
-			[]string{"cluster one", "one/PERSISTENT_VOLUME//pv[app=web]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc"}},
-		{"one replaced, the other stays", []cnstypes.CnsContainerCluster{cluster("one", false)},
+			[]string{"cluster one", "one/PERSISTENT_VOLUME//pv[app=web]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc"},
+		},
+		{
+			"one replaced, the other stays",
+			[]cnstypes.CnsContainerCluster{cluster("one", false)},
 			entities{entity(pv, "", "pv", "one", kv("app", "db"))},
-			[]string{"cluster one", "one/PERSISTENT_VOLUME//pv[app=db]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc"}},
-		{"another cluster uses it", []cnstypes.CnsContainerCluster{cluster("two", false)},
+			[]string{"cluster one", "one/PERSISTENT_VOLUME//pv[app=db]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc"},
+		},
+		{
+			"another cluster uses it",
+			[]cnstypes.CnsContainerCluster{cluster("two", false)},
 			entities{entity(pv, "", "pv", "two"), entity(pod, "ns", "pod", "one")},
-			[]string{"cluster one", "cluster two", "one/PERSISTENT_VOLUME//pv[app=db]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc", "one/POD/ns/pod", "two/PERSISTENT_VOLUME//pv"}},
-		{"entity deleted", []cnstypes.CnsContainerCluster{cluster("one", false)},
+			[]string{"cluster one", "cluster two", "one/PERSISTENT_VOLUME//pv[app=db]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc", "one/POD/ns/pod", "two/PERSISTENT_VOLUME//pv"},
+		},
+		{
+			"entity deleted",
+			[]cnstypes.CnsContainerCluster{cluster("one", false)},
 			entities{gone(entity(pod, "ns", "pod", "one")), gone(entity(pod, "ns", "none", "one"))},
-			[]string{"cluster one", "cluster two", "one/PERSISTENT_VOLUME//pv[app=db]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc", "two/PERSISTENT_VOLUME//pv"}},
-		{"cluster removed", []cnstypes.CnsContainerCluster{cluster("one", true)}, nil,
-			[]string{"cluster two", "two/PERSISTENT_VOLUME//pv"}},
-		{"entity of a cluster that does not use it", nil, entities{entity(pv, "", "pv", "three")},
-			[]string{"cluster two", "two/PERSISTENT_VOLUME//pv"}},
+			[]string{"cluster one", "cluster two", "one/PERSISTENT_VOLUME//pv[app=db]", "one/PERSISTENT_VOLUME_CLAIM/ns/pvc", "two/PERSISTENT_VOLUME//pv"},
+		},
+		{
+			"cluster removed",
+			[]cnstypes.CnsContainerCluster{cluster("one", true)},
+			nil,
+			[]string{"cluster two", "two/PERSISTENT_VOLUME//pv"},
+		},
+		{
+			"entity of a cluster that does not use it", nil,
+			entities{entity(pv, "", "pv", "three")},
+			[]string{"cluster two", "two/PERSISTENT_VOLUME//pv"},
+		},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			md := cnstypes.CnsVolumeMetadata{ContainerClusterArray: step.clusters, EntityMetadata: step.entities}

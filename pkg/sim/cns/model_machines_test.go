@@ -232,7 +232,7 @@ func (m *model) mount(ref vc.Ref, on bool) {
 	ctx.WithLock(ds, func() {
 		mounts := slices.Clone(ds.Host)
 		for i := range mounts {
-			mounts[i].MountInfo.Accessible = types.NewBool(on)
+			mounts[i].MountInfo.Accessible = new(on)
 		}
 		ctx.Update(ds, []types.PropertyChange{vc.P("host", mounts)})
 	})

@@ -123,11 +123,23 @@ func (m *model) step(t testing.TB) (what, got, want string) {
 		often int
 		do    func(t testing.TB) (what, got, want string)
 	}{
-		{"create", 20, m.create}, {"delete", 10, m.remove}, {"attach", 25, m.attach}, {"detach", 20, m.detach},
-		{"extend", 8, m.extend}, {"snapshot", 6, m.snapshot}, {"delete snapshot", 8, m.deleteSnapshot},
-		{"relocate", 6, m.relocate}, {"unregister", 3, m.unregister}, {"register", 4, m.register},
-		{"destroy VM", 1, m.destroyVM}, {"power", 1, m.power}, {"host", 1, m.host}, {"datastore", 1, m.datastore},
-		{"remove device", 1, m.removeDevice}, {"attach disk", 4, m.attachDisk}, {"detach disk", 3, m.detachDisk},
+		{"create", 20, m.create},
+		{"delete", 10, m.remove},
+		{"attach", 25, m.attach},
+		{"detach", 20, m.detach},
+		{"extend", 8, m.extend},
+		{"snapshot", 6, m.snapshot},
+		{"delete snapshot", 8, m.deleteSnapshot},
+		{"relocate", 6, m.relocate},
+		{"unregister", 3, m.unregister},
+		{"register", 4, m.register},
+		{"destroy VM", 1, m.destroyVM},
+		{"power", 1, m.power},
+		{"host", 1, m.host},
+		{"datastore", 1, m.datastore},
+		{"remove device", 1, m.removeDevice},
+		{"attach disk", 4, m.attachDisk},
+		{"detach disk", 3, m.detachDisk},
 	}
 	total := 0
 	for _, op := range ops {

@@ -203,7 +203,7 @@ func TestQueryHealth(t *testing.T) {
 	for i, want := range []string{"partiallyAccessible", "partiallyAccessible", "notAccessible"} {
 		ctx.WithLock(ds, func() {
 			mounts := append([]types.DatastoreHostMount(nil), ds.Host...)
-			mounts[i].MountInfo.Accessible = types.NewBool(false)
+			mounts[i].MountInfo.Accessible = new(false)
 			ds.Host = mounts
 		})
 		health := "green"

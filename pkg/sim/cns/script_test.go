@@ -109,8 +109,13 @@ func TestEvents(t *testing.T) {
 		kind, says string
 		cause      uint64
 	}{
-		{"volume.created", "LocalDS_0", 0}, {"volume.attached", "DC0_C0_RP0_VM0", 77}, {"volume.refused", "on VM DC0_C0_RP0_VM0,", 77},
-		{"volume.extended", "20 MiB", 42}, {"volume.detached", "DC0_C0_RP0_VM0", 77}, {"volume.relocated", "LocalDS_1", 0}, {"volume.deleted", "", 0},
+		{"volume.created", "LocalDS_0", 0},
+		{"volume.attached", "DC0_C0_RP0_VM0", 77},
+		{"volume.refused", "on VM DC0_C0_RP0_VM0,", 77},
+		{"volume.extended", "20 MiB", 42},
+		{"volume.detached", "DC0_C0_RP0_VM0", 77},
+		{"volume.relocated", "LocalDS_1", 0},
+		{"volume.deleted", "", 0},
 	}
 	all, _ := log.Read(0, 0)
 	if len(all) != len(want) {

@@ -96,7 +96,7 @@ func newController(devices []types.BaseVirtualDevice, taken map[unitOf]bool, bus
 	}
 	c.UnitNumber = &unit
 	c.DeviceInfo = &types.Description{Label: fmt.Sprintf("SCSI controller %d", bus), Summary: "VMware paravirtual SCSI"}
-	c.HotAddRemove = types.NewBool(true)
+	c.HotAddRemove = new(true)
 	c.SharedBus = types.VirtualSCSISharingNoSharing
 	c.ScsiCtlrUnitNumber = ownUnit
 	return c

@@ -3,6 +3,7 @@ package cns_test
 import (
 	"testing"
 
+	govcns "github.com/vmware/govmomi/cns"
 	"github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/fault"
@@ -10,8 +11,6 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vslm"
-
-	govcns "github.com/vmware/govmomi/cns"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )

@@ -13,9 +13,12 @@ import (
 func TestParams(t *testing.T) {
 	type none struct{}
 	kind := fault.New(fault.Kind{Name: "k", Object: fault.Sandbox, Params: []fault.Param{
-		{Name: "wait", Type: fault.Duration, Default: "1m"}, {Name: "times", Type: fault.Number, Default: "3"},
-		{Name: "share", Type: fault.Fraction, Default: "0.5"}, {Name: "loud", Type: fault.Bool, Default: "false"},
-		{Name: "color", Type: fault.Text, Choices: []string{"red", "green"}, Default: "red"}, {Name: "who", Type: fault.Text, Required: true, Short: "whose it is"},
+		{Name: "wait", Type: fault.Duration, Default: "1m"},
+		{Name: "times", Type: fault.Number, Default: "3"},
+		{Name: "share", Type: fault.Fraction, Default: "0.5"},
+		{Name: "loud", Type: fault.Bool, Default: "false"},
+		{Name: "color", Type: fault.Text, Choices: []string{"red", "green"}, Default: "red"},
+		{Name: "who", Type: fault.Text, Required: true, Short: "whose it is"},
 		{Name: "extra", Type: fault.Text},
 	}}, fault.Steps[none]{
 		Plan:   func(context.Context, *fault.Call) (none, string, error) { return none{}, "", nil },

@@ -22,6 +22,9 @@ type Options struct {
 	// Journal gets a line before each change and after it, from which [ReadJournal] tells what was left broken by a
 	// process that was killed. Nil: none is kept.
 	Journal io.Writer
+	// Sealer encrypts what the journal keeps of a target, which may be a password. With a Journal, or to adopt what is left
+	// of one, it is mandatory: without it nothing is injected.
+	Sealer Sealer
 	// Logger gets what is no event. Nil: none.
 	Logger *slog.Logger
 	// OnChange is called with each lease whenever it changes, in order. It must neither block nor call the engine. Optional.
@@ -78,7 +81,7 @@ func NewEngine(opts Options) *Engine {
 	if opts.Ground.Events == nil {
 		opts.Ground.Events = event.NewLog(0)
 	}
-	e := &Engine{opts: opts, ground: opts.Ground, kinds: slices.Clone(opts.Kinds), journal: journal{w: opts.Journal}}
+	e := &Engine{opts: opts, ground: opts.Ground, kinds: slices.Clone(opts.Kinds), journal: journal{w: opts.Journal, sealer: opts.Sealer}}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.stopped, e.stop = context.WithCancel(context.Background())
 	return e

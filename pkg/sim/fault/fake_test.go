@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
@@ -153,6 +154,7 @@ type lab struct {
 	*lamps
 	log     *event.Log
 	journal *bytes.Buffer
+	sealer  *secret.Store
 	changes *changes
 }
 
@@ -181,9 +183,14 @@ func (c *changes) states(id string) string {
 
 func start(t testing.TB, names ...string) *lab {
 	t.Helper()
-	l := &lab{lamps: newLamps(names...), log: event.NewLog(0), journal: &bytes.Buffer{}, changes: &changes{}}
+	sealer, err := secret.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sealer.Close() })
+	l := &lab{lamps: newLamps(names...), log: event.NewLog(0), journal: &bytes.Buffer{}, sealer: sealer, changes: &changes{}}
 	l.Engine = fault.NewEngine(fault.Options{
-		Ground: &fault.Ground{Items: l.items, Events: l.log}, Kinds: l.kinds(), Journal: l.journal, OnChange: l.changes.add,
+		Ground: &fault.Ground{Items: l.items, Events: l.log}, Kinds: l.kinds(), Journal: l.journal, Sealer: l.sealer, OnChange: l.changes.add,
 	})
 	t.Cleanup(func() {
 		if err := l.Close(context.Background()); err != nil {

@@ -3,25 +3,36 @@ package fault
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
-// journal writes down how to undo what is about to be done, a JSON object a line.
+// journal writes down how to undo what is about to be done, a JSON object a line. States are sealed, of every kind: a
+// kind need not say that it remembers a password.
 type journal struct {
-	mu sync.Mutex
-	w  io.Writer // nil: none
+	mu     sync.Mutex
+	w      io.Writer // nil: none
+	sealer Sealer
+}
+
+// Sealer encrypts the states that a journal keeps. Its methods may be called from any goroutine.
+type Sealer interface {
+	// Seal returns what only Unseal makes plain again, in this process and in a later one of the instance.
+	Seal(plain []byte) (string, error)
+	Unseal(sealed string) ([]byte, error)
 }
 
 // Record is a lease of a journal that was not healed, with what its kind needs for the way back.
 type Record struct {
-	Lease Lease
-	// States are those of its targets.
-	States []json.RawMessage
+	Lease  Lease
+	states []string // those of its targets, sealed
 }
 
 // entry is a line: a lease that begins (with Targets), a target whose state is another (with Target), or a lease that
@@ -36,16 +47,16 @@ type entry struct {
 	Until   time.Time     `json:"until,omitzero"`
 	Targets []entryTarget `json:"targets,omitempty"`
 
-	Target *int            `json:"target,omitempty"`
-	State  json.RawMessage `json:"state,omitempty"`
+	Target *int   `json:"target,omitempty"`
+	Sealed string `json:"sealed,omitempty"`
 
 	Healed bool `json:"healed,omitempty"`
 }
 
 type entryTarget struct {
 	Item
-	Does  string          `json:"does,omitempty"`
-	State json.RawMessage `json:"state"`
+	Does   string `json:"does,omitempty"`
+	Sealed string `json:"sealed"`
 }
 
 func (j *journal) begun(l *lease) error {
@@ -54,16 +65,38 @@ func (j *journal) begun(l *lease) error {
 	}
 	e := entry{Lease: l.ID, Kind: l.Kind, Params: l.Params, Mode: l.Mode, Seed: l.Seed, Since: l.Since, Until: l.Until}
 	for n, t := range l.Targets {
-		e.Targets = append(e.Targets, entryTarget{Item: t.Target, Does: t.Does, State: l.states[n]})
+		sealed, err := j.seal(l.states[n])
+		if err != nil {
+			return err
+		}
+		e.Targets = append(e.Targets, entryTarget{Item: t.Target, Does: t.Does, Sealed: sealed})
 	}
 	return j.write(e)
 }
 
 func (j *journal) state(l *lease, n int) error {
-	if l.kind.over() {
+	if j.w == nil || l.kind.over() {
 		return nil
 	}
-	return j.write(entry{Lease: l.ID, Target: &n, State: l.states[n]})
+	sealed, err := j.seal(l.states[n])
+	if err != nil {
+		return err
+	}
+	return j.write(entry{Lease: l.ID, Target: &n, Sealed: sealed})
+}
+
+func (j *journal) seal(state json.RawMessage) (string, error) {
+	if j.sealer == nil {
+		return "", errors.New("nothing to seal states with")
+	}
+	return j.sealer.Seal(state)
+}
+
+func (j *journal) unseal(sealed string) (json.RawMessage, error) {
+	if j.sealer == nil {
+		return nil, errors.New("nothing to unseal it with")
+	}
+	return j.sealer.Unseal(sealed)
 }
 
 func (j *journal) healed(l *lease) error { return j.write(entry{Lease: l.ID, Healed: true}) }
@@ -82,16 +115,15 @@ func (j *journal) write(e entry) error {
 	return err
 }
 
-// OpenJournal opens a journal to be appended to, for its owner's eyes only: the states that are kept in it may be
-// secrets.
+// OpenJournal opens a journal to be appended to, for its owner's eyes only.
 func OpenJournal(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return private.Open(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND)
 }
 
 // ReadJournal tells which leases of a journal were not healed, oldest first. A last line that was cut short, as by a
 // kill, is left out: nothing had been done for it. No file is an empty one.
 func ReadJournal(path string) ([]Record, error) {
-	f, err := os.Open(path)
+	f, err := private.Open(path, os.O_RDONLY)
 	if os.IsNotExist(err) {
 		return nil, nil
 	} else if err != nil {
@@ -116,7 +148,8 @@ func ReadJournal(path string) ([]Record, error) {
 }
 
 // Adopt takes over leases of a journal, as those of a process that was killed. They are Failed: what was done for them is
-// not known, and to heal them is harmless. It refuses them all if the kind of one is unknown.
+// not known, and to heal them is harmless. It refuses them all if the kind of one is unknown, or a state was sealed with
+// another key.
 func (e *Engine) Adopt(records []Record) error {
 	leases := make([]*lease, len(records))
 	for i, r := range records {
@@ -124,8 +157,11 @@ func (e *Engine) Adopt(records []Record) error {
 		if err != nil {
 			return err
 		}
-		l := &lease{Lease: r.Lease, kind: kind, busy: make(chan struct{}, 1), states: slices.Clone(r.States), begun: make([]bool, len(r.States))}
+		l := &lease{Lease: r.Lease, kind: kind, busy: make(chan struct{}, 1), states: make([]json.RawMessage, len(r.states)), begun: make([]bool, len(r.states))}
 		for n := range l.begun {
+			if l.states[n], err = e.journal.unseal(r.states[n]); err != nil {
+				return fmt.Errorf("lease %s: state of %s: %w", r.Lease.ID, r.Lease.Targets[n].Target, err)
+			}
 			l.begun[n] = true
 		}
 		leases[i] = l
@@ -150,14 +186,14 @@ func (e entry) fold(records []Record) []Record {
 		}}
 		for _, t := range e.Targets {
 			r.Lease.Targets = append(r.Lease.Targets, Leased{Target: t.Item, Does: t.Does, State: Failed})
-			r.States = append(r.States, t.State)
+			r.states = append(r.states, t.Sealed)
 		}
 		return append(records, r)
 	case at < 0:
 	case e.Healed:
 		return slices.Delete(records, at, at+1)
-	case e.Target != nil && *e.Target >= 0 && *e.Target < len(records[at].States):
-		records[at].States[*e.Target] = e.State
+	case e.Target != nil && *e.Target >= 0 && *e.Target < len(records[at].states):
+		records[at].states[*e.Target] = e.Sealed
 	}
 	return records
 }

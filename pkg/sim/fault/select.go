@@ -32,7 +32,7 @@ func (g *Ground) choose(ctx context.Context, kind Object, r Request) ([]Item, er
 		return nil, err
 	}
 	if r.On.Labels != "" {
-		if items, err = g.labelled(ctx, items, kind, r.On.Labels); err != nil {
+		if items, err = g.labeled(ctx, items, kind, r.On.Labels); err != nil {
 			return nil, err
 		}
 	}
@@ -99,8 +99,8 @@ func nowhere(items []Item, kind Object, p place) error {
 	return &Refusal{Code: "not-found", Message: message, Try: kind.lister()}
 }
 
-// labelled keeps what Kubernetes has the labels on: nodes, and VMs that are nodes.
-func (g *Ground) labelled(ctx context.Context, items []Item, kind Object, selector string) ([]Item, error) {
+// labeled keeps what Kubernetes has the labels on: nodes, and VMs that are nodes.
+func (g *Ground) labeled(ctx context.Context, items []Item, kind Object, selector string) ([]Item, error) {
 	if kind != VM && kind != Node {
 		return nil, invalid("labels %q: a %s has none: they are those of nodes", selector, kind.noun())
 	}

@@ -5,7 +5,7 @@ import "time"
 // Action is what happens to a call: one of [Outage], [Refuse], [BlackHole], [Hang], [Latency], [HTTPStatus], [Reset],
 // [Throttle], [Fault], [RESTError], [FailTask] and [DropSession].
 type Action interface {
-	// key is the name in files.
+	// key is the name in messages.
 	key() string
 }
 
@@ -31,71 +31,71 @@ type Hang struct{}
 // ends the delay.
 type Latency struct {
 	// Delay must be positive.
-	Delay time.Duration `json:"delay"`
+	Delay time.Duration
 	// Jitter is no longer than Delay.
-	Jitter time.Duration `json:"jitter,omitempty"`
+	Jitter time.Duration
 }
 
 // HTTPStatus answers with an HTTP status and a plain text, as a reverse proxy in front of a vCenter does.
 type HTTPStatus struct {
 	// Code is 400 to 599.
-	Code int `json:"code"`
+	Code int
 	// Body defaults to the text of the status.
-	Body string `json:"body,omitempty"`
+	Body string
 }
 
 // Throttle lets so many calls a second pass and answers the others with an HTTP status, as an overloaded vCenter does, which
 // serves so many and turns the rest away. Calls that pass go on to the next rule. A second's worth may come at once.
 type Throttle struct {
 	// Rate is how many calls a second pass. It must be positive.
-	Rate float64 `json:"rate"`
+	Rate float64
 	// Code is the status of the others, 400 to 599. Zero stands for 503.
-	Code int `json:"code,omitempty"`
+	Code int
 }
 
 // Reset lets the vCenter do what it was asked for and resets the connection in the midst of the answer's body: the client
 // cannot know whether it was done.
 type Reset struct {
 	// Bytes of the body that are let through. Zero stands for 64. Shorter answers are reset at their end.
-	Bytes int `json:"bytes,omitempty"`
+	Bytes int
 }
 
 // Fault answers a SOAP call with a fault; calls of other transports do not match its rule.
 type Fault struct {
 	// Type of the fault: any of the vSphere API ("NotAuthenticated", "NoPermission", "CnsFault", "PbmFault").
-	Type string `json:"type"`
+	Type string
 	// Message is what clients print. Defaults to something that names the type.
-	Message string `json:"message,omitempty"`
+	Message string
 	// Fields of the fault, by their names in the API; references are {type: VirtualMachine, value: vm-1}, other nested
 	// objects of a polymorphic field name their type in _typeName.
-	Fields map[string]any `json:"fields,omitempty"`
+	Fields map[string]any
 }
 
 // RESTError answers a REST call with an error in the form that clients of its path expect, /rest or /api; calls of other
 // transports do not match its rule.
 type RESTError struct {
 	// Type is an error of the Automation API ("UNAUTHENTICATED", "NOT_FOUND").
-	Type string `json:"type"`
+	Type string
 	// Message is what clients print. Defaults to something that names the type.
-	Message string `json:"message,omitempty"`
+	Message string
 	// Status is the HTTP status. Zero stands for the type's own.
-	Status int `json:"status,omitempty"`
+	Status int
 }
 
 // FailTask answers a call of a method that returns a Task with a Task that ends in an error; calls of other methods do
 // not match its rule. The vCenter does nothing else. Needs [Options].FailTask.
 type FailTask struct {
 	// After is how long the Task runs.
-	After time.Duration `json:"after,omitempty"`
+	After time.Duration
 	// Fault is the Task's error.
-	Fault Fault `json:"fault"`
+	Fault Fault
 }
 
 // DropSession ends the session of the call, which goes on and finds itself not authenticated. Calls without a session do
 // not match its rule. Needs [Options].Identify and [Options].DropSession.
 type DropSession struct {
 	// After is how many calls each session is allowed first: every login is good for so many.
-	After int `json:"after,omitempty"`
+	After int
 }
 
 func (Outage) key() string      { return "down" }
@@ -110,13 +110,6 @@ func (Fault) key() string       { return "fault" }
 func (RESTError) key() string   { return "restError" }
 func (FailTask) key() string    { return "failTask" }
 func (DropSession) key() string { return "dropSession" }
-
-// actions returns one value of each kind.
-func actions() []Action {
-	return []Action{
-		Outage{}, Refuse{}, BlackHole{}, Hang{}, Latency{}, HTTPStatus{}, Throttle{}, Reset{}, Fault{}, RESTError{}, FailTask{}, DropSession{},
-	}
-}
 
 // transport is the only one that an action can happen to; "" is any.
 func transport(a Action) Transport {

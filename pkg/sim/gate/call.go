@@ -113,7 +113,7 @@ func (c *call) serve() {
 		if p == nil {
 			return
 		}
-		if p == http.ErrAbortHandler {
+		if p == http.ErrAbortHandler { //nolint:errorlint // the very value
 			panic(p)
 		}
 		c.gate.opts.Logger.Error("panic in the simulator", "method", c.Method, "client", c.Client, "panic", p, "stack", string(debug.Stack()))

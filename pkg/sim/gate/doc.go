@@ -14,9 +14,8 @@
 //	…
 //	err = g.Remove(ctx, id)
 //
-// A [Rule] picks calls and says what happens to them; [Gate.Set] is the short way for all calls at once. [ParseRules]
-// reads rules from files. [Gate.Stats], [Gate.Counters] and [Gate.Recent] tell what went through. docs/gate.md shows
-// every field.
+// A [Rule] picks calls and says what happens to them; [Gate.Set] is the short way for all calls at once. [Gate.Stats],
+// [Gate.Counters] and [Gate.Recent] show what went through. docs/gate.md shows every field.
 //
 // The gate knows of vSphere what stands in a request: method, object, session. What only the simulator knows comes from
 // hooks in [Options]. A gate without rules costs a call a few microseconds.

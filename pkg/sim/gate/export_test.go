@@ -20,10 +20,13 @@ func NewHandler(next http.Handler, opts Options, rules ...Rule) (http.Handler, e
 	return http.HandlerFunc(g.handle), nil
 }
 
-// Actions returns the names of actions in files.
-func Actions() (names []string) {
-	for _, a := range actions() {
-		names = append(names, a.key())
+// Actions returns one value of each kind of action, and its name.
+func Actions() map[string]Action {
+	names := make(map[string]Action)
+	for _, a := range []Action{
+		Outage{}, Refuse{}, BlackHole{}, Hang{}, Latency{}, HTTPStatus{}, Throttle{}, Reset{}, Fault{}, RESTError{}, FailTask{}, DropSession{},
+	} {
+		names[a.key()] = a
 	}
 	return names
 }

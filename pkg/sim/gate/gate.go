@@ -59,7 +59,7 @@ type Gate struct {
 
 	table atomic.Pointer[table] // the rules in force
 
-	change   sync.Mutex // serialises all that follows and what is made of it
+	change   sync.Mutex // serializes all that follows and what is made of it
 	closed   bool
 	modeRule *entry // what the mode does; nil when Up
 	rules    []*entry

@@ -29,8 +29,10 @@ func TestRESTMethod(t *testing.T) {
 	for _, tc := range []struct{ method, url, want string }{
 		{"POST", "/rest/com/vmware/cis/session", "POST /rest/com/vmware/cis/session"},
 		{"POST", "/rest/com/vmware/cis/session?~action=get", "POST /rest/com/vmware/cis/session?~action=get"},
-		{"POST", "/rest/com/vmware/cis/tagging/tag-association/id:urn:vmomi:x:GLOBAL?~action=attach&x=1",
-			"POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach"},
+		{
+			"POST", "/rest/com/vmware/cis/tagging/tag-association/id:urn:vmomi:x:GLOBAL?~action=attach&x=1",
+			"POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach",
+		},
 		{"GET", "/api/content/library/7a3f9c1e-52b0-4c7e-9f44-0a1b2c3d4e5f", "GET /api/content/library/{id}"},
 		{"PUT", "/folder/vm/vm.vmx?dcPath=dc&dsName=ds", "PUT /folder"},
 		{"GET", "/", "GET /"},

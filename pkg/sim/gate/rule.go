@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rule says what becomes of some calls: those that Match, Action happens to. Rules are plain data; [ParseRules] reads
-// them from YAML or JSON and [Gate.Add] puts one in force.
+// Rule says what becomes of some calls: those that Match, Action happens to. Rules are plain data; [Gate.Add]
+// puts one in force.
 //
 //	gate.Rule{
 //		Name:   "CSI cannot attach",
@@ -20,29 +20,29 @@ import (
 // DropSession let the call go on to the next rule, the first other action that hits decides.
 type Rule struct {
 	// Name is for people: logs, [Call].Rule, [Status]. Optional.
-	Name string `json:"name,omitempty"`
+	Name string
 	// Match picks the calls. The zero value matches all.
-	Match Match `json:"match,omitempty"`
+	Match Match
 	// Action is one of the action types of this package. Required.
-	Action Action `json:"action"`
+	Action Action
 	// Probability that a call is hit, above 0, up to 1. Zero stands for 1.
-	Probability float64 `json:"probability,omitempty"`
+	Probability float64
 	// Seed makes the draws of Probability and of Jitter repeatable: the n-th matching call gets the n-th draw.
-	Seed uint64 `json:"seed,omitempty"`
+	Seed uint64
 	// Skip lets that many matching calls pass first.
-	Skip int `json:"skip,omitempty"`
+	Skip int
 	// Count is the number of hits after which the rule is spent. Zero stands for no limit.
-	Count int `json:"count,omitempty"`
+	Count int
 	// Window is the time in which the rule is in force. The zero value is always.
-	Window Window `json:"window,omitempty"`
+	Window Window
 }
 
 // Window is a time counted from [Gate.Add].
 type Window struct {
 	// From is when it opens. Zero is at once.
-	From time.Duration `json:"from,omitempty"`
+	From time.Duration
 	// Until is when it closes: calls that are held are released then. Zero is never.
-	Until time.Duration `json:"until,omitempty"`
+	Until time.Duration
 }
 
 // Match picks calls. Every field that is set has to match; texts are globs in which * stands for any run of characters,
@@ -50,19 +50,19 @@ type Window struct {
 type Match struct {
 	// Client is found in the User-Agent, without regard to case: a text without * and ? anywhere in it, a glob as the
 	// whole of it.
-	Client string `json:"client,omitempty"`
+	Client string
 	// User is a glob over the name of the session's user, without regard to case. Needs [Options].Identify.
-	User string `json:"user,omitempty"`
+	User string
 	// Session is the key of a session, as it is. Needs [Options].Identify.
-	Session string `json:"session,omitempty"`
+	Session string
 	// Transport is the API that is called.
-	Transport Transport `json:"transport,omitempty"`
+	Transport Transport
 	// Methods are globs over names of SOAP methods ("PowerOnVM_Task", "Cns*") or of REST operations as [Call].Method has
 	// them ("POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach"; without a verb any verb matches). One
 	// of them has to match.
-	Methods []string `json:"methods,omitempty"`
+	Methods []string
 	// Object is what the call is about.
-	Object Object `json:"object,omitempty"`
+	Object Object
 }
 
 // Object picks calls by what they are about: the object that the method is called on, or any that the arguments name
@@ -70,11 +70,11 @@ type Match struct {
 // not named, so waits and retrievals of a view do not match. All that is set has to hold for one and the same object.
 type Object struct {
 	// Type of the managed object ("VirtualMachine"), exactly: subtypes do not count.
-	Type string `json:"type,omitempty"`
+	Type string
 	// Ref is the value of its reference ("vm-42").
-	Ref string `json:"ref,omitempty"`
+	Ref string
 	// Name is a glob over its name in the inventory. Needs [Options].Name.
-	Name string `json:"name,omitempty"`
+	Name string
 }
 
 // Transport is a way to call a vCenter.
@@ -94,12 +94,12 @@ type ID uint64
 
 // Status is a rule and how it fares.
 type Status struct {
-	ID    ID    `json:"id"`
-	Rule  Rule  `json:"rule"`
-	State Stage `json:"state"`
+	ID    ID
+	Rule  Rule
+	State Stage
 	// Matched counts the calls that matched, Hits those that the action happened to.
-	Matched int64 `json:"matched"`
-	Hits    int64 `json:"hits"`
+	Matched int64
+	Hits    int64
 }
 
 // Stage is where a rule is in its life.

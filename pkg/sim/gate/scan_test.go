@@ -13,8 +13,10 @@ func TestReadSOAP(t *testing.T) {
 		name, body string
 		want       soapCall
 	}{
-		{"plain", `<Envelope><Body><PowerOnVM_Task xmlns="urn:vim25"><_this type="VirtualMachine">vm-1</_this></PowerOnVM_Task></Body></Envelope>`,
-			soapCall{"PowerOnVM_Task", "urn:vim25", vm}},
+		{
+			"plain", `<Envelope><Body><PowerOnVM_Task xmlns="urn:vim25"><_this type="VirtualMachine">vm-1</_this></PowerOnVM_Task></Body></Envelope>`,
+			soapCall{"PowerOnVM_Task", "urn:vim25", vm},
+		},
 		{"prefixes", `<s:Envelope><s:Header><a b='>'/></s:Header><s:Body id="1"><v:Login xmlns:v="urn:x"><v:_this xsi:type="v:M" type='SessionManager' >
 			S&amp;M </v:_this></v:Login></s:Body></s:Envelope>`, soapCall{"Login", "urn:x", types.ManagedObjectReference{Type: "SessionManager", Value: "S&M"}}},
 		{"comment and CDATA", `<?xml version="1.0"?><!DOCTYPE x><e><!-- <Body><No/> --><h><![CDATA[<Body><No/>]]></h><Body> <Logout/></Body></e>`, soapCall{method: "Logout"}},
@@ -53,9 +55,19 @@ func TestGlob(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"", "", true}, {"", "a", false}, {"*", "", true}, {"*", "a/b c", true}, {"a*c", "abbc", true}, {"a*c", "abcd", false},
-		{"*b*", "abc", true}, {"a?c", "abc", true}, {"a?c", "ac", false}, {"*_Task", "PowerOnVM_Task", true}, {"**a**", "xax", true},
-		{"a*b*c", "aXbYbZc", true}, {"x?~action=get", "x?~action=get", true},
+		{"", "", true},
+		{"", "a", false},
+		{"*", "", true},
+		{"*", "a/b c", true},
+		{"a*c", "abbc", true},
+		{"a*c", "abcd", false},
+		{"*b*", "abc", true},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"*_Task", "PowerOnVM_Task", true},
+		{"**a**", "xax", true},
+		{"a*b*c", "aXbYbZc", true},
+		{"x?~action=get", "x?~action=get", true},
 	} {
 		if got := glob(tc.pattern, tc.text); got != tc.want {
 			t.Errorf("%q, %q: %t", tc.pattern, tc.text, got)

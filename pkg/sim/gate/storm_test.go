@@ -35,8 +35,15 @@ func TestStorm(t *testing.T) {
 		})
 	}
 	actions := []gate.Action{
-		gate.Outage{}, gate.Refuse{}, gate.BlackHole{}, gate.Hang{}, gate.Latency{Delay: 3 * time.Millisecond, Jitter: time.Millisecond},
-		gate.HTTPStatus{Code: 500}, gate.Reset{}, gate.Fault{Type: "NotAuthenticated"}, gate.RESTError{Type: "ERROR"},
+		gate.Outage{},
+		gate.Refuse{},
+		gate.BlackHole{},
+		gate.Hang{},
+		gate.Latency{Delay: 3 * time.Millisecond, Jitter: time.Millisecond},
+		gate.HTTPStatus{Code: 500},
+		gate.Reset{},
+		gate.Fault{Type: "NotAuthenticated"},
+		gate.RESTError{Type: "ERROR"},
 	}
 	matches := []gate.Match{{}, {Client: "tester"}, {Methods: []string{"CurrentTime"}, Object: gate.Object{Type: "ServiceInstance"}}}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -88,12 +88,4 @@ func TestThrottleIsChecked(t *testing.T) {
 			t.Errorf("%#v is allowed", a)
 		}
 	}
-	got, err := ParseRules("x", []byte("- action: {throttle: 2.5}\n- action: {dropSession: 10}\n- action: {throttle: {rate: 5, code: 429}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Rule{{Action: Throttle{Rate: 2.5}}, {Action: DropSession{After: 10}}, {Action: Throttle{Rate: 5, Code: 429}}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
 }

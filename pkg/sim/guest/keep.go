@@ -91,7 +91,10 @@ func (g *Guests) resemble(vm vc.Ref, name, uuid, instance string) error {
 func (g *Guests) keep(vm *mo.VirtualMachine, name string) error {
 	k := &kept{cpu: vm.Runtime.MaxCpuUsage, memory: vm.Runtime.MaxMemoryUsage}
 	for _, c := range []struct{ from, to any }{
-		{vm.Config, &k.config}, {vm.Summary.Config, &k.summary}, {vm.Layout, &k.layout}, {vm.LayoutEx, &k.files},
+		{vm.Config, &k.config},
+		{vm.Summary.Config, &k.summary},
+		{vm.Layout, &k.layout},
+		{vm.LayoutEx, &k.files},
 		{vm.Guest, &k.guest},
 	} {
 		if err := copied(c.from, c.to); err != nil {

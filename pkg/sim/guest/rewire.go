@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"maps"
 	"net/netip"
 	"strings"
 
@@ -25,9 +26,7 @@ func (g *Guests) rewired(ctx *simulator.Context, m *machine, vm *mo.VirtualMachi
 	}
 	// What it reports now counts first: clients may have changed that.
 	now := Info{Addresses: make(map[string][]netip.Prefix)}
-	for mac, list := range m.info.Addresses {
-		now.Addresses[mac] = list
-	}
+	maps.Copy(now.Addresses, m.info.Addresses)
 	for _, nic := range vm.Guest.Net {
 		if list := addresses(nic); len(list) > 0 {
 			now.Addresses[strings.ToLower(nic.MacAddress)] = list

@@ -48,7 +48,7 @@ func (h *Hosts) mount(parent context.Context, ref vc.Ref, hosts []vc.Ref, access
 			was := info.Accessible == nil || *info.Accessible
 			if len(hosts) == 0 || slices.Contains(hosts, mounts[i].Key) {
 				changed = changed || was != accessible
-				info.Accessible = types.NewBool(accessible)
+				info.Accessible = new(accessible)
 				info.InaccessibleReason = ""
 				if !accessible {
 					info.InaccessibleReason = string(types.HostMountInfoInaccessibleReasonAllPathsDown_Start)

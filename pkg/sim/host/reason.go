@@ -42,7 +42,7 @@ func (h *Hosts) reason(ctx *simulator.Context, body any) types.BaseMethodFault {
 	case *types.CopyVirtualDisk_Task:
 		return h.noSpaceAt(ctx, cmp.Or(req.DestDatacenter, req.SourceDatacenter), req.DestName)
 	case *types.CreateDisk_Task:
-		if b, ok := req.Spec.BackingSpec.(types.BaseVslmCreateSpecBackingSpec); ok {
+		if b := req.Spec.BackingSpec; b != nil {
 			return h.noSpace(ctx, b.GetVslmCreateSpecBackingSpec().Datastore)
 		}
 	case *types.ExtendDisk_Task:

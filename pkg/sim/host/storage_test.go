@@ -46,7 +46,7 @@ func TestNoSpace(t *testing.T) {
 		{"child VM", func() (*object.Task, error) {
 			pool := r.base.Map.Any("ResourcePool").Reference()
 			res, err := methods.CreateChildVM_Task(t.Context(), r.client, &types.CreateChildVM_Task{
-				This: pool, Host: types.NewReference(hosts[0].Reference()),
+				This: pool, Host: new(hosts[0].Reference()),
 				Config: types.VirtualMachineConfigSpec{Name: "child", Files: &types.VirtualMachineFileInfo{VmPathName: file("")}},
 			})
 			if err != nil {

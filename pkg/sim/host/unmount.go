@@ -102,7 +102,7 @@ func (h *Hosts) showMounts(ctx *simulator.Context, ds *simulator.Datastore, moun
 	}
 	if many := len(mounts) > 1; ds.Summary.MultipleHostAccess != nil && *ds.Summary.MultipleHostAccess != many {
 		summary := ds.Summary // vcsim cannot write through a pointer
-		summary.Accessible, summary.MultipleHostAccess = reached, types.NewBool(many)
+		summary.Accessible, summary.MultipleHostAccess = reached, new(many)
 		changes = append(changes, vc.P("summary", summary))
 	}
 	ctx.Update(ds, changes)

@@ -112,15 +112,6 @@ func Make(ctx context.Context, t Target, v *topology.VCenter, spec *topology.Spe
 	return b.built, nil
 }
 
-// Build is [Make] for a vCenter with no other tag categories than those of regions and zones; it returns the guests only.
-func Build(ctx context.Context, t Target, v topology.VCenter, categories topology.Categories) (map[vc.Ref]guest.Info, error) {
-	built, err := Make(ctx, t, &v, &topology.Spec{Categories: categories})
-	if err != nil {
-		return nil, err
-	}
-	return built.Guests, nil
-}
-
 // vimRoot is the reference of the root folder.
 func vimRoot(ctx *simulator.Context) vc.Ref {
 	return ctx.Map.Get(types.ManagedObjectReference{Type: "ServiceInstance", Value: "ServiceInstance"}).(*simulator.ServiceInstance).Content.RootFolder

@@ -42,7 +42,7 @@ func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.B
 	scsi.UnitNumber = types.NewInt32(scsiUnit)
 	scsi.DeviceInfo = &types.Description{Label: "SCSI controller 0", Summary: "VMware paravirtual SCSI"}
 	scsi.Device = []int32{disk.Key}
-	scsi.HotAddRemove = types.NewBool(true)
+	scsi.HotAddRemove = new(true)
 	scsi.SharedBus = types.VirtualSCSISharingNoSharing
 	scsi.ScsiCtlrUnitNumber = scsiOwn
 	return append(append(list, scsi, disk), cards...)
@@ -50,7 +50,7 @@ func devices(disk *types.VirtualDisk, cards []types.BaseVirtualDevice) []types.B
 
 // systemDisk is the disk that every VM has.
 func systemDisk(file, id string, ds vc.Ref) *types.VirtualDisk {
-	no := func() *bool { return types.NewBool(false) }
+	no := func() *bool { return new(false) }
 	disk := &types.VirtualDisk{CapacityInKB: systemKiB, CapacityInBytes: systemKiB << 10}
 	disk.Key = diskKey
 	disk.ControllerKey = scsiKey
@@ -59,7 +59,7 @@ func systemDisk(file, id string, ds vc.Ref) *types.VirtualDisk {
 	disk.Backing = &types.VirtualDiskFlatVer2BackingInfo{
 		VirtualDeviceFileBackingInfo: types.VirtualDeviceFileBackingInfo{FileName: file, Datastore: &ds},
 		DiskMode:                     string(types.VirtualDiskModePersistent),
-		ThinProvisioned:              types.NewBool(true),
+		ThinProvisioned:              new(true),
 		EagerlyScrub:                 no(), Split: no(), WriteThrough: no(), DigestEnabled: no(),
 		Uuid: "6000c29" + id[7:], // as every disk of vSphere's begins
 	}
@@ -91,10 +91,10 @@ func card(i int, spec *topology.NIC, n *network, on bool) *types.VirtualVmxnet3 
 	nic := new(types.VirtualVmxnet3)
 	nic.Key = int32(cardKey + i)
 	nic.ControllerKey = pciKey
-	nic.UnitNumber = types.NewInt32(int32(cardUnit + i))
+	nic.UnitNumber = new(int32(cardUnit + i))
 	nic.AddressType = string(types.VirtualEthernetCardMacTypeManual)
 	nic.MacAddress = strings.ToLower(spec.MAC)
-	nic.WakeOnLanEnabled = types.NewBool(true)
+	nic.WakeOnLanEnabled = new(true)
 	nic.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, AllowGuestControl: true, Connected: on}
 	nic.ResourceAllocation = &types.VirtualEthernetCardResourceAllocation{
 		Reservation: types.NewInt64(0),

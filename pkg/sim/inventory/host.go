@@ -143,8 +143,8 @@ func (b *builder) react(cluster *simulator.ClusterComputeResource) {
 		return
 	}
 	ha := b.reactions.HA
-	config.DasConfig.Enabled = types.NewBool(ha.Enabled == topology.Yes)
-	config.DasConfig.AdmissionControlEnabled = types.NewBool(ha.Enabled == topology.Yes && ha.HostFailures > 0)
+	config.DasConfig.Enabled = new(ha.Enabled == topology.Yes)
+	config.DasConfig.AdmissionControlEnabled = new(ha.Enabled == topology.Yes && ha.HostFailures > 0)
 	if ha.HostFailures > 0 {
 		config.DasConfig.FailoverLevel = ha.HostFailures
 		config.DasConfig.AdmissionControlPolicy = &types.ClusterFailoverLevelAdmissionControlPolicy{FailoverLevel: ha.HostFailures}

@@ -25,7 +25,7 @@ func lay(vm *mo.VirtualMachine, ds vc.Ref, at object.DatastorePath, files vmFile
 		key := int32(i)
 		file := path.Join(at.Path, name)
 		info := types.VirtualMachineFileLayoutExFileInfo{
-			Key: key, Name: (&object.DatastorePath{Datastore: at.Datastore, Path: file}).String(), Accessible: types.NewBool(true),
+			Key: key, Name: (&object.DatastorePath{Datastore: at.Datastore, Path: file}).String(), Accessible: new(true),
 		}
 		kind := types.VirtualMachineFileLayoutExFileTypeConfig
 		switch {

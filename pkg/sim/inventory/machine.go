@@ -42,7 +42,7 @@ func configure(vm *mo.VirtualMachine, spec *topology.VM, r release, now time.Tim
 		Hardware: types.VirtualHardware{
 			NumCPU:            spec.CPUs,
 			NumCoresPerSocket: types.NewInt32(1),
-			MemoryMB:          int32(spec.Memory.MiB()),
+			MemoryMB:          spec.Memory.MiB(),
 		},
 	}
 	vm.Summary.Vm = &vm.Self
@@ -75,7 +75,7 @@ func (f vmFiles) locate(vm *mo.VirtualMachine, home object.DatastorePath) {
 
 // settle writes where the VM is. A template is in no pool.
 func settle(vm *mo.VirtualMachine, at site) {
-	vm.Runtime.Host = types.NewReference(at.host.obj.Self)
+	vm.Runtime.Host = new(at.host.obj.Self)
 	vm.Datastore = []types.ManagedObjectReference{at.datastore.obj.Self}
 	if e := at.host.compute.obj.EnvironmentBrowser; e != nil {
 		vm.EnvironmentBrowser = *e
@@ -83,9 +83,9 @@ func settle(vm *mo.VirtualMachine, at site) {
 	if vm.Config.Template {
 		return
 	}
-	vm.ResourcePool = types.NewReference(at.pool.ref)
+	vm.ResourcePool = new(at.pool.ref)
 	if at.pool.vapp {
-		vm.ParentVApp = types.NewReference(at.pool.ref)
+		vm.ParentVApp = new(at.pool.ref)
 	}
 }
 

@@ -72,7 +72,7 @@ func (b *builder) network(dc *datacenter, spec *topology.Network, first bool) (v
 	}
 	n.Name = spec.Name
 	n.Entity().Name = spec.Name
-	n.Summary = &types.NetworkSummary{Network: types.NewReference(n.Self), Name: spec.Name, Accessible: true}
+	n.Summary = &types.NetworkSummary{Network: new(n.Self), Name: spec.Name, Accessible: true}
 	n.Host = nil
 	for _, h := range dc.hosts {
 		n.Host = append(n.Host, h.obj.Self)

@@ -56,12 +56,12 @@ func (b *builder) below(dc *datacenter, c *compute, parent *pool, path string, p
 	for i := range vapps {
 		child := &simulator.VirtualApp{}
 		child.Self.Type = "VirtualApp"
-		child.ParentFolder = types.NewReference(dc.obj.VmFolder)
+		child.ParentFolder = new(dc.obj.VmFolder)
 		child.VAppConfig = &types.VAppConfigInfo{InstanceUuid: b.derive("vapp", c.path, path+vapps[i].Name)}
 		b.put(parent, child, &child.ResourcePool, vapps[i].Name, c)
 		child.Summary = &types.VirtualAppSummary{
 			ResourcePoolSummary: *child.Summary.GetResourcePoolSummary(),
-			Suspended:           types.NewBool(false),
+			Suspended:           new(false),
 			VAppState:           types.VirtualAppVAppStateStopped,
 			InstanceUuid:        child.VAppConfig.InstanceUuid,
 		}
@@ -75,8 +75,8 @@ func (b *builder) below(dc *datacenter, c *compute, parent *pool, path string, p
 func (b *builder) put(parent *pool, child mo.Entity, obj *mo.ResourcePool, name string, c *compute) {
 	outfit(obj, name, c.obj)
 	b.sim.Map.NewEntity(child)
-	obj.Config.Entity = types.NewReference(child.Reference())
-	obj.Parent = types.NewReference(parent.ref)
+	obj.Config.Entity = new(child.Reference())
+	obj.Parent = new(parent.ref)
 	ctx := b.fresh()
 	ctx.WithLock(parent.ref, func() {
 		parent.obj.ResourcePool = append(parent.obj.ResourcePool, child.Reference())

@@ -72,7 +72,7 @@ func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) 
 		n.Entity().Name = name
 		ctx.Map.NewEntity(n)
 		n.Parent = &folder.Self
-		n.Summary = &types.NetworkSummary{Network: types.NewReference(n.Self), Name: name, Accessible: true}
+		n.Summary = &types.NetworkSummary{Network: new(n.Self), Name: name, Accessible: true}
 		ctx.WithLock(folder, func() {
 			folder.ChildEntity = append(folder.ChildEntity, n.Self)
 			ctx.Map.PutEntity(folder, n)

@@ -174,7 +174,7 @@ func (j *Joining) mountOn(ctx *simulator.Context, s shelf, d *topology.Datastore
 	} else if ds != nil {
 		ctx.WithLock(ds, func() {
 			ds.Info, ds.Summary = info, summary
-			ds.Summary.MultipleHostAccess = types.NewBool(len(ds.Host) > 1)
+			ds.Summary.MultipleHostAccess = new(len(ds.Host) > 1)
 			ctx.Update(ds, []types.PropertyChange{vc.P("host", slices.Clone(ds.Host))})
 		})
 	}

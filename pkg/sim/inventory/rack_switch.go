@@ -62,7 +62,7 @@ func relist(ctx *simulator.Context, dvs *simulator.DistributedVirtualSwitch, bef
 		for _, ref := range members {
 			c.Host = append(c.Host, types.DistributedVirtualSwitchHostMember{
 				Config: types.DistributedVirtualSwitchHostMemberConfigInfo{
-					Host: types.NewReference(ref), MaxProxySwitchPorts: 128, Backing: new(types.DistributedVirtualSwitchHostMemberPnicBacking),
+					Host: new(ref), MaxProxySwitchPorts: 128, Backing: new(types.DistributedVirtualSwitchHostMemberPnicBacking),
 				},
 				ProductInfo: dvs.Summary.ProductInfo,
 				Status:      string(types.DistributedVirtualSwitchHostMemberHostComponentStateUp),

@@ -70,7 +70,7 @@ func (b *builder) portGroups(dc *datacenter, dvs *simulator.DistributedVirtualSw
 			Name:       spec.PortGroups[i].Name,
 			Type:       string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
 			NumPorts:   8, // what the user interface proposes
-			AutoExpand: types.NewBool(true),
+			AutoExpand: new(true),
 			DefaultPortConfig: &types.VMwareDVSPortSetting{
 				Vlan: &types.VmwareDistributedVirtualSwitchVlanIdSpec{VlanId: spec.PortGroups[i].VLAN},
 			},
@@ -131,7 +131,7 @@ func (b *builder) join(dvs *simulator.DistributedVirtualSwitch, members []*host)
 		for _, ref := range hosts {
 			c.Host = append(c.Host, types.DistributedVirtualSwitchHostMember{
 				Config: types.DistributedVirtualSwitchHostMemberConfigInfo{
-					Host: types.NewReference(ref), MaxProxySwitchPorts: 128, Backing: new(types.DistributedVirtualSwitchHostMemberPnicBacking),
+					Host: new(ref), MaxProxySwitchPorts: 128, Backing: new(types.DistributedVirtualSwitchHostMemberPnicBacking),
 				},
 				ProductInfo: dvs.Summary.ProductInfo,
 				Status:      string(types.DistributedVirtualSwitchHostMemberHostComponentStateUp),

@@ -32,13 +32,13 @@ func format(ds *mo.Datastore, spec *topology.Datastore, id string) {
 		ds.Info = &types.NasDatastoreInfo{DatastoreInfo: info, Nas: nas}
 	case topology.VSAN:
 		ds.Info = &types.VsanDatastoreInfo{DatastoreInfo: info, MembershipUuid: id}
-		ds.Capability.TopLevelDirectoryCreateSupported = types.NewBool(false)
+		ds.Capability.TopLevelDirectoryCreateSupported = new(false)
 	case topology.VVOL:
 		ds.Info = &types.VvolDatastoreInfo{
 			DatastoreInfo: info,
 			VvolDS:        &types.HostVvolVolume{HostFileSystemVolume: volume, ScId: info.ContainerId},
 		}
-		ds.Capability.TopLevelDirectoryCreateSupported = types.NewBool(false)
+		ds.Capability.TopLevelDirectoryCreateSupported = new(false)
 	default:
 		ds.Info = &types.VmfsDatastoreInfo{
 			DatastoreInfo: info,
@@ -48,8 +48,8 @@ func format(ds *mo.Datastore, spec *topology.Datastore, id string) {
 				MajorVersion:         6,
 				Version:              "6.82",
 				Uuid:                 id,
-				Ssd:                  types.NewBool(true),
-				Local:                types.NewBool(!shared),
+				Ssd:                  new(true),
+				Local:                new(!shared),
 			},
 		}
 	}

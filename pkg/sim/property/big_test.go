@@ -69,11 +69,13 @@ func (v *vcenter) grow(t testing.TB, vms int) {
 				ctx := v.call()
 				var body *methods.CreateVM_TaskBody
 				ctx.WithLock(folder, func() {
-					body = folder.CreateVMTask(ctx, &types.CreateVM_Task{This: folder.Self, Pool: pool, Host: &host,
+					body = folder.CreateVMTask(ctx, &types.CreateVM_Task{
+						This: folder.Self, Pool: pool, Host: &host,
 						Config: types.VirtualMachineConfigSpec{
 							Name:  fmt.Sprintf("vm-%06d", base+i),
 							Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
-						}}).(*methods.CreateVM_TaskBody)
+						},
+					}).(*methods.CreateVM_TaskBody)
 				})
 				task := ctx.Map.Get(body.Res.Returnval).(*simulator.Task)
 				task.Wait()

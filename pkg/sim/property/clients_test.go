@@ -216,9 +216,11 @@ func readers() map[string]func(context.Context, asker) any {
 			a.must(err)
 			res, err := methods.RetrievePropertiesEx(ctx, a.c, &types.RetrievePropertiesEx{This: a.p.Reference(), SpecSet: []types.PropertyFilterSpec{{
 				PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name"}}},
-				ObjectSet: []types.ObjectSpec{{Obj: lv.Reference(), Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{
+				ObjectSet: []types.ObjectSpec{{Obj: lv.Reference(), Skip: new(true), SelectSet: []types.BaseSelectionSpec{
 					&types.TraversalSpec{Type: "ListView", Path: "view", SelectSet: []types.BaseSelectionSpec{
-						&types.TraversalSpec{Type: "ContainerView", Path: "view"}}}}}},
+						&types.TraversalSpec{Type: "ContainerView", Path: "view"},
+					}},
+				}}},
 			}}})
 			a.must(err)
 			return len(res.Returnval.Objects)
@@ -276,7 +278,8 @@ func readers() map[string]func(context.Context, asker) any {
 			t, err = vm.PowerOn(ctx)
 			finish(a.t, t, err)
 			col, err := task.NewManager(a.c).CreateCollectorForTasks(ctx, types.TaskFilterSpec{
-				Entity: &types.TaskFilterSpecByEntity{Entity: vm.Reference(), Recursion: types.TaskFilterSpecRecursionOptionSelf}})
+				Entity: &types.TaskFilterSpecByEntity{Entity: vm.Reference(), Recursion: types.TaskFilterSpecRecursionOptionSelf},
+			})
 			a.must(err)
 			page, err := col.LatestPage(ctx)
 			a.must(err)

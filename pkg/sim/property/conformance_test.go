@@ -93,7 +93,8 @@ func TestConformContainerViewWatch(t *testing.T) {
 		task, err = vm.Rename(t.Context(), "renamed")
 		finish(t, task, err)
 		task, err = object.NewVirtualMachine(c, vms[1]).Reconfigure(t.Context(), types.VirtualMachineConfigSpec{
-			ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: "SET.guest.ipAddress", Value: "10.0.0.7"}}})
+			ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: "SET.guest.ipAddress", Value: "10.0.0.7"}},
+		})
 		finish(t, task, err)
 		task, err = vm.Destroy(t.Context())
 		finish(t, task, err)
@@ -239,7 +240,8 @@ func TestConformIndexedPaths(t *testing.T) {
 		w.next()
 		reconfigure := func(key, value string) {
 			task, err := object.NewVirtualMachine(c, vm).Reconfigure(t.Context(), types.VirtualMachineConfigSpec{
-				ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: key, Value: value}}})
+				ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: key, Value: value}},
+			})
 			finish(t, task, err)
 		}
 		reconfigure("guestinfo.other", "x")
@@ -338,7 +340,7 @@ func TestConformWaitForUpdatesOfAll(t *testing.T) {
 		p := own(t, c)
 		vm := v.vms()[0]
 		f := spec("VirtualMachine", nil, vm)
-		f.Spec.PropSet[0].All = types.NewBool(true)
+		f.Spec.PropSet[0].All = new(true)
 		if _, err := p.CreateFilter(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,8 @@ func TestCostOfOneVM(t *testing.T) {
 	reads.Store(0)
 
 	task, err := folder.CreateVM(t.Context(), types.VirtualMachineConfigSpec{
-		Name: "new", Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"}}, p, nil)
+		Name: "new", Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
+	}, p, nil)
 	made = finish(t, task, err).Result.(types.ManagedObjectReference)
 	cost("creation", func(s world) bool { return s[made.String()]["name"] != "" })
 

@@ -120,8 +120,8 @@ func (s *schema) isPlain(t reflect.Type) bool {
 		// Recursive types recurse through a pointer, list or interface, and
 		// those end the search.
 		plain := true
-		for i := range t.NumField() {
-			plain = plain && s.isPlain(t.Field(i).Type)
+		for field := range t.Fields() {
+			plain = plain && s.isPlain(field.Type)
 		}
 		s.plain.Store(t, plain)
 		return plain

@@ -28,8 +28,8 @@ func (b *fetchBody) Fault() *soap.Fault { return b.Fault_ }
 // vcsim cuts down for ovftool, and calls without a session are left to vcsim.
 func (pc *PropertyCollector) Fetch(ctx *simulator.Context, r any) soap.HasFault {
 	v := reflect.ValueOf(r).Elem()
-	this, _ := v.FieldByName("This").Interface().(types.ManagedObjectReference)
-	prop, _ := v.FieldByName("Prop").Interface().(string)
+	this, _ := reflect.TypeAssert[types.ManagedObjectReference](v.FieldByName("This"))
+	prop, _ := reflect.TypeAssert[string](v.FieldByName("Prop"))
 	c := pc.state(ctx)
 	if c == nil || this == vim25.ServiceInstance {
 		out := reflect.ValueOf(&pc.PropertyCollector).MethodByName("Fetch").

@@ -72,7 +72,7 @@ func (f *filter) followLists(ctx *simulator.Context) {
 		maps.Copy(again, suspects)
 		suspects = again
 	}
-	near := f.collector.service.neighbours(ctx, suspects)
+	near := f.collector.service.neighbors(ctx, suspects)
 
 	mu.Lock()
 	defer mu.Unlock()

@@ -89,8 +89,10 @@ func FuzzSpec(f *testing.F) {
 		spec := types.PropertyFilterSpec{
 			PropSet: []types.PropertySpec{{Type: kind, PathSet: []string{path, "name"}}, {Type: from, PathSet: []string{along}}},
 			ObjectSet: []types.ObjectSpec{{Obj: root.RootFolder, Skip: &skip, SelectSet: []types.BaseSelectionSpec{
-				&types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: name}, Type: from, Path: along, Skip: &skip,
-					SelectSet: []types.BaseSelectionSpec{&types.SelectionSpec{Name: next}}},
+				&types.TraversalSpec{
+					SelectionSpec: types.SelectionSpec{Name: name}, Type: from, Path: along, Skip: &skip,
+					SelectSet: []types.BaseSelectionSpec{&types.SelectionSpec{Name: next}},
+				},
 				nil,
 			}}},
 		}

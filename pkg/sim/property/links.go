@@ -30,7 +30,7 @@ func linksOf(obj mo.Reference) (links, bool) {
 	if !ok || !v.CanAddr() {
 		return l, true
 	}
-	if vm, ok := v.Addr().Interface().(*mo.VirtualMachine); ok {
+	if vm, ok := reflect.TypeAssert[*mo.VirtualMachine](v.Addr()); ok {
 		l.hang(vm.Runtime.Host)
 		l.hang(vm.ResourcePool)
 		l.near = append(append(l.near, vm.Datastore...), vm.Network...)

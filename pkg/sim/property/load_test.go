@@ -144,7 +144,8 @@ func TestCreateAndDestroyUnderContainerView(t *testing.T) {
 	var survivors []types.ManagedObjectReference
 	for i := range 12 {
 		task, err := folder.CreateVM(t.Context(), types.VirtualMachineConfigSpec{
-			Name: fmt.Sprintf("vm-%d", i), Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"}}, pool, nil)
+			Name: fmt.Sprintf("vm-%d", i), Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
+		}, pool, nil)
 		made := finish(t, task, err).Result.(types.ManagedObjectReference)
 		if i%3 == 0 {
 			survivors = append(survivors, made)
@@ -247,7 +248,8 @@ func TestFoldedUpdatesEqualRetrieval(t *testing.T) {
 	}
 
 	res, err := methods.RetrievePropertiesEx(t.Context(), c, &types.RetrievePropertiesEx{
-		This: c.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{filter.Spec}})
+		This: c.ServiceContent.PropertyCollector, SpecSet: []types.PropertyFilterSpec{filter.Spec},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

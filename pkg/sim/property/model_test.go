@@ -128,7 +128,8 @@ func (m *model) step() {
 	case op < 3 || len(m.vms) < 2:
 		where, _ := m.pick(m.folders)
 		task, err := object.NewFolder(m.c, where).CreateVM(ctx, types.VirtualMachineConfigSpec{
-			Name: name, Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"}}, m.pool, nil)
+			Name: name, Files: &types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0]"},
+		}, m.pool, nil)
 		made := finish(m.t, task, err).Result.(types.ManagedObjectReference)
 		m.vms[made] = &entry{name: name, folder: where}
 	case op == 3:
@@ -164,7 +165,8 @@ func (m *model) step() {
 	case op == 8:
 		ref, e := m.pick(m.vms)
 		task, err := object.NewVirtualMachine(m.c, ref).Reconfigure(ctx, types.VirtualMachineConfigSpec{
-			Annotation: name, ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: "k", Value: name}}})
+			Annotation: name, ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: "k", Value: name}},
+		})
 		finish(m.t, task, err)
 		e.note = name
 	case op == 9 || op == 10:
@@ -244,8 +246,10 @@ func (m *model) watchList() {
 
 // watchFolders follows the folders themselves, as clients without views do.
 func (m *model) watchFolders() {
-	down := &types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: "down"}, Type: "Folder", Path: "childEntity",
-		SelectSet: []types.BaseSelectionSpec{&types.SelectionSpec{Name: "down"}}}
+	down := &types.TraversalSpec{
+		SelectionSpec: types.SelectionSpec{Name: "down"}, Type: "Folder", Path: "childEntity",
+		SelectSet: []types.BaseSelectionSpec{&types.SelectionSpec{Name: "down"}},
+	}
 	m.add("folders", m.c, types.CreateFilter{Spec: types.PropertyFilterSpec{
 		PropSet: []types.PropertySpec{
 			{Type: "VirtualMachine", PathSet: modelPaths},
@@ -328,7 +332,8 @@ func (m *model) check() {
 func retrieve(t testing.TB, c *vim25.Client, p *pc.Collector, spec types.PropertyFilterSpec) world {
 	t.Helper()
 	res, err := methods.RetrievePropertiesEx(t.Context(), c, &types.RetrievePropertiesEx{
-		This: p.Reference(), SpecSet: []types.PropertyFilterSpec{spec}})
+		This: p.Reference(), SpecSet: []types.PropertyFilterSpec{spec},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (s *Service) withObject(ctx *simulator.Context, ref types.ManagedObjectRefe
 	unlock := ctx.Map.AcquireLock(ctx, obj)
 	defer unlock()
 
-	var shown mo.Reference = obj
+	shown := obj
 	switch o := obj.(type) {
 	case sessionView:
 		shown = o.managedObject(ctx)

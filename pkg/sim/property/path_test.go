@@ -39,9 +39,13 @@ func TestDigestTellsValuesApart(t *testing.T) {
 	now := time.Now()
 	values := []any{
 		nil, "", "a", int32(0), int32(1), false, true, now, now.Add(1), 1.5,
-		types.ArrayOfString{}, types.ArrayOfString{String: []string{"ab", "c"}}, types.ArrayOfString{String: []string{"a", "bc"}},
-		types.GuestInfo{}, types.GuestInfo{HostName: "a"}, types.GuestInfo{IpAddress: "a"},
-		types.GuestInfo{InteractiveGuestOperationsReady: types.NewBool(false)},
+		types.ArrayOfString{},
+		types.ArrayOfString{String: []string{"ab", "c"}},
+		types.ArrayOfString{String: []string{"a", "bc"}},
+		types.GuestInfo{},
+		types.GuestInfo{HostName: "a"},
+		types.GuestInfo{IpAddress: "a"},
+		types.GuestInfo{InteractiveGuestOperationsReady: new(false)},
 	}
 	for i, a := range values {
 		for j, b := range values {
@@ -53,7 +57,7 @@ func TestDigestTellsValuesApart(t *testing.T) {
 		if (a == nil) != (s.digest(a) == 0) {
 			t.Errorf("%#v: digest %d", a, s.digest(a))
 		}
-		if s.digest(a) != s.digest(a) {
+		if again := s.digest(a); s.digest(a) != again {
 			t.Errorf("%#v: digest is not stable", a)
 		}
 	}

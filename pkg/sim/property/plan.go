@@ -56,8 +56,8 @@ func (s *schema) newPlan(t reflect.Type, refType string, specs []types.PropertyS
 
 // eachProperty names the properties of a managed object type.
 func eachProperty(t reflect.Type, f func(name string)) {
-	for i := range t.NumField() {
-		switch sf := t.Field(i); {
+	for field := range t.Fields() {
+		switch sf := field; {
 		case sf.Name == "Self" || !sf.IsExported():
 		case sf.Anonymous:
 			eachProperty(sf.Type, f)

@@ -15,7 +15,7 @@ import (
 //
 // The name matters: vcsim derives the type of the reference from it. It embeds
 // vcsim's collector for calls without a session. Create it with [Install] only.
-type PropertyCollector struct {
+type PropertyCollector struct { //nolint:revive // see above
 	simulator.PropertyCollector
 
 	// service is set in the singleton of a registry only.

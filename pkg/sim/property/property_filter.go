@@ -10,7 +10,7 @@ import (
 
 // PropertyFilter is the managed object of a filter. It never changes; what it
 // selected is kept in the collector. It is created by CreateFilter.
-type PropertyFilter struct {
+type PropertyFilter struct { //nolint:revive // as PropertyCollector
 	mo.PropertyFilter
 
 	collector *collector
@@ -31,7 +31,7 @@ func (f *PropertyFilter) Lock() {}
 // Unlock does nothing; see Lock.
 func (f *PropertyFilter) Unlock() {}
 
-// PutObject, UpdateObject and RemoveObject do nothing. With them vcsim takes
+// PutObject does nothing, as UpdateObject and RemoveObject. With them vcsim takes
 // the filter for a listener, and removes it by reference from the registry when
 // the session logs out (SessionManager.Logout): that is how the Service learns
 // of a logout.

@@ -70,7 +70,7 @@ func TestRetrieveAllOfEverything(t *testing.T) {
 		}
 		t.Run(ref.String(), func(t *testing.T) {
 			diffBoth(t, v, types.PropertyFilterSpec{
-				PropSet:   []types.PropertySpec{{Type: ref.Type, All: types.NewBool(true)}},
+				PropSet:   []types.PropertySpec{{Type: ref.Type, All: new(true)}},
 				ObjectSet: []types.ObjectSpec{{Obj: ref}},
 			})
 		})
@@ -99,7 +99,8 @@ func TestRetrievePaths(t *testing.T) {
 		"indexed string":   {Type: "VirtualMachine", PathSet: []string{`config.extraConfig["guestinfo.a"]`, `config.extraConfig["guestinfo.b.c"].value`}},
 		"indexed, deep below": {Type: "VirtualMachine", PathSet: []string{
 			"config.hardware.device[4000].backing.deviceName", "config.hardware.device[4000].deviceInfo.label",
-			"config.hardware.device[4000].backing.nope", "config.hardware.device[4000].connectable.startConnected"}},
+			"config.hardware.device[4000].backing.nope", "config.hardware.device[4000].connectable.startConnected",
+		}},
 		"index in an index": {Type: "VirtualMachine", PathSet: []string{`config.hardware.device[4000].nope["x"]`, "config[1].hardware"}},
 		"indexed absent":    {Type: "VirtualMachine", PathSet: []string{"config.hardware.device[1]", `config.extraConfig["none"]`}},
 		"indexed wrong key": {Type: "VirtualMachine", PathSet: []string{`config.hardware.device["4000"]`, "config.extraConfig[3]"}},
@@ -146,15 +147,17 @@ func TestRetrieveTraversals(t *testing.T) {
 	}
 	tests := map[string]types.PropertyFilterSpec{
 		"classic":         {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: classic}}},
-		"classic, skip":   {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, Skip: types.NewBool(true), SelectSet: classic}}},
+		"classic, skip":   {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, Skip: new(true), SelectSet: classic}}},
 		"parents":         {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], SelectSet: []types.BaseSelectionSpec{step("up", "ManagedEntity", "parent", named("up"))}}}},
 		"nested path":     {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], SelectSet: []types.BaseSelectionSpec{step("", "VirtualMachine", "runtime.host")}}}},
-		"skip, no select": {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], Skip: types.NewBool(true)}}},
+		"skip, no select": {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], Skip: new(true)}}},
 		"no such path":    {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: v.vms()[0], SelectSet: []types.BaseSelectionSpec{step("", "VirtualMachine", "nope")}}}},
 		"undefined name":  {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: content.RootFolder, SelectSet: []types.BaseSelectionSpec{named("nope")}}}},
 		"missing":         {PropSet: everything, ObjectSet: []types.ObjectSpec{{Obj: ref("VirtualMachine", "vm-none")}}},
-		"missing, reported": {PropSet: everything, ReportMissingObjectsInResults: types.NewBool(true),
-			ObjectSet: []types.ObjectSpec{{Obj: ref("VirtualMachine", "vm-none")}, {Obj: v.vms()[0]}}},
+		"missing, reported": {
+			PropSet: everything, ReportMissingObjectsInResults: new(true),
+			ObjectSet: []types.ObjectSpec{{Obj: ref("VirtualMachine", "vm-none")}, {Obj: v.vms()[0]}},
+		},
 	}
 	for name, s := range tests {
 		t.Run(name, func(t *testing.T) { diffBoth(t, v, s) })
@@ -166,9 +169,13 @@ func TestRetrieveTraversals(t *testing.T) {
 func TestRetrieveCycle(t *testing.T) {
 	v := newVCenter(t, true, property.Options{}, nil)
 	host := *v.Map.Get(v.vms()[0]).(*simulator.VirtualMachine).Runtime.Host
-	loop := &types.TraversalSpec{SelectionSpec: types.SelectionSpec{Name: "vms"}, Type: "HostSystem", Path: "vm",
-		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "VirtualMachine", Path: "runtime.host",
-			SelectSet: []types.BaseSelectionSpec{&types.SelectionSpec{Name: "vms"}}}}}
+	loop := &types.TraversalSpec{
+		SelectionSpec: types.SelectionSpec{Name: "vms"}, Type: "HostSystem", Path: "vm",
+		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{
+			Type: "VirtualMachine", Path: "runtime.host",
+			SelectSet: []types.BaseSelectionSpec{&types.SelectionSpec{Name: "vms"}},
+		}},
+	}
 	var objects []types.ObjectContent
 	res, err := methods.RetrievePropertiesEx(t.Context(), v.login(t), &types.RetrievePropertiesEx{
 		This: v.Map.Get(vimInstance).(*simulator.ServiceInstance).Content.PropertyCollector,

@@ -166,7 +166,7 @@ func TestIdleCollector(t *testing.T) {
 		d := newDirect(t, property.Options{})
 		vms := d.v.vms()
 		f := spec("VirtualMachine", []string{"name", "guest.hostName"}, vms...)
-		f.Spec.ReportMissingObjectsInResults = types.NewBool(true)
+		f.Spec.ReportMissingObjectsInResults = new(true)
 		d.filter(f)
 		zero := types.NewInt32(0)
 		first, _ := d.wait("", zero)

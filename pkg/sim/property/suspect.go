@@ -83,14 +83,14 @@ func (f *filter) suspect(entity types.ManagedObjectReference, refs ...types.Mana
 	return true
 }
 
-// neighbours are the suspects and what they are linked to now.
-func (s *Service) neighbours(ctx *simulator.Context, suspects map[types.ManagedObjectReference]struct{}) map[types.ManagedObjectReference]struct{} {
+// neighbors are the suspects and what they are linked to now.
+func (s *Service) neighbors(ctx *simulator.Context, suspects map[types.ManagedObjectReference]struct{}) map[types.ManagedObjectReference]struct{} {
 	all := make(map[types.ManagedObjectReference]struct{}, 4*len(suspects))
 	for ref := range suspects {
 		all[ref] = struct{}{}
 		obj := ctx.Map.Get(ref)
 		if obj == nil {
-			continue // its neighbours are suspects themselves
+			continue // its neighbors are suspects themselves
 		}
 		s.newborns.await(ctx, ref)
 		var l links

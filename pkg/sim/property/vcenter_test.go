@@ -139,7 +139,7 @@ func viewSpec(view types.ManagedObjectReference, kind string, paths ...string) t
 		PropSet: []types.PropertySpec{{Type: kind, PathSet: paths}},
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       view,
-			Skip:      types.NewBool(true),
+			Skip:      new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: view.Type, Path: "view"}},
 		}},
 	}}

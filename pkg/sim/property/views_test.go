@@ -136,7 +136,8 @@ func TestListViewFromView(t *testing.T) {
 	c := v.login(t)
 	vms, hosts := vmView(t, c, "VirtualMachine"), vmView(t, c, "HostSystem")
 	made, err := methods.CreateListViewFromView(t.Context(), c, &types.CreateListViewFromView{
-		This: *c.ServiceContent.ViewManager, View: vms.Reference()})
+		This: *c.ServiceContent.ViewManager, View: vms.Reference(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,8 @@ func TestVisible(t *testing.T) {
 	byFolder := newWatch(t, own(t, c), types.CreateFilter{Spec: types.PropertyFilterSpec{
 		PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name"}}},
 		ObjectSet: []types.ObjectSpec{{Obj: folder.Reference(), SelectSet: []types.BaseSelectionSpec{
-			&types.TraversalSpec{Type: "Folder", Path: "childEntity"}}}},
+			&types.TraversalSpec{Type: "Folder", Path: "childEntity"},
+		}}},
 	}})
 	byName := newWatch(t, own(t, c), spec("VirtualMachine", []string{"name"}, vms...))
 	watches := map[string]*watch{"container": byContainer, "list": byList, "folder": byFolder, "name": byName}
@@ -114,12 +115,14 @@ func TestReadable(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"modify " + vms[0].Value, "  missing summary.config.numCpu",
-		"modify " + vms[1].Value, "  assign summary.config.numCpu=1"}, got); d != "" {
+		"modify " + vms[1].Value, "  assign summary.config.numCpu=1",
+	}, got); d != "" {
 		t.Errorf("updates (-want +got):\n%s", d)
 	}
 
 	res, err := pc.DefaultCollector(c).RetrieveProperties(t.Context(), types.RetrieveProperties{
-		SpecSet: []types.PropertyFilterSpec{spec("VirtualMachine", []string{"name"}, vms[0]).Spec}})
+		SpecSet: []types.PropertyFilterSpec{spec("VirtualMachine", []string{"name"}, vms[0]).Spec},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

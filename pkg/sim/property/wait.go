@@ -199,7 +199,7 @@ func (c *collector) updates(ctx *simulator.Context, limit int) *types.UpdateSet 
 	}
 
 	if limit == 0 && c.pending(filters) {
-		set.Truncated = types.NewBool(true)
+		set.Truncated = new(true)
 	}
 	return set
 }

@@ -78,7 +78,7 @@ func TestEnterCarriesUnsetAndMissing(t *testing.T) {
 	v.set(vm, change("guest.ipAddress", ""), change("name", "a"))
 	gone := ref("VirtualMachine", "vm-none")
 	f := spec("VirtualMachine", []string{"name", "guest.ipAddress", "nope"}, vm, gone)
-	f.Spec.ReportMissingObjectsInResults = types.NewBool(true)
+	f.Spec.ReportMissingObjectsInResults = new(true)
 	w := newWatch(t, own(t, v.login(t)), f)
 	expect(t, w.next(),
 		"enter "+vm.Value, "  assign name=a", "  assign guest.ipAddress=<nil>", "  missing nope",

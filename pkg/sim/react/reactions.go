@@ -161,8 +161,8 @@ func (r *Reactions) configure() {
 				return
 			}
 			if ha.Enabled != "" {
-				config.DasConfig.Enabled = types.NewBool(ha.Enabled == topology.Yes)
-				config.DasConfig.AdmissionControlEnabled = types.NewBool(ha.HostFailures > 0)
+				config.DasConfig.Enabled = new(ha.Enabled == topology.Yes)
+				config.DasConfig.AdmissionControlEnabled = new(ha.HostFailures > 0)
 				config.DasConfig.HostMonitoring = string(types.ClusterDasConfigInfoServiceStateEnabled)
 				config.DasConfig.FailoverLevel = ha.HostFailures
 				if ha.HostFailures > 0 {
@@ -170,7 +170,7 @@ func (r *Reactions) configure() {
 				}
 			}
 			if drs.Enabled != "" {
-				config.DrsConfig.Enabled = types.NewBool(drs.Enabled == topology.Yes)
+				config.DrsConfig.Enabled = new(drs.Enabled == topology.Yes)
 				config.DrsConfig.DefaultVmBehavior = types.DrsBehaviorFullyAutomated
 			}
 		})

@@ -91,8 +91,7 @@ func (b *batch) add(err error, m ...message) {
 // step does one step of a batch.
 func (h *Handler) step(b *batch, user, id string, ref vc.Ref, do func(user, id string, ref vc.Ref) error) {
 	err := do(user, id, ref)
-	var e *ineligible
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*ineligible](err); ok {
 		b.add(err, e.batch(id, h.urn(ref)))
 		return
 	}

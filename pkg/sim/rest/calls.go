@@ -75,12 +75,10 @@ func (h *Handler) tagging(w http.ResponseWriter, r *http.Request, path string, a
 
 // faultOf is the error as vCenter tells it.
 func faultOf(err error) *fault {
-	var f *fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault](err); ok {
 		return f
 	}
-	var e *ineligible
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*ineligible](err); ok {
 		return newFault(invalidArgument, e.id, e.short)
 	}
 	return newFault(internalError, "", err.Error())

@@ -12,16 +12,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
 )
 
-// flavour is one of the two forms of the API.
-type flavour struct {
+// flavor is one of the two forms of the API.
+type flavor struct {
 	name string
 	api  bool
 }
 
-var flavours = []flavour{{"rest", false}, {"api", true}}
+var flavors = []flavor{{"rest", false}, {"api", true}}
 
 // path is the path of an operation of tagging.
-func (f flavour) path(service, id, action string) string {
+func (f flavor) path(service, id, action string) string {
 	p, q := "/rest/com/vmware/cis/tagging/"+service, "?~action="
 	if f.api {
 		p, q = "/api/cis/tagging/"+service, "?action="
@@ -38,7 +38,7 @@ func (f flavour) path(service, id, action string) string {
 }
 
 // spec is the body of a structure.
-func (f flavour) spec(name string, v any) any {
+func (f flavor) spec(name string, v any) any {
 	if f.api {
 		return v
 	}
@@ -46,7 +46,7 @@ func (f flavour) spec(name string, v any) any {
 }
 
 // check compares an answer with a value, nil for none.
-func (f flavour) check(t *testing.T, what string, a answer, status int, want any) {
+func (f flavor) check(t *testing.T, what string, a answer, status int, want any) {
 	t.Helper()
 	if !f.api {
 		status = http.StatusOK
@@ -73,7 +73,7 @@ func (f flavour) check(t *testing.T, what string, a answer, status int, want any
 // TestEveryEndpoint makes every call in both forms.
 func TestEveryEndpoint(t *testing.T) {
 	type m = map[string]any
-	for _, f := range flavours {
+	for _, f := range flavors {
 		t.Run(f.name, func(t *testing.T) {
 			v := newVCenter(t, nil)
 			vms := v.vms()
@@ -91,12 +91,16 @@ func TestEveryEndpoint(t *testing.T) {
 			const category, tags, on = "category", "tag", "tag-association"
 
 			f.check(t, "no categories", do("GET", category, "", "", nil), 200, []string{})
-			f.check(t, "create category", post(category, "", "", f.spec("create_spec", m{"name": "zone", "description": "d",
-				"cardinality": "MULTIPLE", "associable_types": []string{"VirtualMachine"}, "category_id": cat("z")})), 201, cat("z"))
+			f.check(t, "create category", post(category, "", "", f.spec("create_spec", m{
+				"name": "zone", "description": "d",
+				"cardinality": "MULTIPLE", "associable_types": []string{"VirtualMachine"}, "category_id": cat("z"),
+			})), 201, cat("z"))
 			f.check(t, "update category", do("PATCH", category, cat("z"), "", f.spec("update_spec", m{"name": "k8s-zone"})), 204, nil)
 			f.check(t, "add to used by", post(category, cat("z"), "add-to-used-by", m{"used_by_entity": "cpi"}), 204, nil)
-			f.check(t, "get category", do("GET", category, cat("z"), "", nil), 200, rest.Category{ID: cat("z"), Name: "k8s-zone",
-				Description: "d", Cardinality: "MULTIPLE", AssociableTypes: []string{"VirtualMachine"}, UsedBy: []string{"cpi"}})
+			f.check(t, "get category", do("GET", category, cat("z"), "", nil), 200, rest.Category{
+				ID: cat("z"), Name: "k8s-zone",
+				Description: "d", Cardinality: "MULTIPLE", AssociableTypes: []string{"VirtualMachine"}, UsedBy: []string{"cpi"},
+			})
 			f.check(t, "list categories", do("GET", category, "", "", nil), 200, []string{cat("z")})
 			f.check(t, "list used", post(category, "", "list-used-categories", m{"used_by_entity": "cpi"}), 200, []string{cat("z")})
 			f.check(t, "remove from used by", post(category, cat("z"), "remove-from-used-by", m{"used_by_entity": "cpi"}), 204, nil)
@@ -104,8 +108,10 @@ func TestEveryEndpoint(t *testing.T) {
 			f.check(t, "revoke", post(category, cat("z"), "revoke-propagating-permissions", nil), 204, nil)
 
 			for _, name := range []string{"a", "b"} {
-				f.check(t, "create tag", post(tags, "", "", f.spec("create_spec", m{"name": name, "description": "",
-					"category_id": cat("z"), "tag_id": tag(name)})), 201, tag(name))
+				f.check(t, "create tag", post(tags, "", "", f.spec("create_spec", m{
+					"name": name, "description": "",
+					"category_id": cat("z"), "tag_id": tag(name),
+				})), 201, tag(name))
 			}
 			f.check(t, "update tag", do("PATCH", tags, tag("a"), "", f.spec("update_spec", m{"description": "first"})), 204, nil)
 			f.check(t, "use tag", post(tags, tag("a"), "add-to-used-by", m{"used_by_entity": "cpi"}), 204, nil)
@@ -127,9 +133,12 @@ func TestEveryEndpoint(t *testing.T) {
 				good)
 			f.check(t, "attached tags", post(on, "", "list-attached-tags", m{"object_id": vm0}), 200, []string{tag("a"), tag("b")})
 			f.check(t, "attached objects", post(on, tag("b"), "list-attached-objects", nil), 200, refs(vm0, vm1))
-			f.check(t, "tags on objects", post(on, "", "list-attached-tags-on-objects", m{"object_ids": []any{vm0, vm1,
-				m{"type": "VirtualMachine", "id": "vm-none"}}}), 200, []any{
-				tagsOn{ref(vm0), []string{tag("a"), tag("b")}}, tagsOn{ref(vm1), []string{tag("b")}}})
+			f.check(t, "tags on objects", post(on, "", "list-attached-tags-on-objects", m{"object_ids": []any{
+				vm0, vm1,
+				m{"type": "VirtualMachine", "id": "vm-none"},
+			}}), 200, []any{
+				tagsOn{ref(vm0), []string{tag("a"), tag("b")}}, tagsOn{ref(vm1), []string{tag("b")}},
+			})
 			f.check(t, "objects on tags", post(on, "", "list-attached-objects-on-tags", m{"tag_ids": []string{tag("b"), tag("none"), tag("a")}}),
 				200, []any{objectsOn{tag("b"), refs(vm0, vm1)}, objectsOn{tag("a"), refs(vm0)}})
 			f.check(t, "detach", post(on, tag("b"), "detach", m{"object_id": vm1}), 204, nil)
@@ -193,40 +202,64 @@ func TestErrors(t *testing.T) {
 		status                            int
 		kind, messages                    string
 	}{
-		{name: "no session", method: "GET", service: "tag", session: "none", status: 401, kind: "unauthenticated",
-			messages: `[{"args":[],"default_message":"Authentication required.","id":"com.vmware.vapi.endpoint.method.authentication.required"}]`},
-		{name: "no tag", method: "GET", service: "tag", id: "x", status: 404, kind: "not_found",
-			messages: `[{"args":["x"],"default_message":"Tagging object x not found","id":"cis.tagging.objectNotFound.error"}]`},
-		{name: "no category", method: "DELETE", service: "category", id: "x", status: 404, kind: "not_found",
-			messages: `[{"args":["x"],"default_message":"Tagging object x not found","id":"cis.tagging.objectNotFound.error"}]`},
-		{name: "no operation", method: "PUT", service: "tag", status: 404, kind: "not_found",
-			messages: `[{"args":[],"default_message":"Not found.","id":"com.vmware.vapi.rest.httpNotFound"}]`},
-		{name: "no action", method: "POST", service: "tag", action: "dance", status: 404, kind: "not_found",
-			messages: `[{"args":[],"default_message":"Not found.","id":"com.vmware.vapi.rest.httpNotFound"}]`},
-		{name: "name taken", method: "POST", service: "category", spec: "create_spec", status: 400, kind: "already_exists",
+		{
+			name: "no session", method: "GET", service: "tag", session: "none", status: 401, kind: "unauthenticated",
+			messages: `[{"args":[],"default_message":"Authentication required.","id":"com.vmware.vapi.endpoint.method.authentication.required"}]`,
+		},
+		{
+			name: "no tag", method: "GET", service: "tag", id: "x", status: 404, kind: "not_found",
+			messages: `[{"args":["x"],"default_message":"Tagging object x not found","id":"cis.tagging.objectNotFound.error"}]`,
+		},
+		{
+			name: "no category", method: "DELETE", service: "category", id: "x", status: 404, kind: "not_found",
+			messages: `[{"args":["x"],"default_message":"Tagging object x not found","id":"cis.tagging.objectNotFound.error"}]`,
+		},
+		{
+			name: "no operation", method: "PUT", service: "tag", status: 404, kind: "not_found",
+			messages: `[{"args":[],"default_message":"Not found.","id":"com.vmware.vapi.rest.httpNotFound"}]`,
+		},
+		{
+			name: "no action", method: "POST", service: "tag", action: "dance", status: 404, kind: "not_found",
+			messages: `[{"args":[],"default_message":"Not found.","id":"com.vmware.vapi.rest.httpNotFound"}]`,
+		},
+		{
+			name: "name taken", method: "POST", service: "category", spec: "create_spec", status: 400, kind: "already_exists",
 			body:     m{"name": "zone", "description": "", "cardinality": "SINGLE", "associable_types": []string{}},
-			messages: `[{"args":["zone"],"default_message":"Category zone already exists","id":"cis.tagging.duplicateName.error"}]`},
-		{name: "tag name taken", method: "POST", service: "tag", spec: "create_spec", status: 400, kind: "already_exists",
+			messages: `[{"args":["zone"],"default_message":"Category zone already exists","id":"cis.tagging.duplicateName.error"}]`,
+		},
+		{
+			name: "tag name taken", method: "POST", service: "tag", spec: "create_spec", status: 400, kind: "already_exists",
 			body:     m{"name": "a", "description": "", "category_id": cat("zone")},
-			messages: `[{"args":["a"],"default_message":"Tag a already exists","id":"cis.tagging.duplicateName.error"}]`},
-		{name: "no description", method: "POST", service: "tag", spec: "create_spec", status: 400, kind: "invalid_argument",
+			messages: `[{"args":["a"],"default_message":"Tag a already exists","id":"cis.tagging.duplicateName.error"}]`,
+		},
+		{
+			name: "no description", method: "POST", service: "tag", spec: "create_spec", status: 400, kind: "invalid_argument",
 			body: m{"name": "c", "category_id": cat("zone")},
 			messages: `[{"args":["create_spec","description"],"default_message":"Structure 'create_spec' is missing a field: description",` +
-				`"id":"vapi.data.structure.field.missing"}]`},
-		{name: "foreign ID", method: "POST", service: "tag", spec: "create_spec", status: 400, kind: "invalid_argument",
+				`"id":"vapi.data.structure.field.missing"}]`,
+		},
+		{
+			name: "foreign ID", method: "POST", service: "tag", spec: "create_spec", status: 400, kind: "invalid_argument",
 			body:     m{"name": "c", "description": "", "category_id": cat("zone"), "tag_id": "mine"},
-			messages: `[{"args":[],"default_message":"Invalid tag ID: \"mine\"","id":"cis.tagging.invalidArgument.error"}]`},
-		{name: "cardinality", method: "POST", service: "tag-association", id: tag("b"), action: "attach", body: m{"object_id": wire(vm)},
+			messages: `[{"args":[],"default_message":"Invalid tag ID: \"mine\"","id":"cis.tagging.invalidArgument.error"}]`,
+		},
+		{
+			name: "cardinality", method: "POST", service: "tag-association", id: tag("b"), action: "attach", body: m{"object_id": wire(vm)},
 			status: 400, kind: "invalid_argument",
-			messages: `[{"args":[],"default_message":"Tagging cardinality violation","id":"cis.tagging.attach.invalidArgument.cardinality.error"}]`},
-		{name: "no object", method: "POST", service: "tag-association", id: tag("b"), action: "attach",
+			messages: `[{"args":[],"default_message":"Tagging cardinality violation","id":"cis.tagging.attach.invalidArgument.cardinality.error"}]`,
+		},
+		{
+			name: "no object", method: "POST", service: "tag-association", id: tag("b"), action: "attach",
 			body: m{"object_id": m{"type": "VirtualMachine", "id": "vm-none"}}, status: 403, kind: "unauthorized",
-			messages: `[{"args":[],"default_message":"Unable to authorize user","id":"vapi.security.authorization.invalid"}]`},
-		{name: "not JSON", method: "POST", service: "tag-association", id: tag("b"), action: "attach", body: "{",
+			messages: `[{"args":[],"default_message":"Unable to authorize user","id":"vapi.security.authorization.invalid"}]`,
+		},
+		{
+			name: "not JSON", method: "POST", service: "tag-association", id: tag("b"), action: "attach", body: "{",
 			status: 400, kind: "invalid_argument",
-			messages: `[{"args":[],"default_message":"Invalid JSON: unexpected end of JSON input","id":"cis.tagging.invalidArgument.error"}]`},
+			messages: `[{"args":[],"default_message":"Invalid JSON: unexpected end of JSON input","id":"cis.tagging.invalidArgument.error"}]`,
+		},
 	} {
-		for _, f := range flavours {
+		for _, f := range flavors {
 			t.Run(tc.name+"/"+f.name, func(t *testing.T) {
 				body := tc.body
 				if tc.spec != "" {

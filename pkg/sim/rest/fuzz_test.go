@@ -16,7 +16,7 @@ func FuzzTagging(f *testing.F) {
 	v := newVCenter(f, nil)
 	v.category(f, "zone", rest.Single, nil, "a")
 	vm := `{"type":"VirtualMachine","id":"` + v.vms()[0].Value + `"}`
-	for _, fl := range flavours {
+	for _, fl := range flavors {
 		for _, seed := range []struct{ method, path, body string }{
 			{"POST", fl.path("tag-association", tag("a"), "attach"), `{"object_id":` + vm + `}`},
 			{"POST", fl.path("tag-association", "", "list-attached-tags-on-objects"), `{"object_ids":[` + vm + `,null,{}]}`},

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,8 +28,8 @@ func tagEvents(t *testing.T, c *vim25.Client) (texts []string, last *types.Event
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := len(res.Returnval) - 1; i >= 0; i-- {
-		last = res.Returnval[i].(*types.EventEx)
+	for _, v := range slices.Backward(res.Returnval) {
+		last = v.(*types.EventEx)
 		texts = append(texts, last.EventTypeId+": "+last.FullFormattedMessage)
 	}
 	return texts, last

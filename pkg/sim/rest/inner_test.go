@@ -64,7 +64,7 @@ func TestSessionWithNext(t *testing.T) {
 	}
 	func() {
 		defer func() {
-			if p := recover(); p != http.ErrAbortHandler { //nolint:errorlint // the very value
+			if p := recover(); p != http.ErrAbortHandler {
 				t.Errorf("panic %v", p)
 			}
 		}()

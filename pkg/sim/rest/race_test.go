@@ -20,7 +20,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for worker := range 6 {
 		wg.Go(func() {
-			f := flavours[worker%2]
+			f := flavors[worker%2]
 			for n := range 60 {
 				vm := wire(vms[(worker+n)%2])
 				name := tag(string(rune('a' + n%4)))
@@ -32,8 +32,10 @@ func TestEverybodyAtOnce(t *testing.T) {
 					{f.path("tag-association", "", "list-attached-tags-on-objects"), map[string]any{"object_ids": []any{vm}}},
 					{f.path("tag-association", "", "list-attached-objects-on-tags"), map[string]any{"tag_ids": []string{name}}},
 					{f.path("tag-association", name, "detach"), map[string]any{"object_id": vm}},
-					{f.path("tag", "", ""), f.spec("create_spec", map[string]string{"name": fmt.Sprint(worker, n), "description": "",
-						"category_id": cat("any")})},
+					{f.path("tag", "", ""), f.spec("create_spec", map[string]string{
+						"name": fmt.Sprint(worker, n), "description": "",
+						"category_id": cat("any"),
+					})},
 				} {
 					if a := v.do(t, http.MethodPost, call.path, call.body); a.status >= 500 {
 						t.Errorf("%s: %+v", call.path, a)

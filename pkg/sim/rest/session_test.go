@@ -21,7 +21,7 @@ func basic(t *testing.T, user, password string) []string {
 }
 
 func TestSession(t *testing.T) {
-	for _, f := range flavours {
+	for _, f := range flavors {
 		t.Run(f.name, func(t *testing.T) {
 			v := newVCenter(t, nil)
 			v.id = ""
@@ -95,8 +95,8 @@ func TestSessionIsGood(t *testing.T) {
 	v := newVCenter(t, nil)
 	v.id = ""
 	a := v.do(t, http.MethodPost, "/api/session", nil, basic(t, admin, password)...)
-	v.id = value[string](t, flavours[1], a)
-	for _, f := range flavours {
+	v.id = value[string](t, flavors[1], a)
+	for _, f := range flavors {
 		if a := v.do(t, http.MethodGet, f.path("tag", "", ""), nil); a.status != http.StatusOK {
 			t.Errorf("%s: %+v", f.name, a)
 		}
@@ -117,7 +117,7 @@ func TestTooManySessions(t *testing.T) {
 }
 
 // value decodes an answer.
-func value[T any](t *testing.T, f flavour, a answer) T {
+func value[T any](t *testing.T, f flavor, a answer) T {
 	t.Helper()
 	var v T
 	var into any = &v

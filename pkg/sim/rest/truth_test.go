@@ -192,8 +192,10 @@ func TestCategoriesGrow(t *testing.T) {
 			t.Errorf("%v: %+v", step.spec, a)
 		}
 	}
-	want := rest.Category{ID: cat("zone"), Name: "zone", Description: "d", Cardinality: rest.Multiple,
-		AssociableTypes: []string{"Datacenter", "HostSystem"}, UsedBy: []string{}}
+	want := rest.Category{
+		ID: cat("zone"), Name: "zone", Description: "d", Cardinality: rest.Multiple,
+		AssociableTypes: []string{"Datacenter", "HostSystem"}, UsedBy: []string{},
+	}
 	if d := cmp.Diff(want, v.Snapshot().Categories[0]); d != "" {
 		t.Error(d)
 	}

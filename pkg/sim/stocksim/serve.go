@@ -10,11 +10,10 @@ import (
 	"runtime/debug"
 
 	"github.com/google/uuid"
-	"github.com/vmware/govmomi/simulator"
-
 	// The endpoints that vcsim itself has, which register themselves.
 	_ "github.com/vmware/govmomi/cns/simulator"
 	_ "github.com/vmware/govmomi/pbm/simulator"
+	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator"
 )
 
@@ -68,7 +67,7 @@ func Serve(o Options) (*Server, error) {
 
 // free says why an address cannot be listened on, which vcsim answers with a panic.
 func free(address string) error {
-	l, err := net.Listen("tcp", address)
+	l, err := net.Listen("tcp", address) //nolint:noctx // a number and a port are given: nothing is looked up
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	pbmtypes "github.com/vmware/govmomi/pbm/types"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
-
-	pbmtypes "github.com/vmware/govmomi/pbm/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
@@ -96,12 +95,10 @@ func (l *Loaded) readManifest(f *folder) {
 
 // jsonLine is the line that an error of package json is about.
 func jsonLine(data []byte, err error) int {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return lineAt(data, syntax.Offset)
 	}
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return lineAt(data, kind.Offset)
 	}
 	return 0

@@ -9,12 +9,11 @@ import (
 	"runtime"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vmdk"
+	"golang.org/x/sync/errgroup"
 )
 
 // machineFiles makes the files of the VMs, several VMs at once: making a file is waiting.

@@ -87,7 +87,7 @@ func properties(kind string) types.PropertySpec {
 	case "ServiceManager":
 		return types.PropertySpec{Type: kind}
 	}
-	return types.PropertySpec{Type: kind, All: types.NewBool(true)}
+	return types.PropertySpec{Type: kind, All: new(true)}
 }
 
 // passing tells whether a property says what went on while it was saved: sessions, tasks and views are not the inventory.

@@ -31,7 +31,7 @@ func (in *installer) prune(o *item, v reflect.Value) {
 		if v.IsNil() {
 			return
 		}
-		if ref, ok := v.Interface().(*vc.Ref); ok {
+		if ref, ok := reflect.TypeAssert[*vc.Ref](v); ok {
 			if in.lost(o, *ref) && v.CanSet() {
 				v.SetZero()
 			}
@@ -39,7 +39,7 @@ func (in *installer) prune(o *item, v reflect.Value) {
 		}
 		in.prune(o, v.Elem())
 	case reflect.Slice:
-		if refs, ok := v.Interface().([]vc.Ref); ok {
+		if refs, ok := reflect.TypeAssert[[]vc.Ref](v); ok {
 			in.pruneList(o, v, refs)
 			return
 		}

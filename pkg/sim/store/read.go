@@ -10,11 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vim25/xml"
+	"golang.org/x/sync/errgroup"
 )
 
 // readObjects reads the files of objects, in the order of their names.
@@ -84,9 +83,8 @@ func parse(f *folder, name string, data []byte, v any) bool {
 	if err == nil {
 		return true
 	}
-	var syntax *xml.SyntaxError
 	what := err.Error()
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		line, what = syntax.Line, syntax.Msg
 	}
 	f.add(Problem{File: name, Line: line, What: "is no XML of an object: " + what, Try: tryAgain})

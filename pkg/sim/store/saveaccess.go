@@ -57,11 +57,7 @@ func (s *saver) users(out *access) error {
 			found[p.Principal] = user{Name: p.Principal}
 			continue
 		}
-		members, err := s.members(p.Principal)
-		if err != nil {
-			return fmt.Errorf("group %s: %w", p.Principal, err)
-		}
-		for _, name := range members {
+		for _, name := range s.members(p.Principal) {
 			u := found[name]
 			u.Name = name
 			if !slices.Contains(u.Groups, p.Principal) {
@@ -80,10 +76,10 @@ func (s *saver) users(out *access) error {
 }
 
 // members lists the users of a group, none where the vCenter does not tell.
-func (s *saver) members(group string) ([]string, error) {
+func (s *saver) members(group string) []string {
 	directory := s.client.ServiceContent.UserDirectory
 	if directory == nil {
-		return nil, nil
+		return nil
 	}
 	domain, name, ok := strings.Cut(group, `\`)
 	if !ok {
@@ -93,7 +89,7 @@ func (s *saver) members(group string) ([]string, error) {
 		This: *directory, Domain: domain, FindUsers: true, BelongsToGroup: name,
 	})
 	if err != nil {
-		return nil, nil //nolint:nilerr // who is in a group is told by some directories and to some users only
+		return nil // who is in a group is told by some directories and to some users only
 	}
 	var names []string
 	for _, found := range r.Returnval {
@@ -106,7 +102,7 @@ func (s *saver) members(group string) ([]string, error) {
 		}
 		names = append(names, u.Principal)
 	}
-	return names, nil
+	return names
 }
 
 func (s *saver) writeAccess(a *access) error {

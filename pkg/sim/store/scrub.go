@@ -66,7 +66,7 @@ func (s *scrubber) fields(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
 	name := ""
-	if p, ok := v.Interface().(types.DynamicProperty); ok {
+	if p, ok := reflect.TypeAssert[types.DynamicProperty](v); ok {
 		name = p.Name[strings.LastIndexByte(p.Name, '.')+1:]
 	}
 	for i := range v.NumField() {
@@ -87,7 +87,7 @@ func (s *scrubber) fields(v reflect.Value) reflect.Value {
 // hidden tells whether an element of a list is left out: what cloud-init and the like are told through variables of the
 // guest is full of addresses and passwords, and encoded.
 func hidden(v reflect.Value) bool {
-	o, ok := v.Interface().(types.BaseOptionValue)
+	o, ok := reflect.TypeAssert[types.BaseOptionValue](v)
 	return ok && strings.HasPrefix(strings.ToLower(o.GetOptionValue().Key), "guestinfo.")
 }
 

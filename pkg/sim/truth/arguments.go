@@ -12,6 +12,8 @@ import (
 )
 
 // expected is what an argument of that name may refer to, where vcsim takes it for granted.
+//
+//nolint:gochecknoglobals // a table that nothing writes to
 var expected = map[string][]string{
 	"Pool":         {"ResourcePool", "VirtualApp"},
 	"ResourcePool": {"ResourcePool", "VirtualApp"},
@@ -29,6 +31,8 @@ var expected = map[string][]string{
 }
 
 // required are arguments that vcsim follows without looking whether they are there.
+//
+//nolint:gochecknoglobals // a table that nothing writes to
 var required = map[string][]string{
 	"CreateVM_Task":                    {"Pool"},
 	"CloneVM_Task":                     {"Folder"},
@@ -47,6 +51,8 @@ var required = map[string][]string{
 
 // named are the methods that give an object a name, with where they have it from. vcsim takes an empty one, and from then
 // on panics whenever it looks for something by name in the same folder.
+//
+//nolint:gochecknoglobals // a table that nothing writes to
 var named = map[string]string{
 	"Rename_Task":        "NewName",
 	"RenameDatastore":    "NewName",
@@ -63,6 +69,7 @@ var named = map[string]string{
 	"CreateDVS_Task":     "Spec.ConfigSpec.Name",
 }
 
+//nolint:gochecknoglobals // a constant that Go cannot spell
 var refType = reflect.TypeFor[vc.Ref]()
 
 // checkArguments looks at every reference in a call, and at what vcsim needs.
@@ -104,7 +111,7 @@ func checkFolder(ctx *simulator.Context, method *simulator.Method, body reflect.
 	switch method.Name {
 	case "CreateVM_Task", "RegisterVM_Task":
 	case "CloneVM_Task":
-		ref, _ = body.FieldByName("Folder").Interface().(vc.Ref)
+		ref, _ = reflect.TypeAssert[vc.Ref](body.FieldByName("Folder"))
 	default:
 		return nil
 	}
@@ -116,11 +123,13 @@ func checkFolder(ctx *simulator.Context, method *simulator.Method, body reflect.
 }
 
 // readers are objects that say themselves what they make of a reference to nothing: most of the calls go to them.
+//
+//nolint:gochecknoglobals // a table that nothing writes to
 var readers = []string{"PropertyCollector", "PropertyFilter", "ViewManager", "ListView", "ContainerView", "SearchIndex"}
 
 // field follows a path of fields; it is invalid when there is nothing on the way.
 func field(v reflect.Value, path string) reflect.Value {
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 			v = v.Elem()
 		}

@@ -96,10 +96,8 @@ func (r remover) check(ref vc.Ref) types.BaseMethodFault {
 			return r.inUse(o.Self, o.Name)
 		}
 	case *simulator.DistributedVirtualSwitch:
-		for _, pg := range r.list(o, func() []vc.Ref { return o.Portgroup }) {
-			if r.connected(pg) {
-				return r.inUse(o.Self, o.Name)
-			}
+		if slices.ContainsFunc(r.list(o, func() []vc.Ref { return o.Portgroup }), r.connected) {
+			return r.inUse(o.Self, o.Name)
 		}
 	default:
 		if compute, ok := vc.Compute(o); ok {

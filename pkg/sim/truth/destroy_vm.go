@@ -68,7 +68,7 @@ func outcome(ctx *simulator.Context, ref vc.Ref) types.BaseMethodFault {
 	if t.Info.Error == nil {
 		return nil
 	}
-	if fault, ok := t.Info.Error.Fault.(types.BaseMethodFault); ok {
+	if fault := t.Info.Error.Fault; fault != nil {
 		return fault
 	}
 	return new(types.RuntimeFault)

@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/soap"
-	vimxml "github.com/vmware/govmomi/vim25/xml"
-
 	"github.com/vmware/govmomi/vim25/types"
+	vimxml "github.com/vmware/govmomi/vim25/xml"
 )
 
 // FaultStrings puts the words of a vCenter into the faults that next answers: where vcsim has none it gives nothing or the
@@ -106,6 +105,6 @@ func asFault(v types.AnyType) (types.BaseMethodFault, bool) {
 	}
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
-	f, ok := p.Interface().(types.BaseMethodFault)
+	f, ok := reflect.TypeAssert[types.BaseMethodFault](p)
 	return f, ok
 }

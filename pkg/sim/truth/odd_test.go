@@ -54,8 +54,8 @@ spec:
 func methodsOf(obj any) map[string]reflect.Type {
 	found := map[string]reflect.Type{}
 	t := reflect.TypeOf(obj)
-	for i := range t.NumMethod() {
-		m := t.Method(i).Type
+	for method := range t.Methods() {
+		m := method.Type
 		if m.NumIn() < 2 || m.NumOut() != 1 {
 			continue
 		}
@@ -75,8 +75,10 @@ type filler struct {
 }
 
 func (f *filler) ref(field string) types.ManagedObjectReference {
-	kinds := map[string]string{"Pool": "ResourcePool", "ResourcePool": "ResourcePool", "Host": "HostSystem", "Datastore": "Datastore",
-		"Datacenter": "Datacenter", "Folder": "Folder", "Vm": "VirtualMachine", "Entity": "VirtualMachine", "List": "VirtualMachine", "Template": "VirtualMachine", "Network": "Network"}
+	kinds := map[string]string{
+		"Pool": "ResourcePool", "ResourcePool": "ResourcePool", "Host": "HostSystem", "Datastore": "Datastore",
+		"Datacenter": "Datacenter", "Folder": "Folder", "Vm": "VirtualMachine", "Entity": "VirtualMachine", "List": "VirtualMachine", "Template": "VirtualMachine", "Network": "Network",
+	}
 	if k := kinds[field]; k != "" && len(f.refs[k]) > 0 && f.r.IntN(10) > 0 {
 		return f.refs[k][f.r.IntN(len(f.refs[k]))]
 	}
@@ -230,8 +232,8 @@ func TestOddCalls(t *testing.T) {
 			f.all = append(f.all, r)
 		}
 		s := reflect.ValueOf(c.ServiceContent)
-		for i := range s.NumField() {
-			if p, ok := s.Field(i).Interface().(*types.ManagedObjectReference); ok && p != nil {
+		for _, field := range s.Fields() {
+			if p, ok := reflect.TypeAssert[*types.ManagedObjectReference](field); ok && p != nil {
 				f.refs[p.Type] = append(f.refs[p.Type], *p)
 			}
 		}
@@ -264,7 +266,7 @@ func TestOddCalls(t *testing.T) {
 				_ = e.Flush()
 				b.WriteString(`</soapenv:Body></soapenv:Envelope>`)
 				cctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-				hr, err := http.NewRequestWithContext(cctx, "POST", c.URL().String(), bytes.NewReader(b.Bytes()))
+				hr, err := http.NewRequestWithContext(cctx, http.MethodPost, c.URL().String(), bytes.NewReader(b.Bytes()))
 				if err != nil {
 					t.Fatal(err)
 				}

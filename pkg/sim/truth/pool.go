@@ -45,9 +45,9 @@ func (c *Corrections) CreateResourcePool(ctx *simulator.Context, req *types.Crea
 		child := new(simulator.ResourcePool)
 		child.Self.Type = "ResourcePool"
 		ctx.Map.NewEntity(child)
-		child.Name, child.Owner, child.Parent = req.Name, above.Owner, types.NewReference(req.This)
+		child.Name, child.Owner, child.Parent = req.Name, above.Owner, new(req.This)
 		child.Config = req.Spec
-		child.Config.Entity = types.NewReference(child.Self)
+		child.Config.Entity = new(child.Self)
 		child.Runtime = above.Runtime
 		child.Summary = &types.ResourcePoolSummary{Name: req.Name, Config: child.Config, Runtime: child.Runtime}
 		ctx.Map.Put(child)

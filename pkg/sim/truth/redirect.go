@@ -43,7 +43,7 @@ type Corrections struct {
 // that are to stay as vcsim has them.
 func corrected(s stock.Set) map[string][]string {
 	m := map[string][]string{}
-	add := func(b stock.Behaviour, kind string, names ...string) {
+	add := func(b stock.Behavior, kind string, names ...string) {
 		if !s.Has(b) {
 			m[kind] = append(m[kind], names...)
 		}

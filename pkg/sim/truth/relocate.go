@@ -85,8 +85,10 @@ func relocate(ctx *simulator.Context, vm *simulator.VirtualMachine, spec types.V
 	event.FullFormattedMessage = fmt.Sprintf("Migration of virtual machine %s from %s to %s completed", vm.Name,
 		whereabouts(event.SourceHost.Name, event.SourceDatastore), whereabouts(d.host.Name, event.Ds))
 	if from == d.host.Self && d.datastore != nil {
-		vc.Post(ctx, &types.VmRelocatedEvent{VmRelocateSpecEvent: types.VmRelocateSpecEvent{VmEvent: event.VmEvent},
-			SourceHost: event.SourceHost, SourceDatacenter: event.SourceDatacenter, SourceDatastore: event.SourceDatastore})
+		vc.Post(ctx, &types.VmRelocatedEvent{
+			VmRelocateSpecEvent: types.VmRelocateSpecEvent{VmEvent: event.VmEvent},
+			SourceHost:          event.SourceHost, SourceDatacenter: event.SourceDatacenter, SourceDatastore: event.SourceDatastore,
+		})
 		return nil
 	}
 	vc.Post(ctx, event)
@@ -108,8 +110,10 @@ func begun(ctx *simulator.Context, vm *simulator.VirtualMachine, d destination, 
 	case end.SourceHost.Host == d.host.Self && d.datastore != nil:
 		e.FullFormattedMessage = fmt.Sprintf("Relocating %s from %s to %s", vm.Name,
 			whereabouts(end.SourceHost.Name, end.SourceDatastore), whereabouts(d.host.Name, ds))
-		return &types.VmBeingRelocatedEvent{VmRelocateSpecEvent: types.VmRelocateSpecEvent{VmEvent: e},
-			DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
+		return &types.VmBeingRelocatedEvent{
+			VmRelocateSpecEvent: types.VmRelocateSpecEvent{VmEvent: e},
+			DestHost:            *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds,
+		}
 	case vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn:
 		return &types.VmBeingHotMigratedEvent{VmEvent: e, DestHost: *hostArgument(d.host), DestDatacenter: dc, DestDatastore: ds}
 	}
@@ -138,7 +142,7 @@ func reconfigure(ctx *simulator.Context, vm *simulator.VirtualMachine, changes [
 	}
 	t.Wait()
 	if t.Info.Error != nil {
-		return t.Info.Error.Fault.(types.BaseMethodFault)
+		return t.Info.Error.Fault
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestStormOfOperations(t *testing.T) {
 		specs = append(specs, types.PropertySpec{Type: kind, PathSet: set})
 	}
 	filter := types.PropertyFilterSpec{PropSet: specs, ObjectSet: []types.ObjectSpec{{
-		Obj: cv.Reference(), Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{cv.TraversalSpec()},
+		Obj: cv.Reference(), Skip: new(true), SelectSet: []types.BaseSelectionSpec{cv.TraversalSpec()},
 	}}}
 	known := map[types.ManagedObjectReference]map[string]any{}
 	var mu sync.Mutex
@@ -88,7 +88,7 @@ func TestStormOfOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := filter
-	own.ObjectSet = []types.ObjectSpec{{Obj: watchedView.Reference(), Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{watchedView.TraversalSpec()}}}
+	own.ObjectSet = []types.ObjectSpec{{Obj: watchedView.Reference(), Skip: new(true), SelectSet: []types.BaseSelectionSpec{watchedView.TraversalSpec()}}}
 	watcher.Go(func() {
 		wait := &property.WaitFilter{CreateFilter: types.CreateFilter{Spec: own}}
 		err := property.WaitForUpdates(watching, property.DefaultCollector(watched.Client), wait, func(updates []types.ObjectUpdate) bool {

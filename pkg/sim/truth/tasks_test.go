@@ -17,11 +17,11 @@ import (
 func TestTaskSaysWhatAndWhy(t *testing.T) {
 	for _, tc := range []struct {
 		name           string
-		without        []stock.Behaviour
+		without        []stock.Behavior
 		entity, reason string
 	}{
 		{"corrected", nil, "", "The attempted operation cannot be performed in the current state (Powered off)."},
-		{"stock", []stock.Behaviour{stock.Tasks}, "vm-", "*types.InvalidPowerState"},
+		{"stock", []stock.Behavior{stock.Tasks}, "vm-", "*types.InvalidPowerState"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := start(t, tc.without...)
@@ -65,12 +65,16 @@ func TestFaultStrings(t *testing.T) {
 		name, body, want string
 		status           int
 	}{
-		{"a type's name", fault("DuplicateName", "DuplicateName", duplicate),
-			fault("The name &#39;a&lt;b&#39; already exists.", "DuplicateName", duplicate), 500},
+		{
+			"a type's name", fault("DuplicateName", "DuplicateName", duplicate),
+			fault("The name &#39;a&lt;b&#39; already exists.", "DuplicateName", duplicate), 500,
+		},
 		{"nothing", fault("", "NotFound", ""), fault("The object or item referred to could not be found.", "NotFound", ""), 500},
 		{"words of its own", fault("no", "NotFound", ""), fault("no", "NotFound", ""), 500},
-		{"a fault without words", fault("IORMNotSupportedHostOnDatastore", "IORMNotSupportedHostOnDatastore", ""),
-			fault("IORMNotSupportedHostOnDatastore", "IORMNotSupportedHostOnDatastore", ""), 500},
+		{
+			"a fault without words", fault("IORMNotSupportedHostOnDatastore", "IORMNotSupportedHostOnDatastore", ""),
+			fault("IORMNotSupportedHostOnDatastore", "IORMNotSupportedHostOnDatastore", ""), 500,
+		},
 		{"no fault", "<faultstring>x</faultstring>", "<faultstring>x</faultstring>", 500},
 		{"cut off", "<faultstring>x", "<faultstring>x", 500},
 		{"an answer", fault("NotFound", "NotFound", ""), fault("NotFound", "NotFound", ""), 200},

@@ -29,7 +29,7 @@ type vcenter struct {
 
 // start makes one datacenter with a cluster of three hosts, a standalone host, a distributed switch, a pool, a vApp and
 // six VMs in a folder.
-func start(t testing.TB, without ...stock.Behaviour) *vcenter {
+func start(t testing.TB, without ...stock.Behavior) *vcenter {
 	t.Helper()
 	m := simulator.VPX()
 	m.Folder, m.Pool, m.App, m.Machine, m.Autostart = 1, 1, 1, 2, false

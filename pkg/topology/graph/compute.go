@@ -24,7 +24,7 @@ func newCompute(m maker, n *Node, dc *topology.Datacenter) *compute {
 		c.clusters[cluster.Name] = one
 		c.addHosts(one, cluster.Hosts)
 		one.Children = append(one.Children, m.pools(cluster.Pools, cluster.VApps)...)
-		one.Children = summarised(one.Children, c.moved)
+		one.Children = summarized(one.Children, c.moved)
 		n.Children = append(n.Children, one)
 	}
 	c.addHosts(n, dc.Hosts)

@@ -5,8 +5,8 @@ import "slices"
 // most is how many objects that are alike are shown one by one. More are one node.
 const most = 3
 
-// summarised makes one node of each run of nodes that are alike. Moved tells of every node that went into another one.
-func summarised(nodes []*Node, moved map[*Node]*Node) []*Node {
+// summarized makes one node of each run of nodes that are alike. Moved tells of every node that went into another one.
+func summarized(nodes []*Node, moved map[*Node]*Node) []*Node {
 	var all []*Node
 	for len(nodes) > 0 {
 		run := 1

@@ -82,10 +82,10 @@ func (m maker) datacenter(dc *topology.Datacenter) *Node {
 			}
 			s.Children = append(s.Children, m.network(PortGroup, &dvs.PortGroups[j].Network, vlan))
 		}
-		s.Children = summarised(s.Children, c.moved)
+		s.Children = summarized(s.Children, c.moved)
 		n.Children = append(n.Children, s)
 	}
-	n.Children = summarised(n.Children, c.moved)
+	n.Children = summarized(n.Children, c.moved)
 	folders := newTree(n, VMFolder)
 	for _, folder := range dc.Folders {
 		m.folder(folders, folder)
@@ -95,7 +95,7 @@ func (m maker) datacenter(dc *topology.Datacenter) *Node {
 		in.Children = append(in.Children, m.vm(&dc.VMs[i]))
 	}
 	folders.each(func(in *Node) {
-		in.Children = summarised(in.Children, c.moved)
+		in.Children = summarized(in.Children, c.moved)
 		for _, vm := range in.Children {
 			c.place(vm)
 		}

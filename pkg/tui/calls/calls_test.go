@@ -223,8 +223,12 @@ func TestSum(t *testing.T) {
 func TestHistory(t *testing.T) {
 	now := time.Unix(1_000_002, 0) // two seconds into a slot
 	bursts := []fold.Burst{
-		{At: now.Add(-time.Minute), Calls: 100}, {At: now.Add(-57 * time.Second), Calls: 8}, {At: now.Add(-30 * time.Second), Calls: 1},
-		{At: now.Add(-3 * time.Second), Calls: 2}, {At: now, Calls: 2}, {At: now, Client: "another", Calls: 7},
+		{At: now.Add(-time.Minute), Calls: 100},
+		{At: now.Add(-57 * time.Second), Calls: 8},
+		{At: now.Add(-30 * time.Second), Calls: 1},
+		{At: now.Add(-3 * time.Second), Calls: 2},
+		{At: now, Calls: 2},
+		{At: now, Client: "another", Calls: 7},
 	}
 	r := &row{}
 	remember(map[string]*row{byCall.key("", "", ""): r}, bursts, byCall, now)
@@ -375,7 +379,7 @@ func TestMoves(t *testing.T) {
 		keys string
 		want int
 	}{{"", 0}, {"j down", 2}, {"k", 1}, {"up", 0}, {"pgdown", 10}, {"ctrl+d", 15}, {"ctrl+u", 10}, {"pgup", 0}, {"G", 21}, {"home", 0}, {"end", 21}, {"g", 0}} {
-		for _, k := range strings.Fields(step.keys) {
+		for k := range strings.FieldsSeq(step.keys) {
 			if i, ok := tuitest.Press(s.Handle, k); !ok || i != nil {
 				t.Errorf("%s: %v, %t", k, i, ok)
 			}

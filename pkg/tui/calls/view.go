@@ -2,6 +2,7 @@ package calls
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,10 +32,8 @@ func (s *Screen) heights() (title, rows, foot int) {
 // columns are those of the table; the one that rows are sorted by is marked.
 func (s *Screen) columns() []table.Column {
 	title := func(name string, by ...order) string {
-		for _, o := range by {
-			if o == s.order {
-				return name + theme.GlyphOpen
-			}
+		if slices.Contains(by, s.order) {
+			return name + theme.GlyphOpen
 		}
 		return name
 	}

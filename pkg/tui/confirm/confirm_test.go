@@ -91,8 +91,8 @@ func TestMouse(t *testing.T) {
 	lines := strings.Split(ansi.Strip(q.View()), "\n")
 	find := func(s string) (x, y int) {
 		for y, l := range lines {
-			if i := strings.Index(l, s); i >= 0 {
-				return ansi.StringWidth(l[:i]), y
+			if before, _, ok := strings.Cut(l, s); ok {
+				return ansi.StringWidth(before), y
 			}
 		}
 		t.Fatalf("no %s", s)

@@ -44,7 +44,7 @@ func TestFieldKeys(t *testing.T) {
 	} {
 		f := &field{choices: tt.choices, suggest: suggest}
 		f.write(tt.value)
-		for _, k := range strings.Fields(tt.keys) {
+		for k := range strings.FieldsSeq(tt.keys) {
 			if !f.handle(tuitest.Key(k)) {
 				t.Errorf("%s: %s is not taken", tt.name, k)
 			}

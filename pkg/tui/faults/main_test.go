@@ -125,10 +125,14 @@ func broken() *fold.State {
 			ID: "f4", Fault: "vm.suspend", State: "applying", Since: now, Mode: "50%", Seed: 7,
 			Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "us", Name: "worker-east-2", Does: "suspends it", State: "applying"}},
 		},
-		{ID: "f5", Fault: "vm.reset", State: "healed", Since: now.Add(-time.Minute), Ended: at(-time.Minute), Seq: 5,
-			Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "eu", Name: "worker-eu-1", Does: "resets it", State: "healed"}}},
-		{ID: "f6", Fault: "vm.hang", State: "healing", Since: now.Add(-time.Minute), Until: at(time.Minute), Seq: 6,
-			Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "eu", Name: "worker-eu-1", Does: "hangs it", State: "healing"}}},
+		{
+			ID: "f5", Fault: "vm.reset", State: "healed", Since: now.Add(-time.Minute), Ended: at(-time.Minute), Seq: 5,
+			Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "eu", Name: "worker-eu-1", Does: "resets it", State: "healed"}},
+		},
+		{
+			ID: "f6", Fault: "vm.hang", State: "healing", Since: now.Add(-time.Minute), Until: at(time.Minute), Seq: 6,
+			Targets: []api.LeaseTarget{{Kind: "VM", VCenter: "eu", Name: "worker-eu-1", Does: "hangs it", State: "healing"}},
+		},
 	} {
 		s.Apply(now, api.Update{Lease: &l})
 	}

@@ -75,7 +75,7 @@ func TestGoesOn(t *testing.T) {
 		{"u", "vcenter", "s"},
 		{"c", "component", "cm"},
 		{"default/data", "volume", "-web-0"},
-		{"colour=r", "vm", ""},
+		{"color=r", "vm", ""},
 		{"'worker", "vm", ""},
 	} {
 		if got := k.goesOn(tt.value, tt.kind); got != tt.want {

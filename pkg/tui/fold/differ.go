@@ -67,7 +67,7 @@ func same(x, y reflect.Value) bool {
 		}
 		return same(x.Elem(), y.Elem())
 	}
-	if at, ok := x.Interface().(time.Time); ok {
+	if at, ok := reflect.TypeAssert[time.Time](x); ok {
 		return at.Equal(y.Interface().(time.Time))
 	}
 	return reflect.DeepEqual(x.Interface(), y.Interface())

@@ -27,6 +27,7 @@ func (s *sandbox) done(r any, name string) (api.Done, error) {
 }
 
 func (s *sandbox) VM(_ context.Context, r api.VMRequest) (api.Done, error) { return s.done(r, r.VM) }
+
 func (s *sandbox) Gate(_ context.Context, r api.GateRequest) (api.Done, error) {
 	return s.done(r, r.VCenter)
 }
@@ -64,28 +65,36 @@ func TestLineAndDo(t *testing.T) {
 		{
 			intent.VM{VMRequest: api.VMRequest{Action: "move", VM: "my vm", VCenter: "us", Host: "esx-2"}},
 			"vm move 'my vm' --vcenter us --to esx-2",
-			api.VMRequest{Action: "move", VM: "my vm", VCenter: "us", Host: "esx-2"}, "done to my vm",
+			api.VMRequest{Action: "move", VM: "my vm", VCenter: "us", Host: "esx-2"},
+			"done to my vm",
 		},
 		{vm("destroy", "-v"), "vm destroy --yes -- -v", api.VMRequest{Action: "destroy", VM: "-v", Confirmed: true}, "done to -v"},
 		{ // what the command line has no word for is not sent
-			intent.VM{VMRequest: api.VMRequest{Action: "reset", VM: "it's", Host: "esx-2"}}, `vm reset 'it'\''s'`,
-			api.VMRequest{Action: "reset", VM: "it's"}, "done to it's",
+			intent.VM{VMRequest: api.VMRequest{Action: "reset", VM: "it's", Host: "esx-2"}},
+			`vm reset 'it'\''s'`,
+			api.VMRequest{Action: "reset", VM: "it's"},
+			"done to it's",
 		},
 		{intent.Gate{GateRequest: api.GateRequest{VCenter: "us", Mode: "up", Delay: 7}}, "vcenter up us", api.GateRequest{VCenter: "us", Mode: "up"}, "done to us"},
 		{intent.Gate{GateRequest: api.GateRequest{VCenter: "us", Mode: "hung"}}, "vcenter hang us", api.GateRequest{VCenter: "us", Mode: "hung"}, "done to us"},
 		{
-			intent.Gate{GateRequest: api.GateRequest{VCenter: "us", Mode: "slow"}}, "vcenter slow us --delay 250ms",
-			api.GateRequest{VCenter: "us", Mode: "slow", Delay: api.Duration(250 * time.Millisecond)}, "done to us",
+			intent.Gate{GateRequest: api.GateRequest{VCenter: "us", Mode: "slow"}},
+			"vcenter slow us --delay 250ms",
+			api.GateRequest{VCenter: "us", Mode: "slow", Delay: api.Duration(250 * time.Millisecond)},
+			"done to us",
 		},
 		{
 			intent.Volume{VolumeRequest: api.VolumeRequest{Action: "relocate", Volume: "default/data", Datastore: "[ds]"}},
 			"volume relocate default/data --to '[ds]'",
-			api.VolumeRequest{Action: "relocate", Volume: "default/data", Datastore: "[ds]"}, "done to default/data",
+			api.VolumeRequest{Action: "relocate", Volume: "default/data", Datastore: "[ds]"},
+			"done to default/data",
 		},
 		{intent.Volume{VolumeRequest: api.VolumeRequest{Action: "detach", Volume: "data"}}, "volume detach data", api.VolumeRequest{Action: "detach", Volume: "data"}, "done to data"},
 		{
-			intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: "n", Remove: true}}, "taint out-of-service n --remove",
-			api.OutOfServiceRequest{Node: "n", Remove: true}, "done to n",
+			intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: "n", Remove: true}},
+			"taint out-of-service n --remove",
+			api.OutOfServiceRequest{Node: "n", Remove: true},
+			"done to n",
 		},
 		{intent.RestartCCM{}, "ccm restart", "restart", "ccm: done to it"},
 		{intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}}, "fault heal f1 f2", api.HealRequest{IDs: []string{"f1", "f2"}}, "nothing is broken"},
@@ -217,8 +226,13 @@ func TestRefused(t *testing.T) {
 	all := map[string]error{"x": no, "it": no, "a.b": no, "heal": no}
 	x := func(n string) intent.Named { return vm("reset", n) }
 	for _, a := range []intent.Action{
-		x("x"), intent.Gate{GateRequest: api.GateRequest{VCenter: "x"}}, intent.Volume{VolumeRequest: api.VolumeRequest{Volume: "x"}},
-		intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: "x"}}, inject("a.b", ""), intent.Heal{}, intent.RestartCCM{},
+		x("x"),
+		intent.Gate{GateRequest: api.GateRequest{VCenter: "x"}},
+		intent.Volume{VolumeRequest: api.VolumeRequest{Volume: "x"}},
+		intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: "x"}},
+		inject("a.b", ""),
+		intent.Heal{},
+		intent.RestartCCM{},
 		intent.Each([]string{"a", "x", "b"}, x), intent.Each([]string{"x", "x"}, x),
 	} {
 		s := &sandbox{refuse: all}

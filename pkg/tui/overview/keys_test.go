@@ -115,7 +115,7 @@ func TestSort(t *testing.T) {
 	s := tuitest.Big(100)
 	o := screen(s, 140, 42)
 	names := func() (names []string) {
-		for _, l := range strings.Split(ansi.Strip(o.View()), "\n") {
+		for l := range strings.SplitSeq(ansi.Strip(o.View()), "\n") {
 			if i := strings.Index(l, "worker-east-"); i >= 0 && !strings.HasPrefix(l, "──") {
 				names = append(names, l[i:i+len("worker-east-0001")])
 			}

@@ -59,9 +59,22 @@ func TestDetailsKeys(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	for _, tc := range []struct{ key, want string }{
-		{"j", "2-9 of 33"}, {"k", "1-8 of 33"}, {"pgdown", "8-15 of 33"}, {"space", "15-22 of 33"}, {"ctrl+d", "19-26 of 33"}, {"ctrl+u", "15-22 of 33"},
-		{"pgup", "8-15 of 33"}, {"G", "26-33 of 33  100%"}, {"down", "26-33 of 33"}, {"g", "1-8 of 33  24%"}, {"up", "1-8 of 33"}, {"end", "26-33 of 33"}, {"home", "1-8 of 33"},
-		{"]", "VM worker-west-1 of vCenter us (2 of 2)"}, {"]", "Node worker-west-1 (1 of 2)"}, {"[", "VM worker-west-1 of vCenter us (2 of 2)"},
+		{"j", "2-9 of 33"},
+		{"k", "1-8 of 33"},
+		{"pgdown", "8-15 of 33"},
+		{"space", "15-22 of 33"},
+		{"ctrl+d", "19-26 of 33"},
+		{"ctrl+u", "15-22 of 33"},
+		{"pgup", "8-15 of 33"},
+		{"G", "26-33 of 33  100%"},
+		{"down", "26-33 of 33"},
+		{"g", "1-8 of 33  24%"},
+		{"up", "1-8 of 33"},
+		{"end", "26-33 of 33"},
+		{"home", "1-8 of 33"},
+		{"]", "VM worker-west-1 of vCenter us (2 of 2)"},
+		{"]", "Node worker-west-1 (1 of 2)"},
+		{"[", "VM worker-west-1 of vCenter us (2 of 2)"},
 	} {
 		if i, taken := press(d, tc.key); !taken || i != nil || !strings.Contains(seen(d), tc.want) {
 			t.Errorf("%s: %t %v\n%s", tc.key, taken, i, seen(d))

@@ -6,7 +6,7 @@ import "strings"
 func yamlLines(doc string) []line {
 	var lines []line
 	inside := -1 // the indentation of the key whose block of text it is
-	for _, s := range strings.Split(strings.TrimRight(doc, "\n"), "\n") {
+	for s := range strings.SplitSeq(strings.TrimRight(doc, "\n"), "\n") {
 		trimmed := strings.TrimLeft(s, " ")
 		indent := len(s) - len(trimmed)
 		if inside >= 0 && (trimmed == "" || indent > inside) {

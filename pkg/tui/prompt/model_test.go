@@ -22,7 +22,8 @@ func kinds() []api.FaultKind {
 		{Name: "vm.power-off", Short: "powers VMs off", Object: "VM"},
 		{Name: "vm.hang", Short: "hangs guests", Object: "VM"},
 		{Name: "vcenter.latency", Short: "answers late", Object: "VCenter", Params: []api.FaultParam{
-			{Name: "delay", Short: "how late", Type: "duration"}, {Name: "client", Short: "whose calls", Choices: []string{"ccm", "csi"}},
+			{Name: "delay", Short: "how late", Type: "duration"},
+			{Name: "client", Short: "whose calls", Choices: []string{"ccm", "csi"}},
 			{Name: "once", Short: "only the first", Type: "bool"},
 		}},
 		{Name: "csi.killed", Object: "Component"},

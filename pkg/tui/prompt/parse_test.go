@@ -149,7 +149,8 @@ func TestThereAndBack(t *testing.T) {
 		intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: "n"}},
 		intent.OutOfService{OutOfServiceRequest: api.OutOfServiceRequest{Node: "n", Remove: true}},
 		intent.RestartCCM{},
-		intent.Heal{HealRequest: api.HealRequest{All: true}}, intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}},
+		intent.Heal{HealRequest: api.HealRequest{All: true}},
+		intent.Heal{HealRequest: api.HealRequest{IDs: []string{"f1", "f2"}}},
 		intent.Inject{InjectRequest: api.InjectRequest{Fault: "vm.reset", On: api.Selector{Names: []string{"w*"}}}},
 		intent.Inject{InjectRequest: api.InjectRequest{
 			Fault: "a.b", Mode: "all", Seed: 7, For: api.Duration(time.Hour + 10*time.Minute), DryRun: true, Params: map[string]string{"x": "1 2", "y": ""},

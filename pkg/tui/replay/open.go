@@ -112,7 +112,7 @@ func (in *input) cutOff(good int) bool {
 		return false // not even the head
 	}
 	for b := make([]byte, 32<<10); !in.ended; {
-		if _, err := in.Read(b); err != nil && err != io.EOF {
+		if _, err := in.Read(b); err != nil && !errors.Is(err, io.EOF) {
 			return false
 		}
 	}

@@ -67,7 +67,7 @@ func styles(t *Theme) map[string]Style {
 	all := map[string]Style{}
 	v := reflect.ValueOf(*t)
 	for i := range v.NumField() {
-		if s, ok := v.Field(i).Interface().(Style); ok {
+		if s, ok := reflect.TypeAssert[Style](v.Field(i)); ok {
 			all[v.Type().Field(i).Name] = s
 		}
 	}

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -51,8 +52,8 @@ func (c *chain) build(of *causes) {
 		stack = stack[:len(stack)-1]
 		c.links = append(c.links, next)
 		at, all := len(c.links)-1, of.effects(next.seq)
-		for i := len(all) - 1; i >= 0; i-- { // the first is on top of the stack
-			stack = append(stack, link{seq: all[i], parent: at, end: i == len(all)-1})
+		for i, a := range slices.Backward(all) { // the first is on top of the stack
+			stack = append(stack, link{seq: a, parent: at, end: i == len(all)-1})
 		}
 	}
 	if had {
@@ -114,8 +115,8 @@ func (c *chain) branches(i, width int) string {
 		}
 	}
 	var b strings.Builder
-	for n := len(parts) - 1; n >= 0; n-- {
-		b.WriteString(parts[n])
+	for _, part := range slices.Backward(parts) {
+		b.WriteString(part)
 	}
 	return b.String()
 }

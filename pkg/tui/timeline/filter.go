@@ -150,7 +150,7 @@ func (t *term) isObject(r facts) bool {
 	if !strings.ContainsAny(r.object, " /") {
 		return false
 	}
-	for _, part := range strings.Fields(r.object) {
+	for part := range strings.FieldsSeq(r.object) {
 		_, name, _ := strings.Cut(part, "/")
 		if t.is(part) || name != "" && t.is(name) {
 			return true

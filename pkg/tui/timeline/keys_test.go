@@ -28,11 +28,20 @@ func TestMoves(t *testing.T) {
 		keys string
 		want string
 	}{
-		{"", "thing.100"}, {"k", "thing.99"}, {"up up", "thing.97"}, {"j", "thing.98"}, {"down", "thing.99"},
-		{"pgup", "thing.87"}, {"ctrl+u", "thing.81"}, {"ctrl+d pgdown", "thing.99"}, {"g", "thing.1"}, {"home k", "thing.1"},
-		{"end", "thing.100"}, {"g G", "thing.100"},
+		{"", "thing.100"},
+		{"k", "thing.99"},
+		{"up up", "thing.97"},
+		{"j", "thing.98"},
+		{"down", "thing.99"},
+		{"pgup", "thing.87"},
+		{"ctrl+u", "thing.81"},
+		{"ctrl+d pgdown", "thing.99"},
+		{"g", "thing.1"},
+		{"home k", "thing.1"},
+		{"end", "thing.100"},
+		{"g G", "thing.100"},
 	} {
-		for _, k := range strings.Fields(step.keys) {
+		for k := range strings.FieldsSeq(step.keys) {
 			if i, ok := tuitest.Press(s.Handle, k); !ok || i != nil {
 				t.Errorf("%s: %v, %t", k, i, ok)
 			}

@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"slices"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
@@ -136,11 +138,11 @@ func (s *Screen) Choose(subject api.Subject) bool {
 	}
 	w := s.state.World()
 	is := about(w, subject)
-	for i := len(s.shown.rows) - 1; i >= 0; i-- {
-		if !s.shown.rows[i].isEvent() {
+	for i, v := range slices.Backward(s.shown.rows) {
+		if !v.isEvent() {
 			continue
 		}
-		if e, ok := w.Event(s.shown.rows[i].seq); ok && is(e) {
+		if e, ok := w.Event(v.seq); ok && is(e) {
 			s.chain = nil
 			s.stay(i)
 			return true

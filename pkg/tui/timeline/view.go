@@ -164,7 +164,7 @@ func (s *Screen) lane(l *line, in lane, tag string, loud event.Level, c columns)
 		return func() {}
 	}
 	from := l.used
-	for i := lane(0); i < in; i++ {
+	for range in {
 		l.cell("│", c.step-1, s.theme.Border)
 	}
 	if glyph == " " {

@@ -14,7 +14,7 @@ import (
 const BigEvents = 20000
 
 // Big is the state of a sandbox of n nodes: two vCenters, five datacenters, hosts of 20 VMs, three volumes for every ten
-// nodes. Of 50 nodes one is NotReady with its VM off; of 97 one is Ready although its VM is off; of 113 one is labelled
+// nodes. Of 50 nodes one is NotReady with its VM off; of 97 one is Ready although its VM is off; of 113 one is labeled
 // other than its tags say. It is ten minutes after [Began].
 func Big(n int) *fold.State {
 	about := About()
@@ -26,8 +26,11 @@ func Big(n int) *fold.State {
 }
 
 var bigPlaces = []place{
-	{"us", "dcwest", "west", "us", "us-west"}, {"us", "dceast", "east", "us", "us-east"}, {"us", "dcsouth", "south", "us", "us-south"},
-	{"eu", "dceu", "eu", "eu", "eu-all"}, {"eu", "dcnorth", "north", "eu", "eu-north"},
+	{"us", "dcwest", "west", "us", "us-west"},
+	{"us", "dceast", "east", "us", "us-east"},
+	{"us", "dcsouth", "south", "us", "us-south"},
+	{"eu", "dceu", "eu", "eu", "eu-all"},
+	{"eu", "dcnorth", "north", "eu", "eu-north"},
 }
 
 // bigMachine is the i-th machine.

@@ -47,7 +47,7 @@ func (c *cast) machine(name string) *machine {
 	return nil
 }
 
-// place is where things are, and how it is labelled.
+// place is where things are, and how it is labeled.
 type place struct{ vcenter, datacenter, cluster, region, zone string }
 
 var (

@@ -15,7 +15,7 @@
 //	27    somebody deletes web-0 by force: it is to run on cp-1, and its volume is blocked
 //	45    f1 is over: the VM is on, the node is Ready, the taints go, the volume moves, web-0 runs on cp-1
 //	52    the scenario has passed
-//	60    somebody tags host esx-west-2 us-east: worker-west-1, which is on it, is still labelled us-west
+//	60    somebody tags host esx-west-2 us-east: worker-west-1, which is on it, is still labeled us-west
 //	70    the fault f2 takes vCenter eu down for ten seconds
 //	90    the end
 //

@@ -61,7 +61,8 @@ Pod: ○ none`,
 		{
 			"in use",
 			volume(api.VolumeInUse, func(v *api.Volume) { v.VM, v.Node, v.Attached = "vm-1", node, true }),
-			[]api.Update{attachment(node, nil)}, `
+			[]api.Update{attachment(node, nil)},
+			`
 PVC default/a: ● Bound, class gold
 PV pvc-1: ● Bound
 CNS volume id-1: ● exists, vCenter vc
@@ -75,7 +76,8 @@ Pod default/p: ● running`,
 			volume(api.VolumeInUse, func(v *api.Volume) {
 				v.Handle, v.Node, v.Attached, v.Waits = "id-2", node, true, "its disk is on no VM: csi-attacher"
 			}),
-			[]api.Update{attachment(node, nil), pod("pod.running", "runs")}, `
+			[]api.Update{attachment(node, nil), pod("pod.running", "runs")},
+			`
 PVC default/a: ● Bound, class gold
 PV pvc-1: ● Bound
 CNS volume id-2: ● exists, vCenter vc
@@ -87,7 +89,8 @@ Pod default/p: ● running`,
 		{
 			"blocked",
 			volume(api.VolumeBlocked, func(v *api.Volume) { v.VM, v.Node, v.Attached, v.Waits = "vm-1", other, true, "much" }),
-			[]api.Update{attachment(other, nil), pod("pod.scheduled", "on node worker-1")}, `
+			[]api.Update{attachment(other, nil), pod("pod.scheduled", "on node worker-1")},
+			`
 PVC default/a: ● Bound, class gold
 PV pvc-1: ● Bound
 CNS volume id-1: ● exists, vCenter vc
@@ -99,7 +102,8 @@ Pod default/p: ◐ scheduled, on node worker-1`,
 		{
 			"attaching fails",
 			volume(api.VolumeAttaching, func(v *api.Volume) { v.Handle, v.Node, v.Waits = "id-2", node, "csi-attacher" }),
-			[]api.Update{attachment(node, func(a *api.Attachment) { a.Attached, a.Error = false, "no such VM" })}, `
+			[]api.Update{attachment(node, func(a *api.Attachment) { a.Attached, a.Error = false, "no such VM" })},
+			`
 PVC default/a: ● Bound, class gold
 PV pvc-1: ● Bound
 CNS volume id-2: ● exists, vCenter vc
@@ -123,7 +127,8 @@ Pod default/p: ◐ waits`,
 		{
 			"detaching, and attached elsewhere",
 			volume(api.VolumeDetaching, func(v *api.Volume) { v.VM, v.Node, v.Attached, v.Waits = "vm-1", node, true, "csi-attacher" }),
-			[]api.Update{attachment(node, func(a *api.Attachment) { a.Deleting = true }), attachment(other, func(a *api.Attachment) { a.Attached = false }), pod("pod.terminating", "")}, `
+			[]api.Update{attachment(node, func(a *api.Attachment) { a.Deleting = true }), attachment(other, func(a *api.Attachment) { a.Attached = false }), pod("pod.terminating", "")},
+			`
 PVC default/a: ● Bound, class gold
 PV pvc-1: ● Bound
 CNS volume id-1: ● exists, vCenter vc
@@ -138,7 +143,8 @@ Pod default/p: ◐ terminating`,
 			volume(api.VolumeAttached, func(v *api.Volume) {
 				v.VM, v.Node, v.Attached, v.Waits = "vm-1", node, true, "the kubelet of worker-1 to mount it for pod default/p"
 			}),
-			[]api.Update{attachment(node, nil)}, `
+			[]api.Update{attachment(node, nil)},
+			`
 PVC default/a: ● Bound, class gold
 PV pvc-1: ● Bound
 CNS volume id-1: ● exists, vCenter vc

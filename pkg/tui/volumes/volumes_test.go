@@ -121,7 +121,7 @@ func TestKeys(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			v := screen(tuitest.At(30*time.Second), 100, 27)
-			for _, k := range strings.Fields(tc.keys) {
+			for k := range strings.FieldsSeq(tc.keys) {
 				if what, taken := v.Handle(tuitest.Key(k)); !taken || what != nil {
 					t.Fatalf("%s: taken %t, %#v", k, taken, what)
 				}
@@ -233,7 +233,7 @@ func TestFilter(t *testing.T) {
 		v := screen(tuitest.At(30*time.Second), 100, 27)
 		v.SetFilter(filter)
 		var got []string
-		for _, l := range strings.Split(ansi.Strip(v.View()), "\n") {
+		for l := range strings.SplitSeq(ansi.Strip(v.View()), "\n") {
 			if f := strings.Fields(l); len(f) > 1 && strings.HasPrefix(f[0], "default/data") {
 				got = append(got, f[0])
 			}

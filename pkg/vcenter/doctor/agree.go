@@ -60,7 +60,7 @@ func (l *list) agree(all []matched) {
 		if m.Region == "" && m.Zone == "" || m.vm.Zone == "" || m.Region == m.vm.Region && m.Zone == m.vm.Zone {
 			return ""
 		}
-		return fmt.Sprintf("is labelled %s/%s, and its VM is in %s/%s", m.Region, m.Zone, m.vm.Region, m.vm.Zone)
+		return fmt.Sprintf("is labeled %s/%s, and its VM is in %s/%s", m.Region, m.Zone, m.vm.Region, m.vm.Zone)
 	}, "pods and volumes are put where the VM is not", "a cloud provider labels a node once: correct the labels, or delete the node and have it join anew")
 }
 

@@ -66,9 +66,9 @@ func TestMatch(t *testing.T) {
 		}},
 		{name: "told another address", change: func(n *Node, _ *inventory.VM) { n.ProvidedIP = "10.0.0.9" }, want: []string{"node-addresses error 10.0.0.9"}},
 		{name: "another zone", change: func(n *Node, _ *inventory.VM) { n.Zone = "us-east" }, want: []string{
-			"node-zones warning worker-1 is labelled us/us-east, and its VM is in us/us-west",
+			"node-zones warning worker-1 is labeled us/us-east, and its VM is in us/us-west",
 		}},
-		{name: "not labelled", change: func(n *Node, _ *inventory.VM) { n.Region, n.Zone = "", "" }},
+		{name: "not labeled", change: func(n *Node, _ *inventory.VM) { n.Region, n.Zone = "", "" }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n, m := node(), vm()

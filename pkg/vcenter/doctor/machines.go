@@ -75,7 +75,7 @@ func enabled(ctx context.Context, c *vcenter.Connection, vms []inventory.VM) (ma
 	if len(filter.ObjectSet) == 0 {
 		return set, nil
 	}
-	filter.ReportMissingObjectsInResults = types.NewBool(true) // a VM may go meanwhile
+	filter.ReportMissingObjectsInResults = new(true) // a VM may go meanwhile
 	content, err := inventory.Retrieve(ctx, c, filter)
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)

@@ -19,10 +19,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
-// Guard decides which requests go on to the vCenter. Pass calls forward, or returns why it does not: a
-// [*guard.Refusal]. body is all of the request's that is not a file.
+// Guard decides which requests go on to the vCenter. Pass calls forward with the request to send on, or returns why it does
+// not: a [*guard.Refusal]. body is all of the request's.
 type Guard interface {
-	Pass(r *http.Request, body []byte, forward func() error) error
+	Pass(r *http.Request, body []byte, forward func(*http.Request) error) error
 }
 
 // Options of [New]. VCenter, Listener, CA and Guard are required.
@@ -42,6 +42,9 @@ type Options struct {
 	ObjectName func(types.ManagedObjectReference) string
 	// OnMode is told of changes of the gate; see gate.Options.
 	OnMode func(from, to gate.Mode)
+	// OnSession is called with each session that the vCenter makes for a client, before that has it: a secret. It must not
+	// block. Optional.
+	OnSession func(string)
 	// Logger receives what is wrong with the way to the vCenter. Default: discarded.
 	Logger *slog.Logger
 }
@@ -70,7 +73,7 @@ func New(o Options) (*Front, error) {
 	if !ok {
 		return nil, errors.New("front: listens on no TCP address")
 	}
-	f := &Front{opts: o, addr: addr, sessions: newSessions()}
+	f := &Front{opts: o, addr: addr, sessions: newSessions(o.OnSession)}
 	f.leaf = cert.Leaf{CommonName: o.VCenter.Name, DNSNames: []string{"localhost"}, IPs: []net.IP{addr.IP}}
 	for _, name := range o.Names {
 		if ip := net.ParseIP(name); ip != nil {

@@ -191,7 +191,7 @@ func TestBroken(t *testing.T) {
 // TestAway is a vCenter that does not answer itself, or shows a certificate that is not to be trusted.
 func TestAway(t *testing.T) {
 	r := start(t, scope.Scope{})
-	if res := get(t, r, "/about"); res.StatusCode != http.StatusOK {
+	if res := get(t, r, "/sdk/vimServiceVersions.xml"); res.StatusCode != http.StatusOK {
 		t.Errorf("status %d", res.StatusCode)
 	}
 	for _, tc := range []struct{ address, want string }{
@@ -202,7 +202,7 @@ func TestAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.front = r.behind(t, config.VCenters[0])
-		res := get(t, r, "/about")
+		res := get(t, r, "/sdk/vimServiceVersions.xml")
 		text, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), tc.want) {
 			t.Errorf("%s: status %d, %q, %v", tc.address, res.StatusCode, text, err)

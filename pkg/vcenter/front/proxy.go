@@ -1,7 +1,6 @@
 package front
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -58,36 +57,54 @@ func newProxy(o Options, front string, s *sessions) *proxy {
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := readBody(w, r)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		code := http.StatusBadRequest
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		p.refused(r, "", err)
+		http.Error(w, err.Error(), code)
 		return
 	}
 	r = r.WithContext(p.sessions.login(r, body))
-	err = p.opts.Guard.Pass(r, body, func() error {
+	err = p.opts.Guard.Pass(r, body, func(out *http.Request) error {
 		seen := &status{ResponseWriter: w}
-		p.reverse.ServeHTTP(seen, r)
+		p.reverse.ServeHTTP(seen, out)
 		if seen.code >= http.StatusBadRequest {
 			return fmt.Errorf("was answered with status %d", seen.code)
 		}
 		return nil
 	})
 	if refusal := (*guard.Refusal)(nil); errors.As(err, &refusal) {
-		p.opts.Logger.Info("refused", "vcenter", p.opts.VCenter.Name, "method", refusal.Method, "client", r.UserAgent(), "err", refusal.Err)
+		p.refused(r, refusal.Operation, refusal.Err)
 		refuse(w, r, refusal)
 	}
 }
 
-// readBody reads all of a request that is no file, and leaves a copy. Files are not read: they are written, and that is
-// refused.
+// refused puts a line into the log for a request that does not get to the vCenter.
+func (p *proxy) refused(r *http.Request, operation string, reason error) {
+	p.opts.Logger.Warn("refused", "vcenter", p.opts.VCenter.Name, "method", brief(r.Method), "path", brief(r.URL.Path),
+		"operation", brief(operation), "client", brief(r.UserAgent()), "reason", brief(reason.Error()))
+}
+
+// brief is the beginning of what a client has sent, for a line of the log.
+func brief(s string) string {
+	const most = 300
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// readBody reads a request's body, of all methods that may have one. Others are refused with the first byte of one: files are
+// sent with PUT, and need not come here in full.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPut && !strings.HasPrefix(r.URL.Path, "/rest") && !strings.HasPrefix(r.URL.Path, "/api") {
+	if r.Body == nil {
 		return nil, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		return nil, err
+	if r.Method != http.MethodPost {
+		return io.ReadAll(io.LimitReader(r.Body, 1))
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return body, nil
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 }
 
 // answer changes what would lead clients past the front, and learns of sessions.

@@ -10,11 +10,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
 )
 
-// refuse answers in the vCenter's place: NoPermission, in the form that the client expects.
+// refuse answers in the vCenter's place, in the form that the client expects: what was refused, why, and what to try. The
+// status is 403, but for a call of SOAP that was understood: SOAP wants 500 for a fault, and clients show what is in one with
+// that status only.
 func refuse(w http.ResponseWriter, r *http.Request, refusal *guard.Refusal) {
 	why := refusal.Error()
 	switch {
-	case strings.HasPrefix(r.URL.Path, "/rest"), strings.HasPrefix(r.URL.Path, "/api"):
+	case strings.HasPrefix(r.URL.Path, "/rest/"), strings.HasPrefix(r.URL.Path, "/api/"):
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		message := map[string]any{"id": "vsphere-sandbox.write.refused", "default_message": why, "args": []string{}}
@@ -24,7 +26,11 @@ func refuse(w http.ResponseWriter, r *http.Request, refusal *guard.Refusal) {
 		})
 	case guard.SOAP(r):
 		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
-		w.WriteHeader(http.StatusInternalServerError)
+		if refusal.Operation == "" {
+			w.WriteHeader(http.StatusForbidden)
+		} else {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
 		_, _ = w.Write(noPermission(why, refusal)) // as above
 	default:
 		http.Error(w, why, http.StatusForbidden)

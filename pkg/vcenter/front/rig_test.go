@@ -2,6 +2,7 @@ package front_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/front"
@@ -47,15 +49,22 @@ func start(t *testing.T, s scope.Scope) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Remove)
+	return before(t, server.URL().Host, url.UserPassword("admin", "a & b"), s)
+}
+
+// before opens a front of the vCenter at an address.
+func before(t *testing.T, address string, user *url.Userinfo, s scope.Scope) *rig {
+	t.Helper()
+	password, _ := user.Password()
 	config, err := vcenter.FromEnvironment([]string{
-		"GOVC_URL=" + server.URL().Host, "GOVC_USERNAME=admin", "GOVC_PASSWORD=a & b", "GOVC_INSECURE=true",
+		"GOVC_URL=" + address, "GOVC_USERNAME=" + user.Username(), "GOVC_PASSWORD=" + password, "GOVC_INSECURE=true",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := config.VCenters[0]
 	v.Name = "far"
-	r := &rig{file: filepath.Join(t.TempDir(), "writes.jsonl"), user: url.UserPassword("admin", "a & b"), scope: s}
+	r := &rig{file: filepath.Join(t.TempDir(), "writes.jsonl"), user: user, scope: s}
 	if r.direct, err = v.Connect(t.Context(), vcenter.Options{UserAgent: "direct"}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +80,18 @@ func start(t *testing.T, s scope.Scope) *rig {
 // behind opens a front of a vCenter.
 func (r *rig) behind(t *testing.T, v vcenter.VCenter) *front.Front {
 	t.Helper()
-	listeners, err := front.Listen(t.Context(), []string{"127.0.0.1:0"}, 1)
+	return r.guarded(t, v, &guard.Guard{Scope: r.scope, Journal: r.journal, Connection: r.direct}, nil)
+}
+
+// guarded opens a front with a guard of the test's.
+func (r *rig) guarded(t *testing.T, v vcenter.VCenter, g front.Guard, logger *slog.Logger) *front.Front {
+	t.Helper()
+	listeners, _, err := loopback.Listen(t.Context(), []string{"127.0.0.1:0"}, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f, err := front.New(front.Options{
-		VCenter: v, Listener: listeners[0], CA: r.ca, Guard: &guard.Guard{Scope: r.scope, Journal: r.journal, Connection: r.direct},
+		VCenter: v, Listener: listeners[0], CA: r.ca, Guard: g, Logger: logger,
 	})
 	if err != nil {
 		t.Fatal(err)

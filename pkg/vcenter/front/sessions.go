@@ -29,10 +29,14 @@ type sessions struct {
 	users map[string]string
 	over  map[string]bool
 	order []string // of users and over, the oldest first
+	made  func(session string)
 }
 
-func newSessions() *sessions {
-	return &sessions{users: map[string]string{}, over: map[string]bool{}}
+func newSessions(made func(session string)) *sessions {
+	if made == nil {
+		made = func(string) {}
+	}
+	return &sessions{users: map[string]string{}, over: map[string]bool{}, made: made}
 }
 
 // secret is the session of a request, "" for none.
@@ -144,6 +148,7 @@ func (s *sessions) learn(a *http.Response) error {
 	if made == "" {
 		return nil
 	}
+	s.made(strings.Trim(made, `"`))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remember(key(made))

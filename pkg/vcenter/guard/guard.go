@@ -27,33 +27,48 @@ type Guard struct {
 
 // Refusal says why a request was not let through.
 type Refusal struct {
-	// Method and This are those of the request.
-	Method string
-	This   types.ManagedObjectReference
-	Err    error
+	// Method is what messages call the request, Operation the method of SOAP that it calls, empty where it is none or was not
+	// understood. This is the object of that method.
+	Method, Operation string
+	This              types.ManagedObjectReference
+	Err               error
+	// Try says what may be done about it.
+	Try string
 }
 
-// Error is the reason.
-func (r *Refusal) Error() string { return fmt.Sprintf("%s: %v", r.Method, r.Err) }
+// Error is the reason, and what to try.
+func (r *Refusal) Error() string { return fmt.Sprintf("%s: %v; try: %s", r.Method, r.Err, r.Try) }
 
 // Unwrap gives the reason; it wraps [scope.ErrRefused] where the request is not allowed.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// Pass calls forward, unless the request is not to be let through: then the error is a [*Refusal]. Otherwise it is
-// forward's, or the journal's.
-func (g *Guard) Pass(r *http.Request, body []byte, forward func() error) error {
+// What a user can try after a refusal.
+const (
+	tryAllow   = "allow writes when the sandbox starts: up --allow-writes, with --write-folder or --write-tag"
+	tryUndo    = "a write that can be taken back (power, reset, rename, a tag, a disk), about one VM; or a client of the vCenter itself, past the sandbox"
+	tryScope   = "a VM of the folders and tags that the sandbox was started with (--write-folder, --write-tag)"
+	tryKnown   = "the request as govc, the cloud provider or the CSI driver send it (docs/security.md lists what passes); or a client of the vCenter itself, past the sandbox"
+	tryVCenter = "the same again, once the vCenter answers"
+)
+
+// Pass calls forward with the request to send on, unless the request is not let through: then the error is a
+// [*Refusal]. Otherwise it is forward's, or the journal's. What forward gets was written from what was judged: nothing that the
+// client has sent goes past the guard unread.
+func (g *Guard) Pass(r *http.Request, body []byte, forward func(*http.Request) error) error {
 	in, err := Look(r, body)
 	if err != nil {
-		return &Refusal{Method: r.Method + " " + r.URL.Path, Err: err}
+		return &Refusal{Method: in.Method, Operation: in.Operation, Err: fmt.Errorf("refused: %w", err), Try: tryKnown}
 	}
+	out := in.Request(r)
 	if !in.Write {
-		return forward()
+		return forward(out)
 	}
-	if err := g.write(r.Context(), in, forward); err != nil {
-		if sent := (*sentError)(nil); errors.As(err, &sent) {
-			return sent.error
-		}
-		return &Refusal{Method: in.Method, This: in.This, Err: err}
+	try, err := g.write(r.Context(), in, func() error { return forward(out) })
+	if sent := (*sentError)(nil); errors.As(err, &sent) {
+		return sent.error
+	}
+	if err != nil {
+		return &Refusal{Method: in.Method, Operation: in.Operation, This: in.This, Err: err, Try: try}
 	}
 	return nil
 }
@@ -63,29 +78,32 @@ type sentError struct{ error }
 
 func (e *sentError) Unwrap() error { return e.error }
 
-func (g *Guard) write(ctx context.Context, in Intent, forward func() error) error {
+// write calls forward when the write may be done, and is in the journal. With an error that is forward's own, a [sentError],
+// it was sent; with any other it was not, and try says what to do.
+func (g *Guard) write(ctx context.Context, in Intent, forward func() error) (try string, err error) {
+	real := g.Connection.VCenter.Name
 	if !g.Scope.AllowWrites {
-		return fmt.Errorf("%w: read-only: vcenter %q is a real one: allow writes, with a folder or a tag", scope.ErrRefused, g.Connection.VCenter.Name)
+		return tryAllow, fmt.Errorf("%w: read-only: vcenter %q is a real one, and writes are not allowed", scope.ErrRefused, real)
 	}
 	if in.VM.Value == "" {
-		return fmt.Errorf("%w: vcenter %q is a real one, and what this changes is no VM's, or could not be taken back", scope.ErrRefused, g.Connection.VCenter.Name)
+		return tryUndo, fmt.Errorf("%w: vcenter %q is a real one, and what this changes is no VM's, or could not be taken back", scope.ErrRefused, real)
 	}
 	if g.Journal == nil {
-		return fmt.Errorf("%w: there is no journal", scope.ErrRefused)
+		return tryAllow, fmt.Errorf("%w: there is no journal", scope.ErrRefused)
 	}
 	vm, err := inventory.ReadVM(ctx, g.Connection, in.VM, len(g.Scope.Tags) > 0)
 	if err != nil {
-		return err
+		return tryVCenter, err
 	}
 	if err := g.Scope.Allows(vm); err != nil {
-		return fmt.Errorf("vcenter %q: %w", vm.VCenter, err)
+		return tryScope, fmt.Errorf("vcenter %q: %w", vm.VCenter, err)
 	}
 	undo, err := g.undo(ctx, vm, in.Do)
 	if err != nil {
-		return err
+		return tryVCenter, err
 	}
 	guarded := scope.Guard{Scope: g.Scope, Journal: g.Journal}
-	err = guarded.Write(ctx, vm, in.Do, undo, func(context.Context) error {
+	return tryVCenter, guarded.Write(ctx, vm, in.Do, undo, func(context.Context) error {
 		if g.Wrote != nil {
 			defer g.Wrote(vm, in.Do, undo)
 		}
@@ -94,5 +112,4 @@ func (g *Guard) write(ctx context.Context, in Intent, forward func() error) erro
 		}
 		return nil
 	})
-	return err
 }

@@ -1,73 +1,63 @@
 package guard
 
 import (
+	"errors"
 	"net/http"
-	"path"
-	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
-// Intent is what a request is going to do.
+// Intent is what a request is going to do. [Intent.Request] is the request that does it.
 type Intent struct {
-	// Method is what messages call it.
+	// Method is what messages call it: a method of SOAP, or method, path and action.
 	Method string
+	// Operation is the method of SOAP that it calls; empty for others.
+	Operation string
 	// This is the object that a method of SOAP is called on; zero for others.
 	This types.ManagedObjectReference
-	// Write tells that it changes something.
+	// Write says that it changes something.
 	Write bool
 	// VM is the one that it changes, Do what is done to it; both are zero for a write that is not among those that can be
 	// let through.
 	VM types.ManagedObjectReference
 	Do journal.Action
+
+	// What is sent on.
+	query       query
+	body        []byte
+	contentType string
 }
 
-// SOAP tells whether a request is one of SOAP, by where it goes and what it holds.
-func SOAP(r *http.Request) bool {
-	kind := r.Header.Get("Content-Type")
-	return strings.HasPrefix(kind, "text/xml") || strings.HasPrefix(kind, "application/soap+xml") || r.Method == http.MethodPost && !under(r.URL.Path, "/rest") && !under(r.URL.Path, "/api")
-}
-
-// Look says what a request is going to do; body is all of it. A request that is not understood is an error, and not to be let
-// through.
+// Look says what a request is going to do; body is all of it. A request that is not known is an error, and has to be refused:
+// what reads, and what writes and can be taken back, is on lists of paths, methods and types. The method of SOAP is the one in
+// the body, whatever a header says.
 func Look(r *http.Request, body []byte) (Intent, error) {
-	switch {
-	case r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions:
-		return Intent{Method: r.Method + " " + r.URL.Path}, nil
-	case ambiguous(r):
-		return Intent{Method: r.Method + " " + r.URL.Path, Write: true}, nil
-	case under(r.URL.Path, "/rest"), under(r.URL.Path, "/api"):
-		return inREST(r, body)
-	case under(r.URL.Path, "/sdk/vim25"):
-		return inJSON(r), nil
-	case r.Method == http.MethodPost && under(r.URL.Path, "/sts"):
-		return Intent{Method: "POST /sts"}, nil // tokens, which are nothing but a way to log in
-	case r.Method == http.MethodPost && SOAP(r):
-		c, err := readSOAP(body)
-		if err != nil {
-			return Intent{}, err
-		}
-		return inSOAP(c), nil
+	in, err := look(r, body)
+	if err != nil {
+		return Intent{Method: in.Method, Operation: in.Operation}, err
 	}
-	return Intent{Method: r.Method + " " + r.URL.Path, Write: true}, nil // files
+	return in, nil
 }
 
-// inJSON is a method of the vSphere API in JSON: /sdk/vim25/8.0.2.0/VirtualMachine/vm-1/PowerOnVM_Task. Of those only what
-// reads is let through.
-func inJSON(r *http.Request) Intent {
-	method := path.Base(r.URL.Path)
-	return Intent{Method: method, Write: !reads(method)}
-}
-
-// ambiguous tells whether somebody else may take the path of a request for another one.
-func ambiguous(r *http.Request) bool {
-	escaped := strings.ToLower(r.URL.EscapedPath())
-	return path.Clean(r.URL.Path) != strings.TrimSuffix(r.URL.Path, "/") || strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%2e")
-}
-
-func under(p, dir string) bool {
-	rest, ok := strings.CutPrefix(p, dir)
-	return ok && (rest == "" || rest[0] == '/')
+func look(r *http.Request, body []byte) (Intent, error) {
+	in := Intent{Method: r.Method + " " + r.URL.Path}
+	if err := framed(r); err != nil {
+		return in, err
+	}
+	q, err := target(r.URL)
+	if err != nil {
+		return in, err
+	}
+	if r.Method != http.MethodPost && len(body) > 0 {
+		return in, errors.New("it has a body, where none is due")
+	}
+	if s, ok := serviceAt(r.URL.Path); ok && r.Method == http.MethodPost {
+		in, err = s.inSOAP(r, body)
+	} else {
+		in, err = inREST(r, q, body)
+	}
+	in.query = q
+	return in, err
 }

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -81,14 +82,14 @@ func start(t *testing.T, user string, s scope.Scope) *rig {
 // write shows the guard a call of SOAP, and has send make it.
 func (r *rig) write(inner string, send func(context.Context) error) error {
 	body := soap(fmt.Sprintf(inner, `<_this type="VirtualMachine">`+r.vm.Reference().Value+`</_this>`))
-	return r.guard.Pass(request("POST", "/sdk", body), []byte(body), func() error { return send(r.t.Context()) })
+	return r.guard.Pass(request("POST", "/sdk", body), []byte(body), func(*http.Request) error { return send(r.t.Context()) })
 }
 
 // tag shows the guard an attach or detach of a tag, and has send make it.
 func (r *rig) tag(action, id string, send func(context.Context) error) error {
 	body := fmt.Sprintf(`{"object_id":{"type":"VirtualMachine","id":%q}}`, r.vm.Reference().Value)
 	return r.guard.Pass(request("POST", "/rest/com/vmware/cis/tagging/tag-association/id:"+id+"?~action="+action, body), []byte(body),
-		func() error { return send(r.t.Context()) })
+		func(*http.Request) error { return send(r.t.Context()) })
 }
 
 // done waits for a task.

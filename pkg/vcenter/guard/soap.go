@@ -1,112 +1,304 @@
 package guard
 
 import (
-	"bytes"
-	"encoding/xml"
 	"errors"
 	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// envelope is a request of SOAP: exactly one method. Namespaces do not matter to what it is about.
-type envelope struct {
-	Body struct {
-		Calls []call `xml:",any"`
-	} `xml:"Body"`
+// service is one of the APIs of SOAP. A path belongs to one service: a method of another one is unknown there.
+type service struct {
+	name  string
+	paths []string
+	// spaces are the namespaces of its methods.
+	spaces []string
+	// reads says which of its methods read.
+	reads func(method string) bool
 }
 
-// call is a method with the arguments that matter.
-type call struct {
-	XMLName xml.Name
-	This    []reference `xml:"_this"`
-	NewName string      `xml:"newName"`
-	Attach  []volume    `xml:"attachSpecs"`
-	Detach  []volume    `xml:"detachSpecs"`
+// services are those that clients use: govc, the cloud provider, the CSI driver, and Cluster API.
+func services() []service {
+	return []service{
+		{"vim25", []string{"/sdk", "/sdk/vimService"}, []string{"urn:vim25"}, vimReads},
+		{"pbm", []string{"/pbm", "/pbm/sdk"}, []string{"urn:pbm", "urn:internalpbm"}, pbmReads},
+		{"vsan", []string{"/vsanHealth"}, []string{"urn:vsan", "urn:vim25"}, vsanReads}, // govmomi reads properties there as at /sdk
+		{"vslm", []string{"/vslm", "/vslm/sdk"}, []string{"urn:vslm"}, vslmReads},
+		{"lookup", []string{"/lookupservice/sdk"}, []string{"urn:lookup"}, lookupReads},
+		{"sso", []string{"/sso-adminserver/sdk", "/sso-adminserver/sdk/*"}, []string{"urn:sso"}, ssoReads},
+		{tokens, []string{"/sts/STSService", "/sts/STSService/*"}, []string{trustSpace}, func(method string) bool { return method == "RequestSecurityToken" }},
+	}
 }
 
-// volume is a volume of CNS with the VM that it comes to or goes from. What is there twice is not believed: of two, a
-// vCenter may take the other one.
-type volume struct {
-	ID []string    `xml:"volumeId>id"`
-	VM []reference `xml:"vm"`
-}
+// The token service is the one whose requests are no methods of an object.
+const (
+	tokens     = "sts"
+	trustSpace = "http://docs.oasis-open.org/ws-sx/ws-trust/200512"
+)
 
-type reference struct {
-	Type  string `xml:"type,attr"`
-	Value string `xml:",chardata"`
-}
-
-func (r reference) ref() types.ManagedObjectReference {
-	return types.ManagedObjectReference{Type: r.Type, Value: strings.TrimSpace(r.Value)}
-}
-
-// readSOAP finds out what is called. A text that is not understood in full is an error: somebody else may understand it.
-func readSOAP(body []byte) (call, error) {
-	var e envelope
-	d := xml.NewDecoder(bytes.NewReader(body))
-	if err := d.Decode(&e); err != nil {
-		return call{}, fmt.Errorf("is no request of SOAP: %w", err)
-	}
-	if len(e.Body.Calls) != 1 {
-		return call{}, fmt.Errorf("is no request of SOAP: it calls %d methods", len(e.Body.Calls))
-	}
-	if len(bytes.TrimSpace(body[d.InputOffset():])) > 0 {
-		return call{}, errors.New("is no request of SOAP: there is more behind it")
-	}
-	return e.Body.Calls[0], nil
-}
-
-// inSOAP says what a method intends.
-func inSOAP(c call) Intent {
-	in := Intent{Method: c.XMLName.Local}
-	if len(c.This) > 0 {
-		in.This = c.This[0].ref()
-	}
-	if reads(in.Method) {
-		return in
-	}
-	if in.Write = true; len(c.This) != 1 {
-		return in
-	}
-	machine := in.This.Type == "VirtualMachine"
-	switch in.Method {
-	case "PowerOnVM_Task":
-		in.power(machine, power, poweredOn)
-	case "PowerOffVM_Task":
-		in.power(machine, power, poweredOff)
-	case "SuspendVM_Task":
-		in.power(machine, power, suspended)
-	case "ShutdownGuest":
-		in.power(machine, askGuest, poweredOff)
-	case "StandbyGuest":
-		in.power(machine, askGuest, suspended)
-	case "ResetVM_Task", "RebootGuest":
-		if machine {
-			in.VM, in.Do.Kind = in.This, reset
+// serviceAt is the service of a path.
+func serviceAt(p string) (service, bool) {
+	for _, s := range services() {
+		for _, pattern := range s.paths {
+			if matches(pattern, p) {
+				return s, true
+			}
 		}
-	case "Rename_Task":
-		if machine {
-			in.VM, in.Do.Kind, in.Do.With = in.This, rename, map[string]string{to: c.NewName}
+	}
+	return service{}, false
+}
+
+// SOAP says whether a request goes to a service of SOAP, so that its answer is a fault.
+func SOAP(r *http.Request) bool {
+	_, ok := serviceAt(r.URL.Path)
+	return ok && r.Method == http.MethodPost
+}
+
+// soapAction is what a client may say there: which version of an API it speaks. That names no method.
+var soapAction = regexp.MustCompile(`^"?(urn:(vim25|vsan|pbm|internalpbm|vslm|lookup|sso)(/[A-Za-z0-9. _-]{0,40})?)?"?$`)
+
+// inSOAP says what a call intends. What is sent on is written from what was read.
+func (s service) inSOAP(r *http.Request, body []byte) (Intent, error) {
+	in := Intent{Method: r.Method + " " + r.URL.Path}
+	if err := contentType(r, "text/xml", true); err != nil {
+		return in, err
+	}
+	if r.URL.RawQuery != "" {
+		return in, errors.New("a call of SOAP takes no query")
+	}
+	root, err := readXML(body)
+	if err != nil {
+		return in, fmt.Errorf("the body is no call of SOAP: it %w", err)
+	}
+	call, err := theCall(root)
+	if err != nil {
+		return in, fmt.Errorf("the body is no call of SOAP: %w", err)
+	}
+	in.Method, in.Operation = call.local, call.local
+	// govmomi signs a login with a token, and says no namespace then.
+	signed := call.space == "" && slices.Contains([]string{"LoginByToken", "Login"}, call.local)
+	if !slices.Contains(s.spaces, call.space) && !signed {
+		return Intent{Method: call.local}, fmt.Errorf("%q is a method of %q, which is not what %s is for", call.local, call.space, r.URL.Path)
+	}
+	if err := s.action(r, call); err != nil {
+		return Intent{Method: call.local}, err
+	}
+	in.body, in.contentType = root.encode(), `text/xml; charset="utf-8"`
+	if s.name == tokens {
+		if !s.reads(call.local) {
+			return Intent{Method: call.local}, fmt.Errorf("%q is nothing that the guard knows of the token service", call.local)
 		}
-	case "CnsAttachVolume":
-		in.volume(c.Attach, attachVolume)
-	case "CnsDetachVolume":
-		in.volume(c.Detach, detachVolume)
+		return in, nil // a token is nothing but a way to log in
 	}
-	return in
+	if err := plainArguments(call); err != nil {
+		return Intent{Method: call.local}, err
+	}
+	arguments, err := call.elements()
+	if err != nil {
+		return Intent{Method: call.local}, err
+	}
+	this := slices.DeleteFunc(slices.Clone(arguments), func(n *node) bool { return n.local != "_this" })
+	if len(this) != 1 {
+		return Intent{Method: call.local}, fmt.Errorf("%q is called on %d objects, where one is due", call.local, len(this))
+	}
+	if in.This, err = reference(this[0]); err != nil {
+		return Intent{Method: call.local}, err
+	}
+	if s.reads(call.local) {
+		return in, nil
+	}
+	in.Write = true
+	if undoable, ok := s.undoable()[call.local]; ok {
+		undoable(&in, call, arguments)
+	}
+	return in, nil
 }
 
-func (in *Intent) power(machine bool, kind, state string) {
-	if machine {
-		in.VM, in.Do.Kind, in.Do.With = in.This, kind, map[string]string{to: state}
+// action checks the header that some servers choose a method by. The guard does not, so it has to name none.
+func (s service) action(r *http.Request, call *node) error {
+	said := r.Header.Get("Soapaction")
+	if s.name != tokens {
+		if !soapAction.MatchString(said) {
+			return fmt.Errorf("the SOAPAction %q is no version of an API", said)
+		}
+		return nil
+	}
+	kind, ok := strings.CutPrefix(strings.Trim(said, `"`), trustSpace+"/RST/")
+	if said == "" {
+		return nil
+	}
+	for _, c := range call.children {
+		if text, err := c.content(); c.local == "RequestType" && err == nil {
+			ok = ok && text == trustSpace+"/"+kind
+		}
+	}
+	if !ok {
+		return fmt.Errorf("the SOAPAction %q is not what the body asks for", said)
+	}
+	return nil
+}
+
+// theCall finds the one method that an envelope calls.
+func theCall(root *node) (*node, error) {
+	if root.space != envelopeSpace || root.local != "Envelope" {
+		return nil, fmt.Errorf("its root is %q of %q", root.local, root.space)
+	}
+	parts, err := root.elements()
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 2 && parts[0].local == "Header" && parts[0].space == envelopeSpace {
+		headers, err := parts[0].elements()
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range headers {
+			if !slices.Contains([]string{"operationID", "vcSessionCookie", "Security"}, h.local) {
+				return nil, fmt.Errorf("its header has a %q", h.local)
+			}
+		}
+		parts = parts[1:]
+	}
+	if len(parts) != 1 || parts[0].local != "Body" || parts[0].space != envelopeSpace {
+		return nil, errors.New("it has something else than a header and one body")
+	}
+	calls, err := parts[0].elements()
+	if err != nil {
+		return nil, err
+	}
+	if len(calls) != 1 {
+		return nil, fmt.Errorf("it calls %d methods, where one is due", len(calls))
+	}
+	return calls[0], nil
+}
+
+// plainArguments checks that arguments have no attributes but those of the vSphere API: others may lead a server to
+// another element.
+func plainArguments(n *node) error {
+	for _, a := range n.attributes {
+		known := a.declares || a.space == "" && (a.local == "type" || a.local == "serverGuid") || a.space == instanceSpace && (a.local == "type" || a.local == "nil")
+		if !known {
+			return fmt.Errorf("%q has an attribute %q, which the vSphere API does not know", n.local, a.local)
+		}
+	}
+	for _, c := range n.children {
+		if err := plainArguments(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reference reads a reference to an object.
+func reference(n *node) (types.ManagedObjectReference, error) {
+	value, err := n.content()
+	if err != nil {
+		return types.ManagedObjectReference{}, err
+	}
+	ref := types.ManagedObjectReference{Type: n.attribute("type"), Value: value}
+	if value == "" || strings.ContainsFunc(ref.Type+value, func(c rune) bool { return c <= ' ' || unicode.IsSpace(c) }) { // a space may count, or not
+		return types.ManagedObjectReference{}, fmt.Errorf("%q refers to no object", n.local)
+	}
+	return ref, nil
+}
+
+// undoable are the methods of a service that write, and that can be taken back. Each looks at all arguments: where there is
+// one that it does not know, or one twice, the intent stays without a VM, and is let through nowhere.
+func (s service) undoable() map[string]func(in *Intent, call *node, arguments []*node) {
+	switch s.name {
+	case "vim25":
+		return map[string]func(*Intent, *node, []*node){
+			"PowerOnVM_Task":  powered(power, poweredOn),
+			"PowerOffVM_Task": powered(power, poweredOff),
+			"SuspendVM_Task":  powered(power, suspended),
+			"ShutdownGuest":   powered(askGuest, poweredOff),
+			"StandbyGuest":    powered(askGuest, suspended),
+			"ResetVM_Task":    powered(reset, ""),
+			"RebootGuest":     powered(reset, ""),
+			"Rename_Task":     renamed,
+		}
+	case "vsan":
+		return map[string]func(*Intent, *node, []*node){
+			"CnsAttachVolume": moved("attachSpecs", attachVolume),
+			"CnsDetachVolume": moved("detachSpecs", detachVolume),
+		}
+	}
+	return nil
+}
+
+// powered is a method of a VM without arguments.
+func powered(kind, state string) func(*Intent, *node, []*node) {
+	return func(in *Intent, call *node, arguments []*node) {
+		if in.This.Type != "VirtualMachine" || exactly(call, arguments, "_this") == nil {
+			return
+		}
+		in.VM, in.Do.Kind = in.This, kind
+		if state != "" {
+			in.Do.With = map[string]string{to: state}
+		}
 	}
 }
 
-func (in *Intent) volume(specs []volume, kind string) {
-	if len(specs) != 1 || len(specs[0].ID) != 1 || len(specs[0].VM) != 1 || specs[0].VM[0].Type != "VirtualMachine" {
+func renamed(in *Intent, call *node, arguments []*node) {
+	said := exactly(call, arguments, "_this", "newName")
+	if in.This.Type != "VirtualMachine" || said == nil {
 		return
 	}
-	in.VM, in.Do.Kind, in.Do.With = specs[0].VM[0].ref(), kind, map[string]string{volumeID: specs[0].ID[0]}
+	if called, err := said["newName"].content(); err == nil && called != "" {
+		in.VM, in.Do.Kind, in.Do.With = in.This, rename, map[string]string{to: called}
+	}
+}
+
+// moved is an attachment of one volume to one VM, or its end. How a disk is attached is no argument: what takes a detachment
+// back would not know it.
+func moved(spec, kind string) func(*Intent, *node, []*node) {
+	return func(in *Intent, call *node, arguments []*node) {
+		said := exactly(call, arguments, "_this", spec)
+		if said == nil {
+			return
+		}
+		parts, err := said[spec].elements()
+		if err != nil {
+			return
+		}
+		of := exactly(call, parts, "volumeId", "vm")
+		if of == nil {
+			return
+		}
+		ids, err := of["volumeId"].elements()
+		if err != nil {
+			return
+		}
+		volume := exactly(call, ids, "id")
+		if volume == nil {
+			return
+		}
+		id, err := volume["id"].content()
+		vm, wrong := reference(of["vm"])
+		if err == nil && wrong == nil && id != "" && vm.Type == "VirtualMachine" {
+			in.VM, in.Do.Kind, in.Do.With = vm, kind, map[string]string{volumeID: id}
+		}
+	}
+}
+
+// exactly are elements by their names, when those are all that there is, each once, and of the method's namespace; else nil.
+func exactly(call *node, all []*node, names ...string) map[string]*node {
+	if len(all) != len(names) {
+		return nil
+	}
+	found := map[string]*node{}
+	for _, n := range all {
+		if slices.Contains(names, n.local) && n.space == call.space {
+			found[n.local] = n
+		}
+	}
+	if len(found) != len(names) {
+		return nil
+	}
+	return found
 }

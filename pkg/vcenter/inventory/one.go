@@ -53,7 +53,7 @@ func (inv *Inventory) climb(ctx context.Context, c *vcenter.Connection, ref type
 			ObjectSet: []types.ObjectSpec{{Obj: ref}},
 			PropSet:   []types.PropertySpec{{Type: ref.Type, PathSet: []string{"name", "parent"}}},
 
-			ReportMissingObjectsInResults: types.NewBool(true),
+			ReportMissingObjectsInResults: new(true),
 		})
 		if err == nil {
 			err = inv.take(c.VCenter.Name, content)

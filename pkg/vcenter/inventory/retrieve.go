@@ -35,7 +35,7 @@ func retrieve(ctx context.Context, c *vcenter.Connection, kinds []string, specs 
 	all, err := Retrieve(ctx, c, types.PropertyFilterSpec{
 		PropSet: specs,
 		ObjectSet: []types.ObjectSpec{{
-			Obj: ref, Skip: types.NewBool(true),
+			Obj: ref, Skip: new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: ref.Type, Path: "view"}},
 		}},
 	})

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -35,11 +36,11 @@ func (t Tree) Up(ref types.ManagedObjectReference) []*Object {
 func (t Tree) Path(ref types.ManagedObjectReference) string {
 	var b strings.Builder
 	up := t.Up(ref)
-	for i := len(up) - 1; i >= 0; i-- {
-		if up[i].Parent.Value == "" && up[i].Ref.Type == "Folder" {
+	for _, u := range slices.Backward(up) {
+		if u.Parent.Value == "" && u.Ref.Type == "Folder" {
 			continue
 		}
-		b.WriteString("/" + up[i].Name)
+		b.WriteString("/" + u.Name)
 	}
 	return b.String()
 }
@@ -47,10 +48,8 @@ func (t Tree) Path(ref types.ManagedObjectReference) string {
 // Above is the nearest object of one of the types around ref, itself included; nil where there is none.
 func (t Tree) Above(ref types.ManagedObjectReference, kinds ...string) *Object {
 	for _, o := range t.Up(ref) {
-		for _, kind := range kinds {
-			if o.Ref.Type == kind {
-				return o
-			}
+		if slices.Contains(kinds, o.Ref.Type) {
+			return o
 		}
 	}
 	return nil
@@ -71,12 +70,7 @@ func (t Tree) below(ref types.ManagedObjectReference, kinds ...string) string {
 }
 
 func isOne(kind string, kinds []string) bool {
-	for _, k := range kinds {
-		if k == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(kinds, kind)
 }
 
 // Folder is the path of a VM folder below its datacenter's; empty for that one.

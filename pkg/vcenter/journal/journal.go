@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // Journal is an open file. It may be used from any goroutine; make one with [Open].
@@ -37,7 +39,7 @@ var ErrInUse = errors.New("is open in another process")
 // ([ErrInUse]). What another run has left to be taken back is in [Journal.Pending].
 func Open(name string) (*Journal, error) {
 	for {
-		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+		file, err := private.Open(name, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 		if err != nil {
 			return nil, fmt.Errorf("journal: %w", err)
 		}
@@ -60,7 +62,7 @@ var errRemoved = errors.New("removed")
 // Read returns what is pending in the journal of that name, the newest first, and leaves the file alone: whoever has it open
 // may go on.
 func Read(name string) ([]Entry, error) {
-	data, err := os.ReadFile(name)
+	data, err := private.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -83,9 +85,6 @@ func (j *Journal) load() error {
 	}
 	if there, err := os.Stat(j.name); err != nil || !os.SameFile(info, there) {
 		return errRemoved
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return errors.New(": may be read or written by others: chmod 600 it")
 	}
 	data, err := io.ReadAll(j.file)
 	if err != nil {
@@ -130,7 +129,8 @@ func syncDir(name string) error {
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.file.Close()
+	// A child that is being started has the descriptor, too, until it is another program: closing alone is not enough.
+	return errors.Join(syscall.Flock(int(j.file.Fd()), syscall.LOCK_UN), j.file.Close())
 }
 
 // Remove removes the file, and lets go of it only then: whoever opens a journal of that name meanwhile gets another one, and

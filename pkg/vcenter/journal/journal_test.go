@@ -163,8 +163,12 @@ func TestCrash(t *testing.T) {
 		lines := strings.SplitAfter(string(whole[:cut]), "\n")
 		for _, l := range lines[:len(lines)-1] {
 			for _, step := range []struct{ line, vm, to string }{
-				{`"seq":1`, "a", "1"}, {`"seq":2`, "b", "1"}, {`"seq":3`, "a", "2"},
-				{`"reverted":3`, "a", "1"}, {`"reverted":2`, "b", "0"}, {`"reverted":1`, "a", "0"},
+				{`"seq":1`, "a", "1"},
+				{`"seq":2`, "b", "1"},
+				{`"seq":3`, "a", "2"},
+				{`"reverted":3`, "a", "1"},
+				{`"reverted":2`, "b", "0"},
+				{`"reverted":1`, "a", "0"},
 			} {
 				if strings.Contains(l, step.line) {
 					now[step.vm] = step.to
@@ -222,7 +226,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"nonsense\n", 0o600, "j:1: "},
 		{"{}\n", 0o600, "j:1: is no line of a journal"},
-		{"", 0o644, "chmod 600"},
+		{"", 0o644, "may be read or written by others"},
 	} {
 		name := filepath.Join(t.TempDir(), "j")
 		if err := os.WriteFile(name, []byte(tc.text), tc.mode); err != nil {

@@ -132,7 +132,7 @@ func read[T any](ctx context.Context, c *vcenter.Connection, refs []ref, propert
 				filter.PropSet = append(filter.PropSet, types.PropertySpec{Type: one.Type, PathSet: properties})
 			}
 		}
-		filter.ReportMissingObjectsInResults = types.NewBool(true)
+		filter.ReportMissingObjectsInResults = new(true)
 		content, err := inventory.Retrieve(ctx, c, filter)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", some[0].Type, err)

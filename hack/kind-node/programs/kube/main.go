@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
 	// Time zones for CronJobs: a node has no zone files.
 	_ "time/tzdata"
 

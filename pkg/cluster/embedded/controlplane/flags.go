@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,7 +16,6 @@ type settings map[string]string
 
 func (s settings) duration(flag string, d time.Duration) { s[flag] = d.String() }
 func (s settings) seconds(flag string, d time.Duration)  { s[flag] = strconv.Itoa(int(d.Seconds())) }
-func (s settings) list(flag string, values ...string)    { s[flag] = strings.Join(values, ",") }
 
 // apply parses the settings with the component's own flag sets, so that a flag that a release drops is an error at
 // start and not a setting silently ignored.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 )
 

@@ -48,7 +48,7 @@ func TestCarry(t *testing.T) {
 		t.Errorf("told of %d bytes, %v", whole, err)
 	}
 	var names []string
-	for _, i := range a.Contents().Images {
+	for _, i := range a.contents.Images {
 		names = append(names, strings.Join([]string{i.Name, i.Part, i.Kubernetes, i.Platform}, " "))
 		if !slices.Equal(i.Layers, from.has[i.Name].layers) || !strings.HasPrefix(i.ID, "sha256:") || i.Size == 0 {
 			t.Errorf("%+v", i)

@@ -46,7 +46,7 @@ func describe(ctx context.Context, file string) (Described, error) {
 			return Described{}, err
 		}
 		h, err := t.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return Described{}, err

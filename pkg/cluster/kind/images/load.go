@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +75,7 @@ func (a *Archive) give(ctx context.Context, to Store, wanted []Item, progress fu
 	}()
 	err := to.Load(ctx, r)
 	r.CloseWithError(err) // of no use to the writer when all was read
-	if werr := <-written; werr != nil && (err == nil || ctx.Err() == nil && werr != err) {
+	if werr := <-written; werr != nil && (err == nil || ctx.Err() == nil && !errors.Is(werr, err)) {
 		return werr
 	}
 	if err != nil {

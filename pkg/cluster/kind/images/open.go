@@ -47,9 +47,6 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 	return &Archive{path, c}, nil
 }
 
-// Contents is what is in it.
-func (a *Archive) Contents() Contents { return a.contents }
-
 // check reads an archive and compares what it has with what it says.
 func check(ctx context.Context, r *counted) (Contents, error) {
 	foreign := func(format string, args ...any) error {
@@ -63,11 +60,11 @@ func check(ctx context.Context, r *counted) (Contents, error) {
 		}
 		h, err := t.Next()
 		switch {
-		case err == io.EOF && len(found) == 0:
+		case errors.Is(err, io.EOF) && len(found) == 0:
 			return c, foreign("is empty")
-		case err == io.EOF && c.Kind == "":
+		case errors.Is(err, io.EOF) && c.Kind == "":
 			return c, io.ErrUnexpectedEOF // the last of the files is not there
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return c, compare(c, found)
 		case err != nil && len(found) == 0:
 			return c, foreign("is no archive of images")

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"io"
 	"time"
 )
@@ -120,7 +119,7 @@ func (a *Writer) copyFile(name string, size int64, r io.Reader) (File, error) {
 	if err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: size, Format: tar.FormatGNU}); err != nil {
 		return f, err
 	}
-	var sum hash.Hash = sha256.New()
+	sum := sha256.New()
 	if n, err := io.Copy(io.MultiWriter(a.tar, sum), r); err != nil {
 		return f, err
 	} else if n != size {

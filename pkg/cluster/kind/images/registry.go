@@ -81,7 +81,7 @@ func places(f *os.File) (map[string]blob, error) {
 	at := map[string]blob{}
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return at, nil
 		} else if err != nil {
 			return nil, err

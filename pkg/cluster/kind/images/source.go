@@ -62,7 +62,7 @@ func (a *Writer) copyAll(ctx context.Context, r io.Reader, prefix string) (*sour
 			return nil, err
 		}
 		h, err := t.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return in, nil
 		} else if err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func (s Store) Images(ctx context.Context, repository string) ([]Image, error) {
 		return nil, err
 	}
 	var names []string
-	for _, name := range strings.Fields(string(text)) {
+	for name := range strings.FieldsSeq(string(text)) {
 		if repo, tag := split(name); tag != "" && tag != "<none>" && short(repo) == short(repository) {
 			names = append(names, name)
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
 // pullTime is how long the official image may take to be fetched: some 400 MB.
@@ -27,11 +26,6 @@ type Finder struct {
 	Helper string
 	// Say is told what takes its time, when it begins and every four seconds. It must not block. Optional.
 	Say func(string)
-}
-
-// Find is [Finder.Find] of the runtime rt, with nothing but defaults.
-func Find(ctx context.Context, rt *runtime.Runtime, kubernetes string, say func(string)) (Image, error) {
-	return Finder{Store: images.Store{Runtime: rt}, Kubernetes: kubernetes, Say: say}.Find(ctx)
 }
 
 // Find returns the image that nodes are to be made from. The runtime has it then: it was loaded, or fetched, if it had to be.

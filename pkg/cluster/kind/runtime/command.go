@@ -24,8 +24,7 @@ func (of command) Run(ctx context.Context, c Call) error {
 	cmd.WaitDelay = grace
 	apart(cmd)
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return &ExitError{Status: exit.ExitCode()}
 	}
 	return err

@@ -31,7 +31,7 @@ func (r *Runtime) Events(ctx context.Context, label, value string, since time.Ti
 			Args:   []string{"events", "--since", strconv.FormatInt(since.Unix(), 10), "--filter", "type=container", "--filter", "label=" + label + "=" + value, "--format", r.eventFormat()},
 			Stdout: write,
 		})
-		write.Close()
+		_ = write.Close()
 		ended <- err
 	}()
 	lines := bufio.NewScanner(read)
@@ -41,7 +41,7 @@ func (r *Runtime) Events(ctx context.Context, label, value string, since time.Ti
 			got(e)
 		}
 	}
-	read.Close()
+	_ = read.Close()
 	if err := <-ended; err != nil {
 		return err
 	}

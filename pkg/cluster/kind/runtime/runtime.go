@@ -97,8 +97,7 @@ func (e *ExitError) Error() string { return "exit status " + itoa(e.Status) }
 
 // Status is the exit status that err tells of, -1 when it tells of none.
 func Status(err error) int {
-	var e *ExitError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*ExitError](err); ok {
 		return e.Status
 	}
 	return -1

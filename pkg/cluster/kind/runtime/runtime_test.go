@@ -146,12 +146,18 @@ func TestNetworks(t *testing.T) {
 		out  string
 		want Network
 	}{
-		"docker": {`[{"Name":"kind","Id":"n1","Labels":{"a":"b"},"IPAM":{"Config":[{"Subnet":"fc00::/64"},{"Subnet":"172.18.0.0/16","Gateway":"172.18.0.1"}]}}]`,
-			Network{ID: "n1", Labels: map[string]string{"a": "b"}, Subnets: prefixes("fc00::/64", "172.18.0.0/16"), Gateways: addrs("172.18.0.1")}},
-		"docker, before there was a container": {`[{"Id":"n1","IPAM":{"Config":[{"Subnet":"172.18.0.0/16"}]}}]`,
-			Network{ID: "n1", Subnets: prefixes("172.18.0.0/16"), Gateways: addrs("172.18.0.1")}},
-		"podman": {`[{"name":"kind","id":"n2","subnets":[{"subnet":"10.89.0.0/24","gateway":"10.89.0.1"}]}]`,
-			Network{ID: "n2", Subnets: prefixes("10.89.0.0/24"), Gateways: addrs("10.89.0.1")}},
+		"docker": {
+			`[{"Name":"kind","Id":"n1","Labels":{"a":"b"},"IPAM":{"Config":[{"Subnet":"fc00::/64"},{"Subnet":"172.18.0.0/16","Gateway":"172.18.0.1"}]}}]`,
+			Network{ID: "n1", Labels: map[string]string{"a": "b"}, Subnets: prefixes("fc00::/64", "172.18.0.0/16"), Gateways: addrs("172.18.0.1")},
+		},
+		"docker, before there was a container": {
+			`[{"Id":"n1","IPAM":{"Config":[{"Subnet":"172.18.0.0/16"}]}}]`,
+			Network{ID: "n1", Subnets: prefixes("172.18.0.0/16"), Gateways: addrs("172.18.0.1")},
+		},
+		"podman": {
+			`[{"name":"kind","id":"n2","subnets":[{"subnet":"10.89.0.0/24","gateway":"10.89.0.1"}]}]`,
+			Network{ID: "n2", Subnets: prefixes("10.89.0.0/24"), Gateways: addrs("10.89.0.1")},
+		},
 	} {
 		r := With("docker", script{"network ls --filter name=^kind$ --format {{.Name}}": "kind\n", "network inspect kind": tc.out})
 		got, there, err := r.Network(t.Context(), "kind")

@@ -49,7 +49,7 @@ func numberOf(path string) (number, error) {
 	case err != nil:
 		return number{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	return number{unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))}, nil
+	return number{unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))}, nil //nolint:unconvert // another type on other architectures
 }
 
 // find waits for a disk and returns its device file, not the link.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,9 +138,9 @@ func (r *rig) unmountAll() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for i := len(table) - 1; i >= 0; i-- {
-		if strings.HasPrefix(table[i].MountPoint, r.dir+"/") {
-			_ = mount.New("").Unmount(table[i].MountPoint)
+	for _, t := range slices.Backward(table) {
+		if strings.HasPrefix(t.MountPoint, r.dir+"/") {
+			_ = mount.New("").Unmount(t.MountPoint)
 		}
 	}
 }

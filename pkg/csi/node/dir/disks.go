@@ -39,7 +39,7 @@ func (d disks) room() (int64, error) {
 		var st unix.Statfs_t
 		err := unix.Statfs(at, &st)
 		if err == nil {
-			return max(int64(st.Blocks)*int64(st.Bsize), 1), nil
+			return max(int64(st.Blocks)*int64(st.Bsize), 1), nil //nolint:unconvert // another type on other systems
 		}
 		if !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
 			return 0, err

@@ -85,6 +85,7 @@ func (r *rig) detach(volume string) {
 func (r *rig) global(volume string) string {
 	return filepath.Join(r.pods, "plugins", volume, "globalmount")
 }
+
 func (r *rig) target(volume, pod string) string {
 	return filepath.Join(r.pods, "pods", pod, volume, "mount")
 }

@@ -15,6 +15,9 @@ type Announcement struct {
 	Driver string // its name
 	// Endpoint is the path of its CSI socket, as kubelet sees it.
 	Endpoint string
+	// Asked is called when kubelet asks what is announced, which is how it finds a driver. It must not block. Nil: nothing is
+	// called.
+	Asked func()
 	// Told is called with what kubelet says of each attempt: empty when the driver is registered. It must not block. Nil:
 	// nobody is told. When it is not registered, kubelet tries again by itself, after up to two minutes.
 	Told   func(failure string)
@@ -30,6 +33,9 @@ func (a *Announcement) Register(s grpc.ServiceRegistrar) {
 
 // GetInfo tells kubelet what is announced.
 func (a *Announcement) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
+	if a.Asked != nil {
+		a.Asked()
+	}
 	return &registerapi.PluginInfo{
 		Type: registerapi.CSIPlugin, Name: a.Driver, Endpoint: a.Endpoint, SupportedVersions: []string{"1.0.0"},
 	}, nil

@@ -309,8 +309,14 @@ func TestRenamedOutOfTheShard(t *testing.T) {
 
 func TestWhere(t *testing.T) {
 	for _, w := range []Where{
-		{}, {URL: "unix:"}, {URL: "http://host"}, {URL: "https://"}, {URL: "https://user:secret@host"}, {URL: "/path"},
-		{URL: "unix:/s", TokenFile: "t"}, {URL: "unix:/s", CAFile: "c"},
+		{},
+		{URL: "unix:"},
+		{URL: "http://host"},
+		{URL: "https://"},
+		{URL: "https://user:secret@host"},
+		{URL: "/path"},
+		{URL: "unix:/s", TokenFile: "t"},
+		{URL: "unix:/s", CAFile: "c"},
 	} {
 		if err := w.Validate(); err == nil {
 			t.Errorf("%+v is valid", w)

@@ -242,8 +242,13 @@ func TestLeaseDurations(t *testing.T) {
 		speed pace.Speed
 		want  time.Duration
 	}{
-		{10, 1, 40 * time.Second}, {2500, 1, 40 * time.Second}, {4000, 1, 64 * time.Second}, {5000, 1, 80 * time.Second},
-		{100000, 1, 80 * time.Second}, {100, 10, 4 * time.Second}, {1000, 10, 8 * time.Second},
+		{10, 1, 40 * time.Second},
+		{2500, 1, 40 * time.Second},
+		{4000, 1, 64 * time.Second},
+		{5000, 1, 80 * time.Second},
+		{100000, 1, 80 * time.Second},
+		{100, 10, 4 * time.Second},
+		{1000, 10, 8 * time.Second},
 	} {
 		if got := LeaseDuration(tc.nodes, tc.speed); got != tc.want {
 			t.Errorf("%d nodes at speed %v: %s, want %s", tc.nodes, tc.speed, got, tc.want)

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Locate finds the node at a path such as spec.vcenters[0].name below root, or its nearest ancestor.

@@ -3,7 +3,7 @@ package strict
 import (
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // Values are what ${name} stands for.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/golden"
@@ -28,7 +29,9 @@ func write(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Hide("pa\"ss", "abc", "hunter2")
+	m := &mask.Mask{}
+	m.Know("pa\"ss", "abc", "hunter2")
+	d.Mask(m)
 	fmt.Fprint(d.Log(), "login with hun")
 	fmt.Fprint(d.Log(), "ter2\nabc pa\"ss\nlast")
 	if err := d.Event(1, api.EventLine{Event: event.Event{Seq: 9, Kind: "x", Message: "is pa\"ss"}, Lost: 2}); err != nil {
@@ -88,9 +91,9 @@ func TestLayout(t *testing.T) {
 	golden.Equal(t, "finished.json", read("finished.json"))
 	golden.Equal(t, "calls.json", read("artifacts/calls.json"))
 	for name, want := range map[string]string{
-		"build-log.txt":                      "login with [hidden]\nabc [hidden]\nlast",
-		"artifacts/logs/1-node-worker-1.log": "one\nAuthorization: Bearer [hidden]\n[hidden]\n[hidden] end\n",
-		"artifacts/events.jsonl":             `{"sandbox":1,"seq":9,"time":"0001-01-01T00:00:00Z","plane":"","level":"","kind":"x","message":"is [hidden]","lost":2}` + "\n",
+		"build-log.txt":                      "login with (masked)\nabc (masked)\nlast",
+		"artifacts/logs/1-node-worker-1.log": "one\nAuthorization: (masked)\n(masked)\n(masked) end\n",
+		"artifacts/events.jsonl":             `{"sandbox":1,"seq":9,"time":"0001-01-01T00:00:00Z","plane":"","level":"","kind":"x","message":"is (masked)","lost":2}` + "\n",
 	} {
 		if d := cmp.Diff(want, read(name)); d != "" {
 			t.Errorf("%s: %s", name, d)

@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
 )
 
@@ -25,9 +28,9 @@ type Dir struct {
 	// Path is where it is.
 	Path string
 
-	root    *os.Root
-	began   time.Time
-	secrets secrets
+	root  *os.Root
+	began time.Time
+	mask  *mask.Mask
 
 	mu     sync.Mutex
 	log    *os.File
@@ -51,7 +54,7 @@ func Create(p string, began time.Time, repos, metadata map[string]string) (*Dir,
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{Path: p, root: root, began: began}
+	d := &Dir{Path: p, root: root, began: began, mask: &mask.Mask{}}
 	if err := d.begin(repos, metadata); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -102,8 +105,8 @@ func (d *Dir) empty() error {
 	return nil
 }
 
-// Hide keeps texts out of all that is written from now on.
-func (d *Dir) Hide(texts ...string) { d.secrets.add(texts...) }
+// Mask has m take secrets out of all that is written from now on. It is called before anything else is, if at all.
+func (d *Dir) Mask(m *mask.Mask) { d.mask = m }
 
 // Write writes a file, by its path in the directory.
 func (d *Dir) Write(name string, b []byte) error {
@@ -111,7 +114,7 @@ func (d *Dir) Write(name string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(d.secrets.clean(b))
+	_, err = f.Write(d.mask.Bytes(b))
 	return errors.Join(err, f.Close())
 }
 
@@ -123,6 +126,12 @@ func (d *Dir) JSON(name string, v any) error {
 	}
 	return d.Write(name, append(b, '\n'))
 }
+
+// keyBegin and keyEnd are the lines around a private key.
+var (
+	keyBegin = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----`)
+	keyEnd   = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY-----`)
+)
 
 // Copy writes what r reads as a file, line by line, so that secrets are found and size does not matter.
 func (d *Dir) Copy(name string, r io.Reader) error {
@@ -142,7 +151,11 @@ func (d *Dir) Copy(name string, r io.Reader) error {
 		if was {
 			return nil
 		}
-		_, err := f.Write(d.secrets.clean(b))
+		text := d.mask.Bytes(b)
+		if bytes.HasSuffix(b, []byte("\n")) && !bytes.HasSuffix(text, []byte("\n")) {
+			text = append(text, '\n') // the mask took it for a part of a key whose end is missing
+		}
+		_, err := f.Write(text)
 		return err
 	}), f.Close())
 }
@@ -164,7 +177,7 @@ func (w *logWriter) Write(b []byte) (int, error) {
 	if end == 0 {
 		return len(b), nil
 	}
-	_, err := d.log.Write(d.secrets.clean(d.half[:end]))
+	_, err := d.log.Write(d.mask.Bytes(d.half[:end]))
 	d.half = append(d.half[:0:0], d.half[end:]...)
 	return len(b), err
 }
@@ -175,7 +188,7 @@ func (d *Dir) Close() error {
 	defer d.mu.Unlock()
 	var errs []error
 	if d.log != nil && len(d.half) > 0 {
-		_, err := d.log.Write(d.secrets.clean(d.half))
+		_, err := d.log.Write(d.mask.Bytes(d.half))
 		errs, d.half = append(errs, err), nil
 	}
 	for _, f := range []**os.File{&d.log, &d.events} {

@@ -15,7 +15,7 @@
 //	  inventory/N-vms.json  and hosts, datacenters, vcenters, zones …
 //
 // N numbers the sandboxes of the run. Files are for their owner only. Passwords, keys and tokens that stand in a text are
-// left out of it ([Dir.Hide]).
+// masked in it ([Dir.Mask]).
 //
 // Floor 4.
 package artifacts

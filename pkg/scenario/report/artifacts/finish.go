@@ -48,7 +48,7 @@ func (d *Dir) Event(n int, line api.EventLine) error {
 	if d.events == nil {
 		return fs.ErrClosed
 	}
-	_, err = d.events.Write(d.secrets.clean(append(b, '\n')))
+	_, err = d.events.Write(d.mask.Bytes(append(b, '\n')))
 	return err
 }
 

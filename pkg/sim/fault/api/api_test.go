@@ -77,7 +77,8 @@ func trials() []trial {
 		{"vcenter.throttled", set{"rate": "1"}, throttles},
 		{"vcenter.reset-mid-body", set{"client": "ccm", "methods": "FindByInventoryPath"}, fails(agentCCM, agentGovc, says("connection reset"))},
 		{
-			"vcenter.soap-fault", set{"client": "ccm", "fault": "NoPermission", "methods": "FindByInventoryPath"},
+			"vcenter.soap-fault",
+			set{"client": "ccm", "fault": "NoPermission", "methods": "FindByInventoryPath"},
 			fails(agentCCM, agentGovc, isFault(&types.NoPermission{})),
 		},
 		{"vcenter.rest-error", set{"client": "ccm", "error": "UNAUTHORIZED", "methods": "/rest/com/vmware/cis/tagging/*"}, fails(agentCCM, agentGovc, says("403"))},

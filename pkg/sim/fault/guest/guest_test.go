@@ -220,7 +220,7 @@ func TestTogether(t *testing.T) {
 	is("guest.hostName=node-1.example.org", "guest.ipAddress=2001:db8::11")(t, b, was, b.Look(t))
 	b.Heal(t, ip.ID)
 	is("guest.hostName=node-1.example.org", "guest.ipAddress=10.0.0.11")(t, b, was, b.Look(t))
-	b.Refused(t, nil, fault.Request{Kind: "guest.hostname-short", On: fault.Selector{Names: []string{"node-2"}}})
+	_ = b.Refused(t, nil, fault.Request{Kind: "guest.hostname-short", On: fault.Selector{Names: []string{"node-2"}}})
 }
 
 // TestOthersGetOtherAddresses: two guests of a network do not get the same new address.

@@ -31,7 +31,7 @@ func TestCrashLoop(t *testing.T) {
 		t.Errorf("calls after the end: %q", now)
 	}
 	r.processes.running["ccm"] = false
-	r.refused("ccm.crash-loop", nil)
+	_ = r.refused("ccm.crash-loop", nil)
 }
 
 // One that is given a while to live gets it.
@@ -80,8 +80,10 @@ func TestWhich(t *testing.T) {
 
 // A replica that is gone meanwhile keeps nobody from healing.
 func TestHealOfWhatIsGone(t *testing.T) {
-	for _, kind := range []string{"ccm.paused", "ccm.api-unreachable", "ccm.crash-loop", "node.kubelet-paused", "node.api-unreachable",
-		"csi.paused", "csi.api-unreachable", "csi.crash-loop", "node.link-withheld", "node.csi-unregistered"} {
+	for _, kind := range []string{
+		"ccm.paused", "ccm.api-unreachable", "ccm.crash-loop", "node.kubelet-paused", "node.api-unreachable",
+		"csi.paused", "csi.api-unreachable", "csi.crash-loop", "node.link-withheld", "node.csi-unregistered",
+	} {
 		t.Run(kind, func(t *testing.T) {
 			r := newRig(t)
 			lease := r.inject(kind, nil)

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,9 +27,7 @@ const copyLabel = "vsphere-sandbox/copy-of"
 func (k kept) copyMeta(c *fault.Call, m metav1.ObjectMeta) metav1.ObjectMeta {
 	m = fresh(m)
 	labels := map[string]string{copyLabel: k.Name}
-	for key, value := range m.Labels {
-		labels[key] = value
-	}
+	maps.Copy(labels, m.Labels)
 	m.Name, m.Labels = k.copy(c), labels
 	return m
 }

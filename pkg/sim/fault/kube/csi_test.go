@@ -19,7 +19,7 @@ func TestDriverCrashLoop(t *testing.T) {
 		t.Error(diff)
 	}
 	r.processes.running["csi-attacher"] = false
-	r.refused("csi.crash-loop", nil)
+	_ = r.refused("csi.crash-loop", nil)
 }
 
 // What is no process of the driver is refused, and each of them has its own leases.

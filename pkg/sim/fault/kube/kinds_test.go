@@ -53,10 +53,12 @@ func TestKinds(t *testing.T) {
 		{kind: "csi.killed", does: []string{"kill csi-attacher"}, refused: gone("csi-attacher")},
 		{kind: "csi.paused", does: []string{"pause csi-attacher"}, heals: []string{"resume csi-attacher"}, refused: gone("csi-attacher")},
 		{kind: "csi.api-unreachable", does: []string{"cut csi-attacher silent=true"}, heals: []string{"mend csi-attacher"}},
-		{kind: "csi.token-revoked", changes: []string{"-ServiceAccount vmware-system-csi/csi-attacher"}, heals: []string{"renew token of csi-attacher", "restart csi-attacher"},
+		{
+			kind: "csi.token-revoked", changes: []string{"-ServiceAccount vmware-system-csi/csi-attacher"}, heals: []string{"renew token of csi-attacher", "restart csi-attacher"},
 			refused: func(r *rig) {
 				_ = r.client.CoreV1().ServiceAccounts("vmware-system-csi").Delete(r.t.Context(), "csi-attacher", metav1.DeleteOptions{})
-			}},
+			},
+		},
 		{kind: "csi.topology-kind-deleted", changes: []string{"-CustomResourceDefinition /csinodetopologies.cns.vmware.com"}, refused: func(r *rig) {
 			_ = r.dynamic.Resource(definitions()).Delete(r.t.Context(), "csinodetopologies.cns.vmware.com", metav1.DeleteOptions{})
 		}},
@@ -117,10 +119,14 @@ func TestKinds(t *testing.T) {
 			_, _ = r.client.CoreV1().Secrets("kube-system").Update(r.t.Context(), s, metav1.UpdateOptions{})
 		}},
 		{kind: "secret.malformed", params: kv("how", "empty"), changes: []string{secret, "+" + secret + "-before-f1"}, see: hasKeys()},
-		{kind: "secret.malformed", params: kv("how", "wrong-key", "server", "127.0.0.1"), changes: []string{secret, "+" + secret + "-before-f1"},
-			see: hasKeys("127.0.0.2.password", "127.0.0.2.username", "nowhere.invalid.password", "nowhere.invalid.username")},
-		{kind: "secret.malformed", params: kv("how", "wrong-case"), changes: []string{secret, "+" + secret + "-before-f1"},
-			see: hasKeys("127.0.0.1.PASSWORD", "127.0.0.1.USERNAME", "127.0.0.2.PASSWORD", "127.0.0.2.USERNAME")},
+		{
+			kind: "secret.malformed", params: kv("how", "wrong-key", "server", "127.0.0.1"), changes: []string{secret, "+" + secret + "-before-f1"},
+			see: hasKeys("127.0.0.2.password", "127.0.0.2.username", "nowhere.invalid.password", "nowhere.invalid.username"),
+		},
+		{
+			kind: "secret.malformed", params: kv("how", "wrong-case"), changes: []string{secret, "+" + secret + "-before-f1"},
+			see: hasKeys("127.0.0.1.PASSWORD", "127.0.0.1.USERNAME", "127.0.0.2.PASSWORD", "127.0.0.2.USERNAME"),
+		},
 		{kind: "secret.malformed", params: kv("how", "wrong-password", "server", "127.0.0.2"), changes: []string{secret, "+" + secret + "-before-f1"}, see: func(t *testing.T, r *rig) {
 			if d := r.secret().Data; string(d["127.0.0.2.password"]) != "not-secret2" || string(d["127.0.0.1.password"]) != "secret" {
 				t.Errorf("%s", d)

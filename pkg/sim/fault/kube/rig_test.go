@@ -137,7 +137,9 @@ type cluster struct {
 func (c cluster) Client() kubernetes.Interface          { return c.client }
 func (c cluster) Dynamic() (dynamic.Interface, error)   { return c.dynamic, nil }
 func (c cluster) Credentials() (namespace, name string) { return "kube-system", "vsphere-cloud-secret" }
-func (c cluster) Config() (namespace, name string)      { return "kube-system", "vsphere-cloud-config" }
+
+func (c cluster) Config() (namespace, name string) { return "kube-system", "vsphere-cloud-config" }
+
 func (c cluster) Account(of string) (namespace, name string, err error) {
 	switch of {
 	case "csi-attacher":
@@ -245,6 +247,7 @@ func (p *processes) RenewToken(_ context.Context, c string) error {
 func (p *processes) WithholdLinks(c string, withheld bool) error {
 	return p.did(c, "withhold links of %s %v", c, withheld)
 }
+
 func (p *processes) RegisterCSI(c string, registered bool) error {
 	return p.did(c, "register %s %v", c, registered)
 }

@@ -73,15 +73,15 @@ func malformed(c *fault.Call, data map[string][]byte) map[string][]byte {
 			after[key] = value
 			continue
 		}
-		switch {
-		case how == "empty", how == "no-"+field:
-		case how == "empty-"+field:
+		switch how {
+		case "empty", "no-" + field:
+		case "empty-" + field:
 			after[key] = nil
-		case how == "wrong-"+field:
+		case "wrong-" + field:
 			after[key] = append([]byte("not-"), value...)
-		case how == "wrong-key":
+		case "wrong-key":
 			after["nowhere.invalid."+field] = value
-		case how == "wrong-case":
+		case "wrong-case":
 			after[strings.ToUpper(key)] = value
 		default:
 			after[key] = value

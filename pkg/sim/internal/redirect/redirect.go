@@ -49,5 +49,7 @@ func (r *Receiver) Reference() vc.Ref { return r.Self }
 
 // Lock and Unlock do nothing: vcsim locks the receiver of a call for its duration, and this one receives calls on many
 // objects. The methods lock what they change.
-func (r *Receiver) Lock()   {}
+func (r *Receiver) Lock() {}
+
+// Unlock does nothing; see Lock.
 func (r *Receiver) Unlock() {}

@@ -9,7 +9,6 @@ package known
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 )
 
@@ -41,15 +40,6 @@ func Tasks() []string {
 		}
 	}
 	return found
-}
-
-// IsTask tells whether a method answers with a Task.
-func IsTask(method string) bool {
-	if strings.HasSuffix(method, "_Task") {
-		return true
-	}
-	_, ok := slices.BinarySearch(Tasks(), method)
-	return ok
 }
 
 // Faults returns the fault types, under the names that they are registered with in vim25/types, sorted.

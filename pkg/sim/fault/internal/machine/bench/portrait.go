@@ -134,7 +134,7 @@ func (b *VM) search(ctx context.Context, p Portrait) error {
 	for name, find := range map[string]func() ([]object.Reference, error){
 		"search.uuid": func() ([]object.Reference, error) { return s.FindAllByUuid(ctx, nil, b.uuid, true, nil) },
 		"search.instanceUuid": func() ([]object.Reference, error) {
-			return s.FindAllByUuid(ctx, nil, b.instance, true, types.NewBool(true))
+			return s.FindAllByUuid(ctx, nil, b.instance, true, new(true))
 		},
 		"search.hostName": func() ([]object.Reference, error) { return s.FindAllByDnsName(ctx, nil, b.hostname, true) },
 		"search.ip":       func() ([]object.Reference, error) { return s.FindAllByIp(ctx, nil, b.ip, true) },

@@ -1,0 +1,107 @@
+// Package loopback chooses the loopback addresses of the vCenters of a sandbox.
+//
+//	listeners, note, err := loopback.Listen(ctx, nil, 2, loopback.DefaultPort)   // 127.0.0.11:8989, 127.0.0.12:8989
+//
+// Floor 0.
+package loopback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+)
+
+const (
+	// DefaultPort is the port of every vCenter whose address was not chosen: 443 needs privileges, 8989 is vcsim's own.
+	DefaultPort = 8989
+	// AnyPort has each vCenter get a free port.
+	AnyPort = -1
+
+	// most is how many vCenters a block of addresses has: 127.0.x.11 up to 127.0.x.250.
+	most = 240
+	// blocks is how many blocks there are: 127.0.0.x up to 127.0.249.x.
+	blocks = 250
+)
+
+// PortError is that a port is in use on every loopback address. It unwraps to [syscall.EADDRINUSE].
+type PortError struct{ Port int }
+
+func (e *PortError) Error() string {
+	return fmt.Sprintf("port %d is in use on every loopback address", e.Port)
+}
+
+func (e *PortError) Unwrap() error { return syscall.EADDRINUSE }
+
+// Listen opens a TCP listener for each of n vCenters, in order: at the addresses, "IP:port" each, or, when there are none,
+// on a port of a loopback address of its own for each. These are the first free ones of 127.0.x.11, 127.0.x.12 …, so that
+// several sandboxes share a port number. A system that has 127.0.0.1 alone, as macOS, gets free ports there, and a note that
+// says so. port 0 means [DefaultPort]. When there is an error, no listener is left open. Callers may be on several
+// goroutines.
+func Listen(ctx context.Context, addresses []string, n, port int) (_ []*net.TCPListener, note string, _ error) {
+	if len(addresses) > 0 {
+		if len(addresses) != n {
+			return nil, "", fmt.Errorf("%d addresses for %d vCenters", len(addresses), n)
+		}
+		all, err := listenAll(ctx, addresses)
+		return all, "", err
+	}
+	if n > most {
+		return nil, "", fmt.Errorf("%d vCenters, but addresses for %d at most", n, most)
+	}
+	switch port {
+	case 0:
+		port = DefaultPort
+	case AnyPort:
+		port = 0
+	}
+	for block := range blocks {
+		all, err := listenAll(ctx, blockOf(block, n, port))
+		switch {
+		case errors.Is(err, syscall.EADDRNOTAVAIL): // macOS has 127.0.0.1 alone unless there are aliases of lo0
+			all, err := listenAll(ctx, shared(n))
+			return all, "this system has no loopback address but 127.0.0.1: vCenters share it and differ by port", err
+		case err == nil || !errors.Is(err, syscall.EADDRINUSE):
+			return all, "", err
+		}
+	}
+	return nil, "", &PortError{Port: port}
+}
+
+// blockOf lists the addresses 127.0.<block>.11, .12 ….
+func blockOf(block, n, port int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("127.0.%d.%d:%d", block, 11+i, port)
+	}
+	return list
+}
+
+func shared(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = "127.0.0.1:0"
+	}
+	return list
+}
+
+func listenAll(ctx context.Context, addresses []string) ([]*net.TCPListener, error) {
+	all := make([]*net.TCPListener, 0, len(addresses))
+	for _, address := range addresses {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			Close(all)
+			return nil, err
+		}
+		all = append(all, l.(*net.TCPListener)) // of the network "tcp"
+	}
+	return all, nil
+}
+
+// Close closes listeners from which no connection was accepted.
+func Close(listeners []*net.TCPListener) {
+	for _, l := range listeners {
+		_ = l.Close()
+	}
+}

@@ -1,0 +1,122 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+)
+
+// Follow learns the secrets of an instance from its directory: what its store holds, and what stands in its files of
+// configuration, keys and tokens. The store is read again whenever it has grown, so what the instance comes to know later
+// is masked as well; that the directory goes does no harm. The error says what could not be read: what it would have
+// taught is masked by its shape alone.
+func (m *Mask) Follow(dir string) error {
+	m.mu.Lock()
+	if m.followed == nil {
+		m.followed = map[string]int64{}
+	}
+	m.followed[dir] = 0
+	m.mu.Unlock()
+	return errors.Join(m.catchUp(), m.learnFiles(dir))
+}
+
+// catchUp reads the stores that have grown.
+func (m *Mask) catchUp() error {
+	m.mu.Lock()
+	followed := maps.Clone(m.followed)
+	m.mu.Unlock()
+	var errs []error
+	for dir, was := range followed {
+		info, err := os.Lstat(filepath.Join(dir, secret.File))
+		if err != nil || info.Size() == was { // one that is gone was read before, or never was
+			continue
+		}
+		values, err := secret.Read(dir)
+		for _, v := range values {
+			m.Know(v)
+			m.Learn("", []byte(v)) // it may be a configuration with a password in it
+		}
+		if errs = append(errs, err); err == nil {
+			m.mu.Lock()
+			m.followed[dir] = info.Size()
+			m.mu.Unlock()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// learnable is how long a file of configuration may be.
+const learnable = 1 << 20
+
+// learnFiles learns from the files of an instance: its configuration, keys and tokens, not its logs, events and data. Of
+// what kubelets mount into pods it reads the tokens.
+func (m *Mask) learnFiles(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // it ended just now
+		case err != nil:
+			return err
+		case d.IsDir():
+			switch d.Name() {
+			case "etcd", "logs", "sim", "plugins":
+				return fs.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular() || strings.HasSuffix(path, ".jsonl") || filepath.Base(path) == secret.File:
+			return nil
+		case strings.Contains(path, string(filepath.Separator)+"pods"+string(filepath.Separator)) && d.Name() != "token":
+			return nil
+		}
+		if i, err := d.Info(); err != nil || i.Size() > learnable {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil && bytes.IndexByte(text, 0) < 0 {
+			m.Learn(path, text)
+		}
+		return nil // what cannot be read is put nowhere either
+	})
+}
+
+// Learn takes the secrets out of a file of configuration, whose name may say that it is one as a whole, and knows them from
+// then on. Logs are not for it: what they have by a key's name need not be one.
+func (m *Mask) Learn(name string, text []byte) {
+	s := string(text)
+	if base := filepath.Base(name); base == "token" || strings.HasSuffix(base, ".token") || strings.HasSuffix(base, ".key") {
+		m.Know(s)
+	}
+	for _, key := range privateKey.FindAllString(s, -1) {
+		m.Know(strings.ReplaceAll(key, `\n`, "\n"))
+	}
+	for _, g := range pair.FindAllStringSubmatch(s, -1) {
+		bare, _ := unquote(g[2])
+		m.value(bare)
+	}
+	for _, g := range line.FindAllStringSubmatch(s, -1) {
+		bare, _ := unquote(strings.TrimSpace(g[2]))
+		m.value(bare)
+	}
+	for _, g := range inURL.FindAllString(s, -1) {
+		_, password, _ := strings.Cut(strings.TrimPrefix(g, "://"), ":")
+		m.value(strings.TrimSuffix(password, "@"))
+	}
+}
+
+// value knows what a key has; a key or a certificate may be in base64 there.
+func (m *Mask) value(v string) {
+	if strings.HasSuffix(v, Text) || strings.HasPrefix(v, "/") || v == "|" || v == ">" { // a file that has it
+		return
+	}
+	m.Know(v)
+	if plain, err := base64.StdEncoding.DecodeString(v); err == nil && readable(plain) {
+		m.Know(string(plain))
+	}
+}

@@ -1,0 +1,86 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+)
+
+// openSecrets opens the store of the instance's secrets, unless it is open.
+func (s *Sandbox) openSecrets() (err error) {
+	if s.secrets == nil {
+		s.secrets, err = secret.Open(s.opts.Dir.Path())
+	}
+	return err
+}
+
+// Secrets are those that the sandbox has known up to now, and what opens its vCenters now.
+func (s *Sandbox) Secrets() []string {
+	all := s.secrets.Values()
+	if s.built() != nil {
+		return all
+	}
+	for _, vc := range s.vcenters {
+		if vc.sim != nil {
+			all = append(all, vc.sim.Secrets()...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// watchSecrets follows what the Secrets of the cluster hold, if the cluster was made for the sandbox: where it was not,
+// Secrets are none of its business, but for the one that it writes itself.
+func (s *Sandbox) watchSecrets(factory informers.SharedInformerFactory) error {
+	if s.opts.Cluster.Theirs != nil || s.opts.Cluster.Pod != nil {
+		return nil
+	}
+	know := func(o any) { s.knowSecret(o.(*corev1.Secret)) }
+	_, err := factory.Core().V1().Secrets().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: know, UpdateFunc: func(_, o any) { know(o) },
+	})
+	return err
+}
+
+func (s *Sandbox) knowSecret(o *corev1.Secret) {
+	if err := s.secrets.Know(slices.Collect(maps.Values(secret.Of(o.Data)))...); err != nil {
+		s.opts.Logger.Error("secrets", "secret", o.Namespace+"/"+o.Name, "err", err)
+	}
+}
+
+// mostSessions bounds how many sessions are known for good: each takes a line of the store, and time of each masking. Later
+// ones are known while they are open.
+const mostSessions = 2000
+
+// knowSession knows what a client of a vCenter has to show. That of a real vCenter is good for longer than the sandbox.
+func (s *Sandbox) knowSession(session string) {
+	if s.sessions.Add(1) > mostSessions {
+		return
+	}
+	if err := s.secrets.Know(session); err != nil {
+		s.opts.Logger.Error("secrets", "err", err)
+	}
+}
+
+// loginOf returns the credentials of a real vCenter, which are known before they are used: they are read again each time.
+func (s *Sandbox) loginOf(v vcenter.VCenter) func(context.Context) (client.Credentials, error) {
+	return func(ctx context.Context) (client.Credentials, error) {
+		c, err := v.Login(ctx)
+		if err != nil {
+			return c, err
+		}
+		if err := s.secrets.Know(c.Password); err != nil {
+			return client.Credentials{}, fmt.Errorf("vcenter %q: %w", v.Name, err)
+		}
+		return c, nil
+	}
+}

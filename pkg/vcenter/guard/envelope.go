@@ -1,0 +1,248 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The namespaces that the guard knows by name.
+const (
+	envelopeSpace = "http://schemas.xmlsoap.org/soap/envelope/"
+	instanceSpace = "http://www.w3.org/2001/XMLSchema-instance"
+	xmlSpace      = "http://www.w3.org/XML/1998/namespace"
+)
+
+// Bounds of an envelope: no client comes near them, and without them a small body takes much memory.
+const (
+	maxNodes = 200_000
+	maxDepth = 100
+)
+
+// name is a name as it was written, with the namespace that its prefix stands for.
+type name struct{ prefix, local, space string }
+
+// attribute is an attribute, or a declaration of a namespace, for which declares is set.
+type attribute struct {
+	name
+	value    string
+	declares bool
+}
+
+// node is an element, or a text where the element's name is empty.
+type node struct {
+	name
+	attributes []attribute
+	children   []*node
+	text       string
+	// parent leads to the declarations that are in force.
+	parent *node
+}
+
+// readXML reads a document so that only one reading of it is left: what is not an element, an attribute or a text is refused
+// or, a comment, left out. A prefix has to be declared. Prefixes are kept, because values may use them, and because a
+// signature counts them.
+func readXML(body []byte) (*node, error) {
+	if !utf8.Valid(body) {
+		return nil, errors.New("is not UTF-8")
+	}
+	d := xml.NewDecoder(bytes.NewReader(body))
+	document := &node{}
+	at, depth, nodes := document, 0, 0
+	for {
+		begin := d.InputOffset()
+		token, err := d.RawToken()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("is not XML: %w", err)
+		}
+		if nodes++; nodes > maxNodes {
+			return nil, fmt.Errorf("has more than %d elements", maxNodes)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			child, err := element(at, token)
+			if err != nil {
+				return nil, err
+			}
+			if depth++; depth > maxDepth {
+				return nil, fmt.Errorf("is nested more than %d elements deep", maxDepth)
+			}
+			at.children = append(at.children, child)
+			at = child
+		case xml.EndElement:
+			if at == document || token.Name.Space != at.prefix || token.Name.Local != at.local {
+				return nil, fmt.Errorf("is not XML: an end of %q without its begin", token.Name.Local)
+			}
+			at, depth = at.parent, depth-1
+		case xml.CharData:
+			if at != document {
+				at.children = append(at.children, &node{text: string(token), parent: at})
+			} else if len(bytes.TrimSpace(token)) > 0 {
+				return nil, errors.New("has a text outside of the envelope")
+			}
+		case xml.ProcInst:
+			if token.Target != "xml" || begin != 0 {
+				return nil, fmt.Errorf("has a processing instruction %q", token.Target)
+			}
+		case xml.Comment:
+		default:
+			return nil, errors.New("has a document type")
+		}
+	}
+	if at != document {
+		return nil, fmt.Errorf("is not XML: %q has no end", at.local)
+	}
+	if len(document.children) != 1 {
+		return nil, fmt.Errorf("has %d root elements, where one is due", len(document.children))
+	}
+	return document.children[0], nil
+}
+
+// element makes a node of a start of an element.
+func element(parent *node, start xml.StartElement) (*node, error) {
+	n := &node{name: name{prefix: start.Name.Space, local: start.Name.Local}, parent: parent}
+	for _, a := range start.Attr {
+		one := attribute{name: name{prefix: a.Name.Space, local: a.Name.Local}, value: a.Value}
+		one.declares = one.prefix == "xmlns" || one.prefix == "" && one.local == "xmlns"
+		if strings.ContainsAny(a.Value, "\t\r\n") {
+			return nil, fmt.Errorf("attribute %q has a line break", a.Name.Local)
+		}
+		if one.prefix == "xmlns" && (a.Value == "" || a.Name.Local == "xml" || a.Name.Local == "xmlns") {
+			return nil, fmt.Errorf("declares the prefix %q wrongly", a.Name.Local)
+		}
+		n.attributes = append(n.attributes, one)
+	}
+	if err := n.resolve(&n.name, true); err != nil {
+		return nil, err
+	}
+	for i := range n.attributes {
+		a := &n.attributes[i]
+		if !a.declares {
+			if err := n.resolve(&a.name, false); err != nil {
+				return nil, err
+			}
+		}
+		if slices.ContainsFunc(n.attributes[:i], func(b attribute) bool {
+			return b.declares == a.declares && b.local == a.local && (a.declares && b.prefix == a.prefix || !a.declares && b.space == a.space)
+		}) {
+			return nil, fmt.Errorf("element %q has the attribute %q twice", n.local, a.local)
+		}
+	}
+	return n, nil
+}
+
+// resolve finds out what the prefix of a name stands for: at an element, no prefix is the default namespace.
+func (n *node) resolve(of *name, isElement bool) error {
+	if !plain(of.local) || of.prefix != "" && !plain(of.prefix) {
+		return fmt.Errorf("has a name %q", of.prefix+":"+of.local)
+	}
+	if of.prefix == "" && !isElement {
+		return nil
+	}
+	if of.prefix == "xml" {
+		of.space = xmlSpace
+		return nil
+	}
+	for at := n; at != nil; at = at.parent {
+		for _, a := range at.attributes {
+			if a.declares && (of.prefix == "" && a.prefix == "" || of.prefix != "" && a.prefix == "xmlns" && a.local == of.prefix) {
+				of.space = a.value
+				return nil
+			}
+		}
+	}
+	if of.prefix != "" {
+		return fmt.Errorf("uses the prefix %q, which it does not declare", of.prefix)
+	}
+	return nil
+}
+
+// plain says whether a name is one of letters, digits and the signs that XML knows, in ASCII.
+func plain(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '-' && c != '.' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// elements are the children that are elements. It is an error when there is a text beside them.
+func (n *node) elements() ([]*node, error) {
+	var all []*node
+	for _, c := range n.children {
+		if c.local != "" {
+			all = append(all, c)
+		} else if strings.TrimSpace(c.text) != "" {
+			return nil, fmt.Errorf("%q has a text beside its elements", n.local)
+		}
+	}
+	return all, nil
+}
+
+// content is the text of an element that has nothing else.
+func (n *node) content() (string, error) {
+	var text strings.Builder
+	for _, c := range n.children {
+		if c.local != "" {
+			return "", fmt.Errorf("%q has elements, where a text is due", n.local)
+		}
+		text.WriteString(c.text)
+	}
+	return text.String(), nil
+}
+
+// attribute is the value of an attribute without a namespace.
+func (n *node) attribute(local string) string {
+	for _, a := range n.attributes {
+		if !a.declares && a.space == "" && a.local == local {
+			return a.value
+		}
+	}
+	return ""
+}
+
+// encode writes a document, in the form of exclusive canonical XML as far as that is possible without moving declarations:
+// a check of a signature comes to the same sum.
+func (n *node) encode() []byte {
+	var b bytes.Buffer
+	b.WriteString(xml.Header)
+	n.write(&b)
+	return b.Bytes()
+}
+
+func (n *node) write(b *bytes.Buffer) {
+	if n.local == "" {
+		_, _ = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#xD;").WriteString(b, n.text) // a buffer never fails
+		return
+	}
+	b.WriteString("<" + n.written())
+	for _, a := range n.attributes {
+		b.WriteString(" " + a.written() + `="`)
+		_, _ = strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;").WriteString(b, a.value)
+		b.WriteByte('"')
+	}
+	b.WriteByte('>')
+	for _, c := range n.children {
+		c.write(b)
+	}
+	b.WriteString("</" + n.written() + ">")
+}
+
+// written is a name as it was written.
+func (n name) written() string {
+	if n.prefix == "" {
+		return n.local
+	}
+	return n.prefix + ":" + n.local
+}
