@@ -48,7 +48,7 @@ func TestReaches(t *testing.T) {
 		{Line: 8, Path: "components.ccm.args[1]", Does: "starts the cloud controller manager with --kubeconfig=/home/x/.kube/config"},
 		{Line: 11, Path: "components.ccm.env.LD_PRELOAD", Does: "sets LD_PRELOAD for the cloud controller manager"},
 		{Line: 15, Path: "steps[2].run", Does: "runs kubectl --kubeconfig with a kubeconfig that the scenario names, which may start programs and is of another cluster"},
-		{Line: 17, Path: "steps[4].run", Does: "runs vsphere-sandbox events with --force"},
+		{Line: 17, Path: "steps[4].run", Does: "runs vsphere-sandbox events export, which writes a file"},
 		{Line: 18, Path: "steps[5].run", Does: "runs vsphere-sandbox down on another sandbox"},
 	}
 	if d := cmp.Diff(want, s.Reaches()); d != "" {

@@ -127,6 +127,13 @@ func describe(argv []string) string {
 	if len(argv) > 1 {
 		command += " " + argv[1]
 	}
+	switch {
+	case argv[0] != own || len(argv) < 2:
+	case argv[1] == "ccm" && slices.Contains(argv, "swap"):
+		return command + " swap, which may start a program"
+	case argv[1] == "events" && slices.Contains(argv, "export"):
+		return command + " export, which writes a file"
+	}
 	for _, known := range []struct{ flag, of, what string }{
 		{"kubeconfig", "kubectl", "with a kubeconfig that the scenario names, which may start programs and is of another cluster"},
 		{"name", own, "on another sandbox"},
@@ -139,13 +146,6 @@ func describe(argv []string) string {
 		}) {
 			return command + " " + known.what
 		}
-	}
-	switch {
-	case argv[0] != own || len(argv) < 2:
-	case argv[1] == "ccm" && slices.Contains(argv, "swap"):
-		return command + " swap, which may start a program"
-	case argv[1] == "events" && slices.Contains(argv, "export"):
-		return command + " export, which writes a file"
 	}
 	return command + ", which is not known to only read"
 }

@@ -100,7 +100,7 @@ func TestBeyond(t *testing.T) {
 		"kubectl":                                                        "runs kubectl, which is not known to only read",
 		"vsphere-sandbox kubectl --kubeconfig=x get ns":                  "runs kubectl --kubeconfig=x with a kubeconfig that the scenario names, which may start programs and is of another cluster",
 		"vsphere-sandbox vsphere-sandbox get nodes":                      "runs vsphere-sandbox vsphere-sandbox, which is not known to only read",
-		"vsphere-sandbox events export /home/x/.bashrc --force":          "runs vsphere-sandbox events with --force",
+		"vsphere-sandbox events export /home/x/.bashrc --force":          "runs vsphere-sandbox events export, which writes a file",
 		"vsphere-sandbox events export /home/x/.bashrc":                  "runs vsphere-sandbox events export, which writes a file",
 		"vsphere-sandbox down --name victim":                             "runs vsphere-sandbox down on another sandbox",
 		"vsphere-sandbox --name victim status":                           "runs vsphere-sandbox --name on another sandbox",
