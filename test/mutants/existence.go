@@ -7,10 +7,10 @@ func existence() []Mutant {
 			Name:   "doubt-is-absence",
 			Breaks: "a VM that cannot be looked for is gone",
 			File:   "pkg/provider/existence.go",
-			Old: "\t\tcase unavailable(search) && unavailable(err):\n" +
-				"\t\t\treturn false, fmt.Errorf(\"%w: %w\", ErrDeletionHeldBack, search) // which names the node's providerID\n" +
-				"\t\tdefault:\n\t\t\treturn false, fmt.Errorf(\"%w: %w\", ErrDeletionHeldBack, err)\n",
-			New: "\t\tcase search != nil:\n",
+			Old: "\tcase unavailable(search) && unavailable(err):\n" +
+				"\t\treturn false, fmt.Errorf(\"%w: %w\", ErrDeletionHeldBack, search) // which names the node's providerID\n" +
+				"\t}\n\treturn false, fmt.Errorf(\"%w: %w\", ErrDeletionHeldBack, err)\n",
+			New: "\tcase search != nil:\n\t}\n\treturn false, nil\n",
 			Caught: []Caught{
 				{"outages/ccm-restart-during-outage", `never event node\.deleted`},
 				{"credentials/password-told-late", `never event node\.deleted`},
