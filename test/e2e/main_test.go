@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 
@@ -17,6 +18,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	// What is caught here has its ordinary effect in the programs that the tests start, also when all of it runs under nohup.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -21,6 +21,8 @@ const roleEnv = "SIGNALS_TEST_ROLE"
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleEnv)
 	if role == "" {
+		// What is caught here has its ordinary effect in the programs that the tests start, also when all of it runs under nohup.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		os.Exit(m.Run())
 	}
 	if role == "nohup" {
