@@ -45,7 +45,11 @@ func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (w
 			}
 		}
 		s.detail(fmt.Sprintf("%d of %d nodes %s; waiting for %s", total-len(waiting), total, are, some))
-		step, cancel := context.WithTimeout(ctx, min(time.Until(since.Add(s.stepTime())), blockedAfter))
+		wait := time.Until(since.Add(s.stepTime()))
+		if blocker != nil {
+			wait = min(wait, blockedAfter)
+		}
+		step, cancel := context.WithTimeout(ctx, wait)
 		events, _, err := s.log.Wait(step, seq, 0)
 		cancel()
 		switch {

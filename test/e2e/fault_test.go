@@ -102,5 +102,6 @@ func faults(s *sandbox) {
 	if r := h.Try("--name", s.Name, "fault", "leases"); r.Code != 1 || !strings.Contains(r.Err, "vcenter.down") {
 		t.Errorf("leases of a killed sandbox: exit status %d\n%s", r.Code, r.Both())
 	}
+	h.Must("--name", s.Name, "down") // until then its files are kept
 	h.nothingLeft()
 }
