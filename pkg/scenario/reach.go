@@ -102,7 +102,7 @@ func (s *Scenario) placed(from folder) {
 		return // as it stands, then: the working directory is gone
 	}
 	s.Folder = dir
-	if source, err := ccm.Parse(s.Components.CCM.Source); err == nil {
+	if source, err := ccm.Parse(s.Components.CCM.Source); err == nil && source.Kind() != ccm.Builtin {
 		s.Components.CCM.Source = source.In(dir).String()
 	}
 }
