@@ -118,7 +118,7 @@ func (o Options) fromTar(ctx context.Context, path string) (img v1.Image, done f
 	return nil, done, wrong("ccm-archive-broken", nil, "is no image: it has neither index.json (OCI layout) nor manifest.json (docker save)")
 }
 
-// bounded tells whether an error is that there is too much of something.
+// bounded reports whether an error is that there is too much of something.
 func bounded(err error) bool {
 	_, tooLarge := errors.AsType[*input.TooLarge](err)
 	_, ours := errors.AsType[*Error](err)

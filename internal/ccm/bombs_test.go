@@ -188,7 +188,7 @@ func TestZstdWindow(t *testing.T) {
 	}
 }
 
-// An archive that takes too long, or that nobody waits for any more, ends in the middle of a file.
+// An archive that takes too long, or whose context has ended, stops in the middle of a file.
 func TestArchiveEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	path := pack(t, large("junk", "", 32<<20))

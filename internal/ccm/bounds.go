@@ -25,7 +25,7 @@ const (
 	mostLayers      = 128       // as Docker has it
 	mostPath        = 4096      // bytes of a file's path
 	mostPaths       = 128 << 20 // bytes of all paths of an image
-	mostWindow      = 128 << 20 // bytes that a zstd stream refers back to: the most that zstd itself unpacks without being told to
+	mostWindow      = 128 << 20 // bytes that a zstd stream refers back to: the most that zstd unpacks by default
 	mostUnpacked    = 64 << 20  // bytes of an archive beside its layers
 	mostArchiveTime = 15 * time.Minute
 )

@@ -28,7 +28,7 @@ type member struct {
 // members are the files of a tar by name; of several with one name the first, which is the one that counts.
 type members map[string]member
 
-// has tells whether there is a file of that name, written with ./ or without.
+// has reports whether there is a file of that name, written with ./ or without.
 func (m members) has(name string) bool {
 	_, plain := m[name]
 	_, dotted := m["./"+name]
@@ -161,7 +161,7 @@ func readMember(open func() (io.ReadCloser, error), name string) ([]byte, error)
 	}
 }
 
-// layoutPath tells whether a path of a tar is one of an OCI layout's files: index.json, oci-layout, blobs/ALGORITHM/DIGEST.
+// layoutPath reports whether a path of a tar is one of an OCI layout's files: index.json, oci-layout, blobs/ALGORITHM/DIGEST.
 func layoutPath(name string) bool {
 	if name == "index.json" || name == "oci-layout" {
 		return true

@@ -95,7 +95,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// One byte more than there may be tells the end of the stream from the limit.
+	// One byte more than there may be distinguishes the end of the stream from the limit.
 	n, err := r.r.Read(p[:min(int64(len(p)), r.left+1)])
 	if int64(n) > r.left {
 		n, err = int(r.left), &TooLarge{r.what, r.limit}

@@ -49,7 +49,7 @@ func escape(s, newline, tab string) string {
 	return b.String()
 }
 
-// clean tells whether there is nothing to escape, and no line end.
+// clean reports whether there is nothing to escape, and no line end.
 func clean(s string) bool {
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -61,7 +61,7 @@ func clean(s string) bool {
 	return true
 }
 
-// odd tells whether a character moves others, or cannot be seen: controls, C0 and C1; formats, which are bidirectional
+// odd reports whether a character moves others, or cannot be seen: controls, C0 and C1; formats, which are bidirectional
 // marks, zero-width characters and tags; line and paragraph separators; what is no character, and what is blank without
 // being a space.
 func odd(r rune) bool {

@@ -28,7 +28,7 @@ type Reach struct {
 // String is the reach without its file: "7: steps[2].run: runs …".
 func (r Reach) String() string { return fmt.Sprintf("%d: %s: %s", r.Line, r.Path, r.Does) }
 
-// OfComponents tells whether it is about how parts of a sandbox are started, which a sandbox that is up is not concerned with.
+// OfComponents reports whether it is about how parts of a sandbox are started, which a sandbox that is up is not concerned with.
 func (r Reach) OfComponents() bool { return strings.HasPrefix(r.Path, "components.") }
 
 // Reaches are what the scenario needs trust for, in the order of the file; none for a scenario of the catalogue, from
@@ -102,7 +102,7 @@ func (s *Scenario) placed(from folder) {
 		return // as it stands, then: the working directory is gone
 	}
 	s.Folder = dir
-	if source, err := ccm.Parse(s.Components.CCM.Source); err == nil {
+	if source, err := ccm.Parse(s.Components.CCM.Source); err == nil && source.Kind() != ccm.Builtin {
 		s.Components.CCM.Source = source.In(dir).String()
 	}
 }

@@ -198,7 +198,7 @@ func outside(name, joined, folder string) string {
 	return ""
 }
 
-// tooLarge tells whether an error is that there is more than there may be.
+// tooLarge reports whether an error is that there is more than there may be.
 func tooLarge(err error) bool {
 	_, is := errors.AsType[*input.TooLarge](err)
 	return is

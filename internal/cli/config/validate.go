@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -111,7 +112,7 @@ func validate(o *validateOptions) error {
 	}
 	for _, p := range problems {
 		if p.Warning {
-			fmt.Fprintf(o.streams.Err, "warning: %s\n", p)
+			fmt.Fprintf(o.streams.Err, "warning: %s\n", printable.Line(p.String()))
 		}
 	}
 	if bad {

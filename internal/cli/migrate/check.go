@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/check"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 type checkOptions struct {
@@ -122,7 +123,7 @@ func runCheck(ctx context.Context, o *checkOptions) error {
 // check looks at everything, and says what is being waited for. datastores are more of them whose URLs are wanted.
 func (w *subject) check(ctx context.Context, streams *iostreams.Streams, datastores []string) (*check.Report, error) {
 	for _, warning := range w.vcenters.Warnings {
-		fmt.Fprintln(streams.Err, "warning:", warning)
+		fmt.Fprintln(streams.Err, "warning:", printable.Line(warning))
 	}
 	progress := vcenterconfig.NewProgress(streams.Err, streams.ErrTTY())
 	defer progress.Close()

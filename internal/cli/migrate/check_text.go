@@ -6,6 +6,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/check"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // checkText is a report as it is read: nodes, volumes, findings with what to do below those that do not pass.
@@ -24,7 +25,7 @@ func checkText(r *check.Report) string {
 			continue
 		}
 		if f := r.Findings[i-1]; f.Verdict != check.Pass {
-			fmt.Fprintf(&b, "    why: %s\n    try: %s\n", f.Why, f.Try)
+			fmt.Fprintf(&b, "    why: %s\n    try: %s\n", printable.Line(f.Why), printable.Line(f.Try))
 		}
 	}
 	fmt.Fprintf(&b, "\n%d pass, %d warn, %d fail\n", r.Count(check.Pass), r.Count(check.Warn), r.Count(check.Fail))

@@ -9,7 +9,7 @@ import (
 	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
 )
 
-// No more of a source is read than tells that it is too long, and a pipe without a writer is not waited for.
+// No more of a source is read than shows that it is too long, and a pipe without a writer is not waited for.
 func TestNoSourceAtAll(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

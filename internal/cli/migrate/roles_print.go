@@ -7,6 +7,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/roles"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // print prints the plans in the format that is wanted.
@@ -64,7 +65,7 @@ func table(w io.Writer, p *roles.Plan) error {
 		return err
 	}
 	for _, n := range p.Notes {
-		fmt.Fprintf(w, "\nnote: %s\n", n)
+		fmt.Fprintf(w, "\nnote: %s\n", printable.Line(n))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/roles"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/privilege"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
@@ -45,7 +46,7 @@ func (o *rolesOptions) connected(ctx context.Context) error {
 		return err
 	}
 	for _, w := range chosen.Config.Warnings {
-		fmt.Fprintln(o.streams.Err, "warning:", w)
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
 	}
 	progress := vcenterconfig.NewProgress(o.streams.Err, o.streams.ErrTTY())
 	defer progress.Close()
@@ -84,7 +85,7 @@ func (o *rolesOptions) plan(ctx context.Context, c *vcenter.Connection, s invent
 		return nil, err
 	}
 	for _, w := range inv.Warnings {
-		fmt.Fprintln(o.streams.Err, "warning:", w)
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
 	}
 	if len(inv.VMs) == 0 && len(s.Tags)+len(s.Names)+len(s.Pools) > 0 {
 		fmt.Fprintf(o.streams.Err, "warning: vcenter %q has no such VM: nothing is granted on VMs there\n", c.VCenter.Name)
@@ -131,7 +132,7 @@ func (o *rolesOptions) make(ctx context.Context, targets []roles.Target, plans [
 	progress.Step(doing)
 	err := roles.Apply(ctx, targets, func(s string) {
 		progress.Step(doing)
-		fmt.Fprintln(o.streams.Err, s)
+		fmt.Fprintln(o.streams.Err, printable.Lines(s))
 	})
 	progress.Close()
 	if undone, ok := errors.AsType[*roles.Undone](err); ok {
@@ -165,10 +166,10 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 // undone tells what was taken back.
 func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 	for _, s := range u.Back {
-		fmt.Fprintln(o.streams.Err, "taken back:", s)
+		fmt.Fprintln(o.streams.Err, "taken back:", printable.Line(s))
 	}
 	for _, s := range u.Left {
-		fmt.Fprintln(o.streams.Err, "still there:", s)
+		fmt.Fprintln(o.streams.Err, "still there:", printable.Line(s))
 	}
 	if len(u.Left) > 0 {
 		return &report.Error{Code: "roles-left", Message: u.Error(), Try: "remove in the vSphere Client what is still there"}

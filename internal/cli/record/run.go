@@ -11,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/record"
 )
 
@@ -20,7 +21,7 @@ func run(ctx context.Context, o *options) error {
 		return err
 	}
 	for _, w := range real.Config.Warnings {
-		fmt.Fprintln(o.streams.Err, "warning:", w)
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
 	}
 	ro := record.Options{
 		Name: o.name, Selection: real.Selection, Nodes: real.Nodes, ControlPlane: real.ControlPlane,
@@ -98,7 +99,7 @@ func (o *options) warn(all []string) {
 		shown = all[:most]
 	}
 	for _, w := range shown {
-		fmt.Fprintln(o.streams.Err, "warning:", w)
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
 	}
 	if more := len(all) - len(shown); more > 0 {
 		fmt.Fprintf(o.streams.Err, "and %d more; 2> FILE keeps them all\n", more)

@@ -65,11 +65,11 @@ func TestRunNeedsTrust(t *testing.T) {
 			if _, err := os.Stat(mark); err == nil && !tc.boots {
 				t.Error("its program ran")
 			}
-			told := r.Message + e.Err.String()
+			printed := r.Message + e.Err.String()
 			for _, want := range []string{"evil.yaml:5: components.ccm.source: starts the program ", "evil.yaml:8: steps[1].run: runs kubectl --kubeconfig"} {
-				listed := strings.Contains(told, want)
+				listed := strings.Contains(printed, want)
 				if wanted := len(tc.args) == 0 || strings.Contains(want, "steps") && tc.args[0] == "--ccm"; listed != wanted {
-					t.Errorf("%q is listed: %v\n%s", want, listed, told)
+					t.Errorf("%q is listed: %v\n%s", want, listed, printed)
 				}
 			}
 			if !tc.terminal && !tc.boots && (r.Code != "scenario-untrusted" || !strings.Contains(r.Try, "scenario run "+file+" --trust")) {

@@ -11,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -99,7 +100,7 @@ func (a *applying) line(l api.ApplyLine) error {
 	}
 	for ; a.done < min(l.Done, len(a.changes)); a.done++ {
 		if a.text() {
-			if _, err := fmt.Fprintln(a.o.streams.Out, sentence(a.changes[a.done])); err != nil {
+			if _, err := fmt.Fprintln(a.o.streams.Out, printable.Line(sentence(a.changes[a.done]))); err != nil {
 				return err
 			}
 		}

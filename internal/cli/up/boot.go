@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/tables"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
@@ -48,7 +49,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	}
 	o.tellUnreverted(root)
 	house, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
-		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name did not end by itself:", text)
+		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name did not end by itself:", printable.Line(text))
 	})
 	if err != nil {
 		return explainState(o, err)
@@ -173,7 +174,7 @@ func tellTrouble(o *options, log *event.Log) {
 		}
 	}
 	for _, e := range bad[max(0, len(bad)-most):] {
-		fmt.Fprintf(o.Streams.Err, "  ✗ %s\n", e.Message)
+		fmt.Fprintf(o.Streams.Err, "  ✗ %s\n", printable.Line(e.Message))
 	}
 }
 

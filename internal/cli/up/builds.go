@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
@@ -24,7 +25,7 @@ func tellBuilds(ctx context.Context, w io.Writer, log *event.Log) (end func()) {
 			for _, e := range events {
 				last = e.Seq
 				if line := build(e); line != "" {
-					fmt.Fprintln(w, line)
+					fmt.Fprintln(w, printable.Lines(line))
 				}
 			}
 		}

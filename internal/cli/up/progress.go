@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -89,7 +90,7 @@ func text(s sandbox.Progress) string {
 	if s.Detail == "" {
 		return s.Name
 	}
-	return s.Name + ": " + s.Detail
+	return printable.Line(s.Name + ": " + s.Detail)
 }
 
 func (p *progress) clear() {

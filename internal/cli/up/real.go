@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // tellUnreverted says that an earlier sandbox of the name has left writes at real vCenters, which one of simulated ones does
@@ -65,7 +66,7 @@ func (o *options) readReal(ctx context.Context) error {
 	progress := vcenterconfig.NewProgress(o.Streams.Err, o.Streams.ErrTTY())
 	defer progress.Close()
 	if o.real.Scope.AllowWrites && !o.dryRun {
-		if err := leftovers.Writes(ctx, filepath.Join(root, o.name), o.Getenv, func(text string) { fmt.Fprintln(o.Streams.Err, text) }); err != nil {
+		if err := leftovers.Writes(ctx, filepath.Join(root, o.name), o.Getenv, func(text string) { fmt.Fprintln(o.Streams.Err, printable.Lines(text)) }); err != nil {
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func (o *options) readReal(ctx context.Context) error {
 	}
 	progress.Close()
 	for _, w := range recording.Warnings {
-		fmt.Fprintln(o.Streams.Err, "note:", w)
+		fmt.Fprintln(o.Streams.Err, "note:", printable.Line(w))
 	}
 	o.topology = recording.Topology
 	o.lighten()

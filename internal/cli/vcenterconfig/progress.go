@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 )
 
 // beat is after how long it is said what is being waited for, and how often.
@@ -60,7 +62,7 @@ func (p *Progress) beat() {
 		return
 	}
 	p.clear()
-	text := fmt.Sprintf("  … %s (%.0fs)", p.step, took.Seconds())
+	text := fmt.Sprintf("  … %s (%.0fs)", printable.Line(p.step), took.Seconds())
 	if !p.tty {
 		fmt.Fprintln(p.w, text)
 		return

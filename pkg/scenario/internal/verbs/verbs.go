@@ -26,7 +26,7 @@ func Beyond(argv []string) string {
 	return describe(argv)
 }
 
-// reads tells whether arguments are one of the commands, with flags that it may have.
+// reads reports whether arguments are one of the commands, with flags that it may have.
 func (p program) reads(args []string) bool {
 	for {
 		_, rest, ok := p.flag(args, p.before, "")
@@ -41,7 +41,7 @@ func (p program) reads(args []string) bool {
 	})
 }
 
-// harmless tells whether what follows a verb is arguments, and flags that it may have.
+// harmless reports whether what follows a verb is arguments, and flags that it may have.
 func (p program) harmless(v verb, args []string) bool {
 	for len(args) > 0 {
 		if !strings.HasPrefix(args[0], "-") {

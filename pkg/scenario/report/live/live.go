@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -68,7 +69,7 @@ func (l *Live) Close() {
 func (l *Live) Say(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.print(fmt.Sprintf(format, args...) + "\n")
+	l.print(printable.Lines(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // Busy tells what is being done from now on, outside of any step; "" nothing.
