@@ -29,24 +29,33 @@ type Report struct {
 	Removed bool
 }
 
-// Settle ends the processes that a dead sandbox has left, as [Reap] does, and keeps its files, which show why it died: its
-// record then says Settled. The errors are those of Reap.
-func Settle(ctx context.Context, root, name string) (Report, error) {
+// dead returns the directory of a sandbox that does not run, with its lock. The error is an ErrRunning when the sandbox lives,
+// and an ErrNotFound when there is none of that name.
+func dead(root, name string) (*Dir, error) {
 	path, err := resolve(root, name)
 	if err != nil {
-		return Report{}, err
+		return nil, err
 	}
 	lock, err := acquire(path, name, toClean)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
-		return Report{}, notFound(root, name)
+		return nil, notFound(root, name)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{name: name, path: path, lock: lock}, nil
+}
+
+// Settle ends the processes that a dead sandbox has left, as [Reap] does, and keeps its files, which show why it died: its
+// record then says Settled. The errors are those of Reap.
+func Settle(ctx context.Context, root, name string) (Report, error) {
+	d, err := dead(root, name)
 	if err != nil {
 		return Report{}, err
 	}
-	d := &Dir{name: name, path: path, lock: lock}
-	report, err := end(ctx, path, name)
+	report, err := end(ctx, d.path, name)
 	if err == nil {
-		record, unread := readRecord(path) // one that died before it wrote it has none
+		record, unread := readRecord(d.path) // one that died before it wrote it has none
 		if unread != nil {
 			record = Record{Name: name}
 		}
@@ -66,19 +75,11 @@ func Settle(ctx context.Context, root, name string) (Report, error) {
 // there is none of that name. Any number of processes may do this at once, and
 // Create the sandbox anew.
 func Reap(ctx context.Context, root, name string) (Report, error) {
-	path, err := resolve(root, name)
+	d, err := dead(root, name)
 	if err != nil {
 		return Report{}, err
 	}
-	lock, err := acquire(path, name, toClean)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrForeign) {
-		return Report{}, notFound(root, name)
-	}
-	if err != nil {
-		return Report{}, err
-	}
-	d := &Dir{name: name, path: path, lock: lock}
-	report, err := clean(ctx, path, name)
+	report, err := clean(ctx, d.path, name)
 	if err != nil {
 		return report, errors.Join(fmt.Errorf("sandbox %q: %w", name, err), d.Close())
 	}
