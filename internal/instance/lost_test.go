@@ -56,6 +56,9 @@ func TestDirectoryRemovedUnderASandbox(t *testing.T) {
 	if err != nil || len(entries) != 1 || !entries[0].Running || !entries[0].Removed || entries[0].PID != os.Getpid() || entries[0].Name != "demo" {
 		t.Errorf("listed %+v, %v", entries, err)
 	}
+	if taken := (instance.ErrRunning{}); !errors.As(instance.Taken(root, "demo"), &taken) || !taken.Removed {
+		t.Errorf("its name is taken by %+v", taken)
+	}
 	if other, err := instance.List(t.TempDir()); err != nil || len(other) != 0 {
 		t.Errorf("another root lists %+v, %v", other, err)
 	}

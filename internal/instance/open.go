@@ -33,6 +33,21 @@ func Open(root, name string) (*Dir, error) {
 	return &Dir{name: name, path: path, socket: socket}, nil
 }
 
+// Taken returns an ErrRunning when a live sandbox has the name, and nil when none has it, or that cannot be seen: [Create]
+// decides.
+func Taken(root, name string) error {
+	dir, err := Open(root, name)
+	if err != nil {
+		return nil
+	}
+	pid, running := dir.Running()
+	if !running {
+		return nil
+	}
+	_, err = os.Lstat(filepath.Join(dir.path, lockName))
+	return ErrRunning{Name: name, PID: pid, Removed: pid != 0 && errors.Is(err, fs.ErrNotExist)}
+}
+
 func notFound(root, name string) error {
 	entries, err := List(root)
 	if err != nil {

@@ -155,10 +155,8 @@ func (o *options) preflight(ctx context.Context, root string) error {
 	if o.ground.Inside() {
 		return nil
 	}
-	if dir, err := instance.Open(root, o.name); err == nil {
-		if pid, running := dir.Running(); running { // which is why there is less
-			return explainState(o, instance.ErrRunning{Name: o.name, PID: pid})
-		}
+	if err := instance.Taken(root, o.name); err != nil { // which is why there is less
+		return explainState(o, err)
 	}
 	return o.limits.Run(ctx, limits.SizeOf(o.sandbox(), root), func(text string) { fmt.Fprintln(o.Streams.Err, "note:", text) })
 }

@@ -58,10 +58,8 @@ func (o *options) readReal(ctx context.Context) error {
 		return err
 	}
 	// One that runs has its journal open, and is not to be mistaken for one that has died.
-	if dir, err := instance.Open(root, o.name); err == nil && !o.dryRun {
-		if pid, running := dir.Running(); running {
-			return explainState(o, instance.ErrRunning{Name: o.name, PID: pid})
-		}
+	if err := instance.Taken(root, o.name); err != nil && !o.dryRun {
+		return explainState(o, err)
 	}
 	progress := vcenterconfig.NewProgress(o.Streams.Err, o.Streams.ErrTTY())
 	defer progress.Close()
