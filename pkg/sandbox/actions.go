@@ -36,7 +36,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	})
 	if r.Action == api.Hang {
 		if !s.nodes.hang(vm) {
-			return api.Done{}, conflict("vm %q has no running guest to hang", vm.Name)
+			return api.Done{}, api.Conflict("vm %q has no running guest to hang", vm.Name)
 		}
 		s.log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "node.hung", Cause: seq,
@@ -69,7 +69,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	case errors.Is(err, vcenter.ErrNotConnected):
 		return api.Done{}, &api.Error{Code: "unavailable", Message: err.Error()}
 	case err != nil:
-		return api.Done{}, conflict("vm %q: %s: %s", vm.Name, r.Action, vsphereText(err))
+		return api.Done{}, api.Conflict("vm %q: %s: %s", vm.Name, r.Action, vsphereText(err))
 	}
 	return api.Done{Message: fmt.Sprintf("vm %q %s", vm.Name, done), Seq: seq}, nil
 }
@@ -164,8 +164,4 @@ func (s *Sandbox) watchedVCenter(name string) *watched {
 		}
 	}
 	return nil
-}
-
-func conflict(format string, args ...any) *api.Error {
-	return &api.Error{Code: "conflict", Message: fmt.Sprintf(format, args...)}
 }

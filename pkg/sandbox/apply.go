@@ -14,6 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apply"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -51,12 +52,12 @@ func (s *Sandbox) apply(w http.ResponseWriter, r *http.Request) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTopology))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&req); err != nil {
-		reply(w, nil, &api.Error{Code: "invalid", Message: "request: " + err.Error()})
+		control.Reply(w, nil, &api.Error{Code: "invalid", Message: "request: " + err.Error()})
 		return
 	}
 	// One at a time: a plan is good as long as nobody else carries out another.
 	if !s.applying.TryLock() {
-		reply(w, nil, conflict("a topology is being applied already"))
+		control.Reply(w, nil, api.Conflict("a topology is being applied already"))
 		return
 	}
 	release := sync.OnceFunc(s.applying.Unlock) // before the last word, or whoever hears it and comes back finds it held
@@ -64,7 +65,7 @@ func (s *Sandbox) apply(w http.ResponseWriter, r *http.Request) {
 	top, plan, err := s.plan(r.Context(), req)
 	if err != nil {
 		release()
-		reply(w, nil, err)
+		control.Reply(w, nil, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")

@@ -71,5 +71,5 @@ func (c *components) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.list, name)
-	c.s.rows.componentGone(name)
+	c.s.watchCache.DeleteComponent(name)
 }

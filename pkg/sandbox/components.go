@@ -118,7 +118,7 @@ func (c *components) journal(ch child.Change) {
 func (c *components) tell(row api.Component) {
 	rows := []api.Component{row}
 	c.s.describe(rows)
-	c.s.rows.component(rows[0])
+	c.s.watchCache.SetComponent(rows[0])
 }
 
 // changed tells of a component of which something has changed that its supervisor does not know.

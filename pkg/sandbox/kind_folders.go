@@ -28,11 +28,11 @@ func (k *kindCluster) path(v api.Volume) (api.Path, error) {
 	}
 	vc := k.s.watchedVCenter(v.VCenter)
 	if vc == nil {
-		return api.Path{}, conflict("volume %q: is in no vCenter", v.Name)
+		return api.Path{}, api.Conflict("volume %q: is in no vCenter", v.Name)
 	}
 	d, err := disk.Open(k.s.volumeDir(vc)(v.Handle))
 	if err != nil {
-		return api.Path{}, conflict("volume %q: %v", v.Name, err)
+		return api.Path{}, api.Conflict("volume %q: %v", v.Name, err)
 	}
 	return api.Path{Volume: v.Name, Node: v.Node, Path: d.Data()}, nil
 }

@@ -77,7 +77,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	}
 	s.adopt(n)
 	s.world.SetNode(n)
-	s.rows.node(world.NodeRow(n), world.UUIDs(n))
+	s.watchCache.SetNode(world.NodeRow(n), world.UUIDs(n))
 	if b := s.volumeBook(); b != nil {
 		b.Node(n.Name)
 	}
@@ -156,7 +156,7 @@ func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	}
 	s.abandon(n.Name)
 	s.world.DeleteNode(n.Name)
-	s.rows.nodeGone(n.Name)
+	s.watchCache.DeleteNode(n.Name)
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "node.deleted",
 		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causeOf(n.Name, "node.deleted"),

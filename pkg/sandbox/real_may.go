@@ -65,7 +65,7 @@ func (s *Sandbox) mayActOnVolume(vc *watched, v api.Volume, r api.VolumeRequest)
 	held, _ := vc.volume(v.Handle)
 	vm, ok := vc.inventory.VM(held.VM)
 	if !ok {
-		return conflict("volume %q: is attached to no VM", v.Name)
+		return api.Conflict("volume %q: is attached to no VM", v.Name)
 	}
 	if err := s.writable(vc, vm); err != nil {
 		return err

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -17,7 +16,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -58,8 +60,8 @@ type Sandbox struct {
 	secrets      *secret.Store
 	sessions     atomic.Int32 // that were known
 	eventFile    *event.File
-	recorder     *recorder
-	server       *http.Server
+	recorder     *recording.Recorder
+	server       *control.Server
 	base         base
 	cluster      cluster.Cluster
 	pods         *pods             // nil where nothing runs as pods; guarded by mu until the boot is done
@@ -80,9 +82,9 @@ type Sandbox struct {
 	leases       *os.File      // its journal
 	background   background    // goroutines of steps
 
-	rows rows          // what watchers are told
-	book *storage.Book // of volumes; guarded by mu
-	held held
+	watchCache watchcache.Cache
+	book       *storage.Book // of volumes; guarded by mu
+	held       held
 	// complaints are the last words of each kind about each object; guarded by mu.
 	complaints map[string]string
 	tags       tagReading
@@ -168,7 +170,7 @@ func (s *Sandbox) detail(text string) {
 }
 
 // Nodes lists what became of the nodes.
-func (s *Sandbox) Nodes() []api.Node { return s.rows.withPods(s.world.Nodes()) }
+func (s *Sandbox) Nodes() []api.Node { return s.watchCache.CountPods(s.world.Nodes()) }
 
 // Datacenters are those of all vCenters.
 func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() }

@@ -39,7 +39,7 @@ func (s *Sandbox) newBook(classes storagelisters.StorageClassLister) *storage.Bo
 			return mode, true
 		},
 		ForceDetach: s.opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount),
-		Changed:     s.rows.volume,
+		Changed:     s.watchCache.SetVolume,
 	})
 }
 
@@ -91,14 +91,14 @@ func (s *Sandbox) watchVolumes(factory informers.SharedInformerFactory) error {
 		follow(core.PersistentVolumes().Informer(), func(_, v *corev1.PersistentVolume, gone bool) { b.Volume(v, gone) }),
 		follow(core.Pods().Informer(), func(old, p *corev1.Pod, gone bool) {
 			b.Pod(p, gone)
-			s.rows.pod(p, gone)
+			s.watchCache.SetPod(p, gone)
 			diary.pod(old, p, gone)
 		}),
 		follow(factory.Storage().V1().StorageClasses().Informer(), func(_, c *storagev1.StorageClass, _ bool) { b.Class(c.Name) }),
 		follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csiNode(n, gone) }),
 		follow(factory.Storage().V1().VolumeAttachments().Informer(), func(old, a *storagev1.VolumeAttachment, gone bool) {
 			b.Attachment(a, gone)
-			s.rows.attachment(attachmentRow(a), gone)
+			s.watchCache.SetAttachment(attachmentRow(a), gone)
 			diary.attachment(old, a, gone)
 		}),
 	)

@@ -27,7 +27,7 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 		return api.Done{}, err
 	}
 	if v.VCenter == "" {
-		return api.Done{}, conflict("volume %q: is in no vCenter: it is %s", r.Volume, v.State)
+		return api.Done{}, api.Conflict("volume %q: is in no vCenter: it is %s", r.Volume, v.State)
 	}
 	what, ok := volumeOperations[r.Action]
 	if !ok {
@@ -64,7 +64,7 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 		return api.Done{}, &api.Error{Code: "unavailable", Message: err.Error()}
 	case err != nil:
 		s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq, Object: o, Message: vsphereText(err)})
-		return api.Done{}, conflict("volume %q: %s: %s", r.Volume, r.Action, vsphereText(err))
+		return api.Done{}, api.Conflict("volume %q: %s: %s", r.Volume, r.Action, vsphereText(err))
 	}
 	return api.Done{Message: fmt.Sprintf("volume %q %s", v.Name, done), Seq: seq}, nil
 }
@@ -77,7 +77,7 @@ var volumeOperations = map[api.VolumeAction]func(*watched, api.Volume, api.Volum
 	api.DetachVolume: func(vc *watched, v api.Volume, _ api.VolumeRequest) (string, startTask, error) {
 		held, ok := vc.volume(v.Handle)
 		if !ok || held.VM.Value == "" {
-			return "", nil, conflict("volume %q: is attached to no VM", v.Name)
+			return "", nil, api.Conflict("volume %q: is attached to no VM", v.Name)
 		}
 		return "detached from vm " + held.VMName, func(ctx context.Context, c *cns.Client) (*object.Task, error) {
 			return c.DetachVolume(ctx, []cnstypes.CnsVolumeAttachDetachSpec{{VolumeId: cnstypes.CnsVolumeId{Id: v.Handle}, Vm: held.VM}})

@@ -10,14 +10,15 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
 
 func (s *Sandbox) routeStorage(mux *http.ServeMux) {
 	mux.Handle("GET /v1/datastores", s.listing(func() any { return s.datastores() }))
 	mux.Handle("GET /v1/volumes", s.listing(func() any { return s.volumes() }))
-	mux.Handle("POST /v1/volume", request(s.actOnVolume))
-	mux.Handle("POST /v1/volume-path", request(s.volumePath))
-	mux.Handle("POST /v1/out-of-service", request(s.outOfService))
+	mux.Handle("POST /v1/volume", control.Request(s.actOnVolume))
+	mux.Handle("POST /v1/volume-path", control.Request(s.volumePath))
+	mux.Handle("POST /v1/out-of-service", control.Request(s.outOfService))
 }
 
 // datastores lists them with how many volumes each has.

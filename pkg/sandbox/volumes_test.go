@@ -46,14 +46,14 @@ func TestWatchVolumes(t *testing.T) {
 	defer cancel()
 	factory.WaitForCacheSync(ctx.Done())
 
-	_, reader := s.rows.read()
-	defer s.rows.close(reader)
+	_, reader := s.watchCache.Read()
+	defer reader.Close()
 	settled := func(ok func() bool) {
 		t.Helper()
 		timeout := time.After(20 * time.Second)
 		for !ok() {
 			select {
-			case <-reader.wake:
+			case <-reader.Wake:
 			case <-timeout:
 				t.Fatal("not told")
 			}

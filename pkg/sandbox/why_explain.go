@@ -10,14 +10,15 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/why"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
 // routeWhy adds what tells of one thing at length.
 func (s *Sandbox) routeWhy(mux *http.ServeMux) {
-	mux.Handle("POST /v1/explain", request(s.explain))
-	mux.Handle("POST /v1/inspect", request(s.inspect))
+	mux.Handle("POST /v1/explain", control.Request(s.explain))
+	mux.Handle("POST /v1/inspect", control.Request(s.inspect))
 }
 
 // explain tells why something is as it is. It asks the vCenters and the API server anew, in bounded time.

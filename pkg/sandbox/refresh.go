@@ -25,7 +25,7 @@ func (s *Sandbox) inventoryChanged(i *world.Inventory, vms []world.VM) {
 
 // aroundChanged is told that something else in a vCenter did, or where VMs are.
 func (s *Sandbox) aroundChanged(i *world.Inventory, others bool) {
-	s.rows.hostsOf(i.VCenter, i.Hosts())
+	s.watchCache.SetHosts(i.VCenter, i.Hosts())
 	s.vcenterChanged(i.VCenter)
 	if others { // what VMs are in, or on, may have other names
 		for _, v := range i.VMs() {
@@ -36,24 +36,24 @@ func (s *Sandbox) aroundChanged(i *world.Inventory, others bool) {
 
 // vmChanged tells those who watch what a VM is by now, which may be later than what the caller has read.
 func (s *Sandbox) vmChanged(v world.VM) {
-	s.rows.reading.Lock()
-	defer s.rows.reading.Unlock()
-	if vc := s.watchedVCenter(v.VCenter); vc != nil && v.Exists {
-		now, exists := vc.inventory.VM(v.Ref)
-		if !exists {
-			return // whoever has taken it out tells so
+	s.watchCache.Refresh(func() {
+		if vc := s.watchedVCenter(v.VCenter); vc != nil && v.Exists {
+			now, exists := vc.inventory.VM(v.Ref)
+			if !exists {
+				return // the watch reports it as gone
+			}
+			v = now
 		}
-		v = now
-	}
-	if v.Role = s.Role(v); v.Role != "" {
-		v.Process = string(s.Process(v))
-	}
-	s.rows.vm(v)
+		if v.Role = s.Role(v); v.Role != "" {
+			v.Process = string(s.Process(v))
+		}
+		s.watchCache.SetVM(v)
+	})
 }
 
 // leaseChanged tells of a lease, and of vCenters that clients reach in another way by now.
 func (s *Sandbox) leaseChanged(l fault.Lease) {
-	s.rows.lease(leaseRow(l))
+	s.watchCache.SetLease(leaseRow(l))
 	for _, t := range l.Targets {
 		if t.Target.Kind == fault.VCenter {
 			s.vcenterChanged(t.Target.Name)
@@ -62,11 +62,11 @@ func (s *Sandbox) leaseChanged(l fault.Lease) {
 }
 
 func (s *Sandbox) vcenterChanged(name string) {
-	s.rows.reading.Lock()
-	defer s.rows.reading.Unlock()
-	if vc := s.watchedVCenter(name); vc != nil {
-		s.rows.vcenter(s.vcenterRow(vc))
-	}
+	s.watchCache.Refresh(func() {
+		if vc := s.watchedVCenter(name); vc != nil {
+			s.watchCache.SetVCenter(s.vcenterRow(vc))
+		}
+	})
 }
 
 // assignRoles says which VMs are nodes by now, and tells those who watch.

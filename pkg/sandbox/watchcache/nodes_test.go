@@ -1,4 +1,4 @@
-package sandbox
+package watchcache
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestPodsOfNodes(t *testing.T) {
-	var r rows
+	var c Cache
 	pod := func(name, node string, phase corev1.PodPhase) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PodSpec{NodeName: node},
@@ -18,16 +18,16 @@ func TestPodsOfNodes(t *testing.T) {
 		}
 	}
 	count := func(node string) int {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if l := r.table["node/"+node]; l != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l := c.table["node/"+node]; l != nil {
 			return l.update.Node.Pods
 		}
 		return -1
 	}
-	r.pod(pod("early", "a", corev1.PodPending), false) // before its node is known
-	r.node(api.Node{Name: "a", Registered: true}, nil)
-	r.node(api.Node{Name: "b", Registered: true}, nil)
+	c.SetPod(pod("early", "a", corev1.PodPending), false) // before its node is known
+	c.SetNode(api.Node{Name: "a", Registered: true}, nil)
+	c.SetNode(api.Node{Name: "b", Registered: true}, nil)
 	for _, step := range []struct {
 		pod  *corev1.Pod
 		gone bool
@@ -41,12 +41,12 @@ func TestPodsOfNodes(t *testing.T) {
 		{pod("waits", "b", corev1.PodRunning), true, 0, 0},
 		{pod("waits", "a", corev1.PodRunning), false, 1, 0}, // a StatefulSet's, of the same name
 	} {
-		r.pod(step.pod, step.gone)
+		c.SetPod(step.pod, step.gone)
 		if a, b := count("a"), count("b"); a != step.a || b != step.b {
 			t.Errorf("after %s gone=%v: %d, %d, want %d, %d", step.pod.Name, step.gone, a, b, step.a, step.b)
 		}
 	}
-	if nodes := r.withPods([]api.Node{{Name: "a"}, {Name: "b"}}); nodes[0].Pods != 1 || nodes[1].Pods != 0 {
+	if nodes := c.CountPods([]api.Node{{Name: "a"}, {Name: "b"}}); nodes[0].Pods != 1 || nodes[1].Pods != 0 {
 		t.Errorf("%+v", nodes)
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package recording
 
 import (
 	"bytes"
@@ -12,13 +12,14 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 )
 
 // recordings is what a recorder needs.
 type recordings struct {
-	rows rows
-	log  *event.Log
-	*recorder
+	cache watchcache.Cache
+	log   *event.Log
+	*Recorder
 }
 
 // newRecordings returns a recorder that is run by hand.
@@ -27,7 +28,7 @@ func newRecordings(t testing.TB, size int64, events int) *recordings {
 	s := &recordings{log: event.NewLog(0)}
 	head := api.Recording{APIVersion: api.RecordingVersion, Kind: api.RecordingKind, Sandbox: "test", Speed: 10}
 	var err error
-	if s.recorder, err = newRecorder(filepath.Join(t.TempDir(), "recording.jsonl"), size, events, head, &s.rows, s.log); err != nil {
+	if s.Recorder, err = newRecorder(filepath.Join(t.TempDir(), "recording.jsonl"), size, events, head, &s.cache, s.log); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -110,20 +111,41 @@ func rowKey(u api.Update) string {
 	return "?"
 }
 
-// now is the table of rows as readers are told it.
-func (r *rows) now(t testing.TB) map[string]api.Update {
+// table is the rows of a cache.
+func table(t testing.TB, c *watchcache.Cache) map[string]api.Update {
 	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	lines, reader := c.Read()
+	reader.Close()
 	table := map[string]api.Update{}
-	for key, l := range r.table {
+	for _, l := range lines {
 		var u api.Update
-		if err := json.Unmarshal(l.text, &u); err != nil {
+		if err := json.Unmarshal(l, &u); err != nil {
 			t.Fatal(err)
 		}
-		table[key] = u
+		table[rowKey(u)] = u
 	}
 	return table
+}
+
+// requireClosed fails when a reader still gets changes.
+func requireClosed(t testing.TB, c *watchcache.Cache, r *watchcache.Reader) {
+	t.Helper()
+	r.Take()
+	c.SetComponent(api.Component{Name: "after the end"})
+	if changes, _ := r.Take(); len(changes.Lines) > 0 {
+		t.Error("the recorder still reads")
+	}
+}
+
+// spy is a source that remembers its reader.
+type spy struct {
+	*watchcache.Cache
+	reader *watchcache.Reader
+}
+
+func (s *spy) Read() (lines [][]byte, r *watchcache.Reader) {
+	lines, s.reader = s.Cache.Read()
+	return lines, s.reader
 }
 
 // change does something to rows and events.
@@ -131,13 +153,13 @@ func (s *recordings) change(i int) {
 	name := fmt.Sprintf("c-%d", rand.IntN(50))
 	switch rand.IntN(6) {
 	case 0:
-		s.rows.componentGone(name)
+		s.cache.DeleteComponent(name)
 	case 1:
-		s.rows.volume(api.Volume{Name: name, Claim: fmt.Sprint("default/", i)}, rand.IntN(2) == 0)
+		s.cache.SetVolume(api.Volume{Name: name, Claim: fmt.Sprint("default/", i)}, rand.IntN(2) == 0)
 	case 2, 3:
 		s.log.Append(event.Event{Kind: "k." + name, Message: fmt.Sprint(i)})
 	default:
-		s.rows.component(api.Component{Name: name, PID: i})
+		s.cache.SetComponent(api.Component{Name: name, PID: i})
 	}
 }
 

@@ -1,4 +1,4 @@
-package sandbox
+package recording
 
 import (
 	"bufio"
@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// recordingFile is a recording on disk. As an [event.File] it has two segments of half its size each: recording.jsonl is
+// file is a recording on disk. As an [event.File] it has two segments of half its size each: recording.jsonl is
 // written to until it is full and then becomes recording.1.jsonl, in the place of the one that was. Other than there,
 // each segment can be read by itself: it begins with all there is. So the lines of the older one, and those of the newer
 // one after its beginning, are one recording.
 //
-// One goroutine writes, any number read. Make one with [createRecordingFile].
-type recordingFile struct {
+// One goroutine writes, any number read. Make one with [createFile].
+type file struct {
 	path  string
 	limit int64 // of a segment
 
@@ -45,9 +45,9 @@ type segment struct {
 	alone bool
 }
 
-// createRecordingFile makes one without a segment, in the place of one that is there.
-func createRecordingFile(path string, size int64) (*recordingFile, error) {
-	f := &recordingFile{path: path, limit: max(1, size/2), grown: make(chan struct{}), openFile: func(path string, flag int) (io.WriteCloser, error) {
+// createFile makes one without a segment, in the place of one that is there.
+func createFile(path string, size int64) (*file, error) {
+	f := &file{path: path, limit: max(1, size/2), grown: make(chan struct{}), openFile: func(path string, flag int) (io.WriteCloser, error) {
 		return os.OpenFile(path, flag, 0o600)
 	}}
 	for _, p := range []string{f.older(), f.unfinished()} {
@@ -58,17 +58,17 @@ func createRecordingFile(path string, size int64) (*recordingFile, error) {
 	return f, nil
 }
 
-func (f *recordingFile) older() string {
+func (f *file) older() string {
 	ext := filepath.Ext(f.path)
 	return strings.TrimSuffix(f.path, ext) + ".1" + ext
 }
 
 // unfinished is where a segment is until its first lines are there.
-func (f *recordingFile) unfinished() string { return f.path + ".new" }
+func (f *file) unfinished() string { return f.path + ".new" }
 
 // begin begins a segment with the lines that first writes. Alone says that something is missing before it: the segments
 // that there are go.
-func (f *recordingFile) begin(alone bool, first func() error) error {
+func (f *file) begin(alone bool, first func() error) error {
 	if err := f.closeSegment(); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func remove(path string) error {
 }
 
 // replace makes next the newest segment: at once, so that whoever opens one finds it at its path.
-func (f *recordingFile) replace(next segment) error {
+func (f *file) replace(next segment) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next.number = 1
@@ -130,14 +130,14 @@ func (f *recordingFile) replace(next segment) error {
 }
 
 // write appends a line.
-func (f *recordingFile) write(line []byte) error {
+func (f *file) write(line []byte) error {
 	n, err := f.w.Write(line)
 	f.size += int64(n)
 	return err
 }
 
 // flush lets readers have what was written.
-func (f *recordingFile) flush() error {
+func (f *file) flush() error {
 	if err := f.w.Flush(); err != nil {
 		return err
 	}
@@ -151,31 +151,31 @@ func (f *recordingFile) flush() error {
 }
 
 // tell wakes readers. The caller holds the lock.
-func (f *recordingFile) tell() {
+func (f *file) tell() {
 	close(f.grown)
 	f.grown = make(chan struct{})
 }
 
 // full tells whether the newest segment has become too large. One that was large when it began has room nevertheless.
-func (f *recordingFile) full() bool {
+func (f *file) full() bool {
 	return f.size >= f.limit && f.size-f.newest().began >= f.limit/8
 }
 
-func (f *recordingFile) newest() segment {
+func (f *file) newest() segment {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.segments[len(f.segments)-1]
 }
 
 // whole tells since how many segments nothing is missing, the newest included.
-func (f *recordingFile) whole() int {
+func (f *file) whole() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.segments)
 }
 
 // close ends it. What was written stays.
-func (f *recordingFile) close() error {
+func (f *file) close() error {
 	err := f.closeSegment()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -186,7 +186,7 @@ func (f *recordingFile) close() error {
 
 // abandon closes the newest segment after a write has failed, and cuts it back to the last line that readers can have. The
 // next one to be begun stands alone.
-func (f *recordingFile) abandon() {
+func (f *file) abandon() {
 	if f.f == nil {
 		return
 	}
@@ -197,7 +197,7 @@ func (f *recordingFile) abandon() {
 	_ = os.Truncate(newest.path, newest.size)
 }
 
-func (f *recordingFile) closeSegment() error {
+func (f *file) closeSegment() error {
 	if f.f == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package recording
 
 import (
 	"context"
@@ -50,12 +50,12 @@ func TestRecordingResumes(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- s.run(ctx) }()
 
-		s.rows.component(api.Component{Name: "before", PID: 1})
+		s.cache.SetComponent(api.Component{Name: "before", PID: 1})
 		s.settle(t.Context())
 		full.Store(true)
 		for i := range 3 {
-			s.rows.component(api.Component{Name: "while", PID: i})
-			time.Sleep(3 * recordingRetry)
+			s.cache.SetComponent(api.Component{Name: "while", PID: i})
+			time.Sleep(3 * retryDelay)
 			s.settle(t.Context()) // waits for nothing
 		}
 		if kinds := recordingKinds(s); cmp.Diff([]string{"recording.failed"}, kinds) != "" {
@@ -69,11 +69,11 @@ func TestRecordingResumes(t *testing.T) {
 			t.Errorf("left %q", left)
 		}
 		full.Store(false)
-		time.Sleep(2 * recordingRetry)
-		s.rows.component(api.Component{Name: "after", PID: 1})
+		time.Sleep(2 * retryDelay)
+		s.cache.SetComponent(api.Component{Name: "after", PID: 1})
 		s.settle(t.Context())
 		got := s.read(t)
-		if d := cmp.Diff(s.rows.now(t), got.table); d != "" || len(got.table) != 3 {
+		if d := cmp.Diff(table(t, &s.cache), got.table); d != "" || len(got.table) != 3 {
 			t.Errorf("%d rows (-rows +replayed):\n%s", len(got.table), d)
 		}
 		if kinds := recordingKinds(s); cmp.Diff([]string{"recording.failed", "recording.restarted"}, kinds) != "" {
@@ -83,9 +83,7 @@ func TestRecordingResumes(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if len(s.rows.readers) != 0 {
-			t.Error("the recorder still reads")
-		}
+		requireClosed(t, &s.cache, s.reader)
 	})
 }
 

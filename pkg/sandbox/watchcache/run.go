@@ -1,4 +1,4 @@
-package sandbox
+package watchcache
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 func runStates() []string  { return []string{"running", "passed", "failed", "error", "skipped"} }
 func stepStates() []string { return append(runStates(), "pending") }
 
-// publish tells those who watch how a scenario runs, as whoever runs it says.
-func (s *Sandbox) publish(_ context.Context, r api.Run) (struct{}, error) {
+// PublishRun checks and sets the row of the scenario that runs, or ran last: there is one.
+func (c *Cache) PublishRun(_ context.Context, r api.Run) (struct{}, error) {
 	invalid := func(format string, args ...any) (struct{}, error) {
 		return struct{}{}, &api.Error{Code: "invalid", Message: fmt.Sprintf(format, args...)}
 	}
@@ -29,13 +29,6 @@ func (s *Sandbox) publish(_ context.Context, r api.Run) (struct{}, error) {
 			return invalid("run %s: step %d: state %q is none of %s", r.Name, i+1, step.State, strings.Join(stepStates(), ", "))
 		}
 	}
-	s.rows.run(r)
+	c.put("run", api.Update{Run: &r}, false)
 	return struct{}{}, nil
-}
-
-// run tells of a scenario. There is one: the newest.
-func (r *rows) run(run api.Run) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.set("run", api.Update{Run: &run})
 }

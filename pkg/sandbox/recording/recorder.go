@@ -1,4 +1,8 @@
-package sandbox
+// Package recording keeps a recording of a sandbox on disk: every row and every event, with its time, so that they can be
+// replayed when the sandbox is gone.
+//
+// Floor 3.
+package recording
 
 import (
 	"context"
@@ -11,15 +15,32 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 )
 
-// recorder writes all rows and events of a sandbox to a file as they are told. It is a reader of both like any other: it
-// keeps nobody waiting, and when it falls behind too far the recording begins anew. Make it with [newRecorder], which
-// begins the recording, and give it its life with [recorder.run].
-type recorder struct {
-	file   *recordingFile
+const (
+	// maxSize is how large a recording becomes, both segments together, unless a segment begins larger than that.
+	maxSize = 64 << 20
+	// maxEvents is how many events a segment begins with: the causes of later events are mostly among them.
+	maxEvents = 4096
+	// writeDelay is for how long changes are gathered that are written together.
+	writeDelay = 50 * time.Millisecond
+	// retryDelay is the time between two attempts to record after a write has failed.
+	retryDelay = time.Second
+)
+
+// Source is the rows of a sandbox and their changes.
+type Source interface {
+	Read() ([][]byte, *watchcache.Reader)
+}
+
+// Recorder writes all rows and events of a sandbox to a file. It reads them like any other client: it blocks no writer,
+// and when it falls too far behind it begins the recording again. Make it with [New], which begins the recording, and
+// record with [Recorder.Run].
+type Recorder struct {
+	file   *file
 	head   api.Recording
-	rows   *rows
+	cache  Source
 	log    *event.Log
 	events int // that a segment begins with
 
@@ -27,35 +48,49 @@ type recorder struct {
 	done     chan struct{} // closed when nothing is recorded any more
 
 	// Of the goroutine that records.
-	reader *rowReader
+	reader *watchcache.Reader
 	seq    uint64    // of the event that was written last
 	last   time.Time // of the line that was
 	line   []byte    // room for one
 }
 
-func newRecorder(path string, size int64, events int, head api.Recording, rows *rows, log *event.Log) (*recorder, error) {
-	file, err := createRecordingFile(path, size)
+// New begins a recording of source and log at path, which starts with head.
+func New(path string, head api.Recording, source Source, log *event.Log) (*Recorder, error) {
+	return newRecorder(path, maxSize, maxEvents, head, source, log)
+}
+
+func newRecorder(path string, size int64, events int, head api.Recording, cache Source, log *event.Log) (*Recorder, error) {
+	file, err := createFile(path, size)
 	if err != nil {
 		return nil, err
 	}
-	r := &recorder{
-		file: file, head: head, rows: rows, log: log, events: events,
+	r := &Recorder{
+		file: file, head: head, cache: cache, log: log, events: events,
 		settling: make(chan chan struct{}), done: make(chan struct{}),
 	}
-	all, reader := rows.readTimed()
+	all, reader := cache.Read()
 	r.reader, r.seq = reader, log.Last()
 	if err := r.begin(false, all); err != nil {
-		rows.close(reader)
+		reader.Close()
 		return nil, errors.Join(err, file.close())
 	}
 	return r, nil
 }
 
+// Run records until ctx ends, and then what is left. It logs an event when nothing is recorded any more.
+func (r *Recorder) Run(ctx context.Context) {
+	if err := r.run(ctx); err != nil {
+		r.log.Append(event.Event{
+			Plane: event.PlaneSandbox, Level: event.Error, Kind: "recording.failed", Message: "what happens is no longer recorded: " + err.Error(),
+		})
+	}
+}
+
 // run records until ctx ends, and then what is left. When a write fails, as on a full disk, it tries to begin the recording
 // again every second. It returns early only when the file is closed.
-func (r *recorder) run(ctx context.Context) (err error) {
+func (r *Recorder) run(ctx context.Context) (err error) {
 	defer func() {
-		r.rows.close(r.reader)
+		r.reader.Close()
 		close(r.done)
 		if cerr := r.file.close(); err == nil {
 			err = cerr
@@ -70,7 +105,7 @@ func (r *recorder) run(ctx context.Context) (err error) {
 		select {
 		case <-ctx.Done():
 			return r.record()
-		case <-r.reader.wake:
+		case <-r.reader.Wake:
 		case <-happened:
 		case <-due:
 			due = nil
@@ -87,12 +122,12 @@ func (r *recorder) run(ctx context.Context) (err error) {
 			continue
 		}
 		if due == nil {
-			due = time.After(recordingPause)
+			due = time.After(writeDelay)
 		}
 	}
 }
 
-func (r *recorder) recordOrResume(ctx context.Context) error {
+func (r *Recorder) recordOrResume(ctx context.Context) error {
 	err := r.record()
 	if err == nil {
 		return nil
@@ -101,19 +136,19 @@ func (r *recorder) recordOrResume(ctx context.Context) error {
 }
 
 // resume begins the recording again after a write has failed: as soon as a write succeeds, or once more when ctx ends.
-func (r *recorder) resume(ctx context.Context, cause error) error {
+func (r *Recorder) resume(ctx context.Context, cause error) error {
 	if errors.Is(cause, os.ErrClosed) {
 		return cause
 	}
 	r.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Error, Kind: "recording.failed",
-		Message: fmt.Sprintf("what happens is not recorded, and a write is tried every %s: %v", recordingRetry, cause),
+		Message: fmt.Sprintf("what happens is not recorded, and a write is tried every %s: %v", retryDelay, cause),
 	})
 	for {
-		r.rows.close(r.reader)
+		r.reader.Close()
 		r.file.abandon()
 		ends := r.pause(ctx)
-		err := r.beginAnew("could not be written: " + cause.Error())
+		err := r.restart("could not be written: " + cause.Error())
 		if err == nil || ends {
 			return err
 		}
@@ -121,8 +156,8 @@ func (r *recorder) resume(ctx context.Context, cause error) error {
 }
 
 // pause waits until the next attempt is due; true when ctx has ended. Callers of settle do not wait for it.
-func (r *recorder) pause(ctx context.Context) (ends bool) {
-	due := time.NewTimer(recordingRetry)
+func (r *Recorder) pause(ctx context.Context) (ends bool) {
+	due := time.NewTimer(retryDelay)
 	defer due.Stop()
 	for {
 		select {
@@ -137,7 +172,7 @@ func (r *recorder) pause(ctx context.Context) (ends bool) {
 }
 
 // listen says when there are events after a Seq, until ctx ends.
-func (r *recorder) listen(ctx context.Context, seq uint64, happened chan<- struct{}) {
+func (r *Recorder) listen(ctx context.Context, seq uint64, happened chan<- struct{}) {
 	for {
 		if _, _, err := r.log.Wait(ctx, seq, 1); err != nil {
 			return
@@ -151,7 +186,7 @@ func (r *recorder) listen(ctx context.Context, seq uint64, happened chan<- struc
 }
 
 // settle returns when all that has been told is in the file, or nothing is recorded any more, or ctx ends.
-func (r *recorder) settle(ctx context.Context) {
+func (r *Recorder) settle(ctx context.Context) {
 	settled := make(chan struct{})
 	select {
 	case r.settling <- settled:
@@ -168,10 +203,10 @@ func (r *recorder) settle(ctx context.Context) {
 }
 
 // record writes what has been told since it was called last.
-func (r *recorder) record() error {
-	c, fast := r.rows.takeTimed(r.reader)
+func (r *Recorder) record() error {
+	c, fast := r.reader.Take()
 	if !fast {
-		return r.beginAnew("could not be written as fast as the sandbox has changed")
+		return r.restart("could not be written as fast as the sandbox has changed")
 	}
 	if err := r.write(c); err != nil {
 		return err
@@ -183,16 +218,16 @@ func (r *recorder) record() error {
 }
 
 // write writes rows, and the events that there are by now, in the order of their times.
-func (r *recorder) write(c changes) error {
+func (r *Recorder) write(c watchcache.Changes) error {
 	events, lost := r.log.Read(r.seq, 0)
-	for i, line := range c.lines {
-		for len(events) > 0 && events[0].Time.Before(c.times[i]) {
+	for i, line := range c.Lines {
+		for len(events) > 0 && events[0].Time.Before(c.Times[i]) {
 			if err := r.event(events[0], lost); err != nil {
 				return err
 			}
 			events, lost = events[1:], 0
 		}
-		if err := r.put(c.times[i], line); err != nil {
+		if err := r.put(c.Times[i], line); err != nil {
 			return err
 		}
 	}
@@ -205,12 +240,12 @@ func (r *recorder) write(c changes) error {
 	return nil
 }
 
-func (r *recorder) event(e event.Event, lost uint64) error {
+func (r *Recorder) event(e event.Event, lost uint64) error {
 	r.seq = e.Seq
 	return r.update(e.Time, api.Update{Event: &e, Lost: lost})
 }
 
-func (r *recorder) update(at time.Time, u api.Update) error {
+func (r *Recorder) update(at time.Time, u api.Update) error {
 	text, err := json.Marshal(u)
 	if err != nil {
 		return err
@@ -220,7 +255,7 @@ func (r *recorder) update(at time.Time, u api.Update) error {
 
 // put writes an update, as it travels, with its time. Times never go back: what comes late, as an event that carries the
 // time at which somebody else saw it, was told when it came.
-func (r *recorder) put(at time.Time, update []byte) error {
+func (r *Recorder) put(at time.Time, update []byte) error {
 	if at.Before(r.last) {
 		at = r.last
 	}
@@ -233,10 +268,10 @@ func (r *recorder) put(at time.Time, update []byte) error {
 }
 
 // rotate begins the next segment.
-func (r *recorder) rotate() error {
-	c, all, fast := r.rows.takeAll(r.reader)
+func (r *Recorder) rotate() error {
+	c, all, fast := r.reader.TakeAll()
 	if !fast {
-		return r.beginAnew("could not be written as fast as the sandbox has changed")
+		return r.restart("could not be written as fast as the sandbox has changed")
 	}
 	if err := r.write(c); err != nil {
 		return err
@@ -251,10 +286,10 @@ func (r *recorder) rotate() error {
 	return nil
 }
 
-// beginAnew begins a segment that does not continue the one before, which has the reason why.
-func (r *recorder) beginAnew(why string) error {
-	r.rows.close(r.reader)
-	all, reader := r.rows.readTimed()
+// restart begins a segment that does not continue the one before, which has the reason why.
+func (r *Recorder) restart(why string) error {
+	r.reader.Close()
+	all, reader := r.cache.Read()
 	r.reader, r.seq = reader, r.log.Last()
 	if err := r.begin(true, all); err != nil {
 		return err
@@ -264,7 +299,7 @@ func (r *recorder) beginAnew(why string) error {
 }
 
 // note tells that something is no longer recorded.
-func (r *recorder) note(kind string, level event.Level, why string) {
+func (r *Recorder) note(kind string, level event.Level, why string) {
 	r.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: level, Kind: kind,
 		Message: fmt.Sprintf("what is older is no longer in %s, which %s", filepath.Base(r.file.path), why),
@@ -272,7 +307,7 @@ func (r *recorder) note(kind string, level event.Level, why string) {
 }
 
 // begin begins a segment: with what is recorded, all rows there are, and the newest of the events that were written.
-func (r *recorder) begin(alone bool, all [][]byte) error {
+func (r *Recorder) begin(alone bool, all [][]byte) error {
 	return r.file.begin(alone, func() error {
 		r.head.Began = time.Now()
 		text, err := json.Marshal(r.head)

@@ -18,9 +18,7 @@ func (s *Sandbox) calls(context.Context) (any, error) {
 	}
 	rows := []api.Calls{}
 	for _, vc := range s.vcenters {
-		for _, st := range vc.Gate().Stats() {
-			rows = append(rows, callsRow(vc.Name(), st))
-		}
+		rows = append(rows, callsRows(vc.Name(), vc.Gate().Stats())...)
 	}
 	return rows, nil
 }
@@ -33,7 +31,7 @@ func (s *Sandbox) followCalls(ctx context.Context, vc *watched) {
 		if err != nil {
 			return
 		}
-		s.rows.calls(vc.Name(), changed)
+		s.watchCache.SetCalls(callsRows(vc.Name(), changed))
 		told = n
 		select {
 		case <-time.After(callsEvery):
@@ -43,20 +41,14 @@ func (s *Sandbox) followCalls(ctx context.Context, vc *watched) {
 	}
 }
 
-func callsRow(vcenter string, st gate.Stat) api.Calls {
-	return api.Calls{
-		VCenter: vcenter, Client: st.Client, Method: st.Method,
-		Calls: uint64(st.Calls), Errors: uint64(st.Errors), Hits: uint64(st.Hits),
-		Latency: api.Duration(st.Latency), Last: st.Last, LastError: st.LastError,
+func callsRows(vcenter string, stats []gate.Stat) []api.Calls {
+	rows := make([]api.Calls, len(stats))
+	for i, st := range stats {
+		rows[i] = api.Calls{
+			VCenter: vcenter, Client: st.Client, Method: st.Method,
+			Calls: uint64(st.Calls), Errors: uint64(st.Errors), Hits: uint64(st.Hits),
+			Latency: api.Duration(st.Latency), Last: st.Last, LastError: st.LastError,
+		}
 	}
-}
-
-// calls tells of counts of calls to a vCenter.
-func (r *rows) calls(vcenter string, changed []gate.Stat) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, st := range changed {
-		row := callsRow(vcenter, st)
-		r.set("calls/"+vcenter+"\x00"+st.Client+"\x00"+st.Method, api.Update{Calls: &row})
-	}
+	return rows
 }

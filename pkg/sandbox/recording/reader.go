@@ -1,33 +1,65 @@
-package sandbox
+package recording
 
 import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
+
+// ServeHTTP sends the recording, from its oldest segment on, and with follow=true what is added to it. It cuts off a
+// reader that is so slow that a segment goes before it was read, and one that follows a recording that cannot be written
+// any more. A nil Recorder has not begun to record.
+func (r *Recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if r == nil {
+		control.Reply(w, nil, &api.Error{Code: "unavailable", Message: "the sandbox records nothing yet", Try: "vsphere-sandbox wait --for=ready"})
+		return
+	}
+	follow := req.URL.Query().Get("follow") == "true"
+	r.settle(req.Context())
+	flush := control.Stream(w)
+	reader := r.file.reader()
+	defer reader.close()
+	more, err := true, reader.copy(w)
+	for follow && more && err == nil && flush() == nil {
+		if more = reader.wait(req.Context()); !more { // the sandbox ends: what was recorded until now is sent
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), time.Second)
+			r.settle(ctx)
+			cancel()
+		}
+		err = reader.copy(w)
+	}
+	if err != nil || follow && !more && req.Context().Err() == nil { // it could not be read, or is no longer written
+		panic(http.ErrAbortHandler) // an end that no reader takes for the sandbox's
+	}
+}
 
 // errCutOff says that a part of a recording has gone before it was read.
 var errCutOff = errors.New("the recording has gone on without its reader")
 
-// recordingReader reads a recording while it is written. Make it with [recordingFile.reader]; it is for one goroutine.
-type recordingReader struct {
-	file   *recordingFile
+// reader reads a recording while it is written. Make it with [file.reader]; it is for one goroutine.
+type reader struct {
+	file   *file
 	number int // of its segment; 0 before it has one
 	f      *os.File
 	at     int64
 }
 
-func (f *recordingFile) reader() *recordingReader { return &recordingReader{file: f} }
+func (f *file) reader() *reader { return &reader{file: f} }
 
-func (r *recordingReader) close() {
+func (r *reader) close() {
 	if r.f != nil {
 		_ = r.f.Close() // only read from
 	}
 }
 
 // copy writes what there is by now, complete lines, in pieces of a segment each.
-func (r *recordingReader) copy(w io.Writer) error {
+func (r *reader) copy(w io.Writer) error {
 	for {
 		size, last, err := r.look()
 		if err != nil {
@@ -49,7 +81,7 @@ func (r *recordingReader) copy(w io.Writer) error {
 }
 
 // wait waits until there may be more; false when there will be none, or ctx has ended.
-func (r *recordingReader) wait(ctx context.Context) bool {
+func (r *reader) wait(ctx context.Context) bool {
 	r.file.mu.Lock()
 	grown, ended := r.file.grown, r.file.ended
 	newest := r.file.segments[len(r.file.segments)-1]
@@ -67,7 +99,7 @@ func (r *recordingReader) wait(ctx context.Context) bool {
 }
 
 // look tells how much of the reader's segment there is, and whether it is the last. It opens the first one.
-func (r *recordingReader) look() (size int64, last bool, err error) {
+func (r *reader) look() (size int64, last bool, err error) {
 	r.file.mu.Lock()
 	defer r.file.mu.Unlock()
 	if r.number == 0 {
@@ -88,7 +120,7 @@ func (r *recordingReader) look() (size int64, last bool, err error) {
 }
 
 // next goes on to the segment after the reader's: to what is new in it.
-func (r *recordingReader) next() error {
+func (r *reader) next() error {
 	r.file.mu.Lock()
 	defer r.file.mu.Unlock()
 	for _, s := range r.file.segments {
@@ -101,7 +133,7 @@ func (r *recordingReader) next() error {
 }
 
 // open begins to read a segment. The caller holds the lock.
-func (r *recordingReader) open(s segment, at int64) (err error) {
+func (r *reader) open(s segment, at int64) (err error) {
 	if r.f, err = os.Open(s.path); err != nil {
 		return err
 	}

@@ -6,13 +6,11 @@ import (
 	"net/url"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
 // Calls are told as they are listed, with what came of them.
@@ -48,31 +46,4 @@ func TestCallsAreTold(t *testing.T) {
 	if i < 0 || !cmp.Equal(listed[i], *told) {
 		t.Errorf("listed %+v, told %+v", listed, told)
 	}
-}
-
-// Each count is told once a second at most, and none that has not changed.
-func TestCallsAreToldSparingly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var r rows
-		_, reader := r.read()
-		told := func() int {
-			lines, _ := r.take(reader)
-			return len(lines)
-		}
-		a, b := gate.Stat{Method: "A", Client: "x/y", Calls: 1}, gate.Stat{Method: "y/A", Client: "x", Calls: 1}
-		r.calls("us", []gate.Stat{a, b})
-		if n := told(); n != 2 {
-			t.Errorf("told %d, want 2", n)
-		}
-		r.calls("us", []gate.Stat{a, b})
-		if n := told(); n != 0 {
-			t.Errorf("told %d that have not changed", n)
-		}
-		b.Calls, b.LastError, b.Errors, b.Hits, b.Latency, b.Last = 3, "NotAuthenticated", 2, 1, time.Second, time.Now()
-		r.calls("us", []gate.Stat{b})
-		want := api.Calls{VCenter: "us", Client: "x", Method: "y/A", Calls: 3, Errors: 2, Hits: 1, Latency: api.Duration(time.Second), Last: b.Last, LastError: "NotAuthenticated"}
-		if d := cmp.Diff(want, *r.table["calls/us\x00x\x00y/A"].update.Calls); d != "" || told() != 1 {
-			t.Errorf("(-want +told):\n%s", d)
-		}
-	})
 }
