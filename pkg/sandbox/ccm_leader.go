@@ -68,7 +68,7 @@ func (s *Sandbox) leaderChanged(ctx context.Context, holder, was string) string 
 	for _, r := range s.ccms.all() {
 		s.components.changed(r.name)
 	}
-	cause := s.newest([]string{"child.exited", "child.stopped", "child.killed", "child.paused", "api.cut"}, func(e event.Event) bool {
+	cause := s.causes.Newest([]string{"child.exited", "child.stopped", "child.killed", "child.paused", "api.cut"}, func(e event.Event) bool {
 		return was != "" && e.Object.Name == was
 	})
 	name := leader

@@ -90,7 +90,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 		})
 	}
 	note := func(kind string, level event.Level, format string, args ...any) {
-		noteFor(s.causeOf(n.Name, kind), kind, level, format, args...)
+		noteFor(s.causes.OfNode(n.Name, kind), kind, level, format, args...)
 	}
 	if old.Name == "" {
 		if s.opts.Cluster.Theirs == nil {
@@ -119,12 +119,12 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	before, after := taintKeys(old), taintKeys(n)
 	for _, key := range after {
 		if old.Name != "" && !slices.Contains(before, key) {
-			noteFor(s.causeOfTaint(n.Name, key), "node.tainted", event.Warning, "taint %s", key)
+			noteFor(s.causes.OfTaint(n.Name, key), "node.tainted", event.Warning, "taint %s", key)
 		}
 	}
 	for _, key := range before {
 		if !slices.Contains(after, key) {
-			noteFor(s.causeOfTaintGone(n.Name, key), "node.untainted", event.Info, "taint %s is gone", key)
+			noteFor(s.causes.OfTaintRemoved(n.Name, key), "node.untainted", event.Info, "taint %s is gone", key)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	s.watchCache.DeleteNode(n.Name)
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "node.deleted",
-		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causeOf(n.Name, "node.deleted"),
+		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causes.OfNode(n.Name, "node.deleted"),
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
@@ -77,7 +78,8 @@ type Sandbox struct {
 	csi          csi
 	components   *components
 	wires        wires
-	causing      causing
+	ongoing      causality.Ongoing
+	causes       *causality.Finder
 	faults       *fault.Engine // guarded by mu
 	leases       *os.File      // its journal
 	background   background    // goroutines of steps
@@ -99,6 +101,19 @@ func New(opts Options) *Sandbox {
 		current: opts.Topology,
 		phase:   api.Booting,
 		asked:   make(chan struct{}),
+	}
+	s.causes = &causality.Finder{
+		Log: s.log, Grace: opts.grace(), Topology: s.topology,
+		VM: func(node string) (vcenter, vm string) {
+			b := s.nodes.behind(node)
+			return b.vcenter, b.vm
+		},
+		Lease: func(id string) (fault.Lease, bool) {
+			if e := s.engine(); e != nil {
+				return e.Lease(id)
+			}
+			return fault.Lease{}, false
+		},
 	}
 	s.base = s.newBase()
 	s.components = newComponents(s)

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +80,7 @@ func (d *diary) claim(old, c *corev1.PersistentVolumeClaim, gone bool) {
 
 // vsphere remembers under a key what vSphere has last told of a volume, and returns the key.
 func (d *diary) vsphere(key, volume string, kinds ...string) string {
-	d.mark(key, d.s.newest(kinds, func(e event.Event) bool { return e.Object.Kind == "Volume" && e.Object.Name == volume }))
+	d.mark(key, d.s.causes.Newest(kinds, func(e event.Event) bool { return e.Object.Kind == "Volume" && e.Object.Name == volume }))
 	return key
 }
 
@@ -109,7 +108,7 @@ func (d *diary) pod(old, p *corev1.Pod, gone bool) {
 		d.note(event.Info, "pod.running", o, "runs on node "+p.Spec.NodeName, d.steps(p, "pod.scheduled "+o.Name)...)
 	}
 	if old.DeletionTimestamp == nil && p.DeletionTimestamp != nil {
-		d.mark("taint "+o.Name, d.s.evicted(p))
+		d.mark("taint "+o.Name, d.s.causes.OfEviction(p))
 		d.note(event.Warning, "pod.terminating", o, "is to end, on node "+p.Spec.NodeName, "taint "+o.Name)
 		d.forget(o.Name, "taint")
 	}
@@ -134,35 +133,6 @@ func (d *diary) steps(p *corev1.Pod, own string) []string {
 
 // at names a volume on a node.
 func at(volume, node string) string { return volume + " at " + node }
-
-// evicted is the event of the taint for which a pod is taken from its node, 0 when it ends for another reason: the taint
-// eviction controller says so in the pod (kubernetes, pkg/controller/tainteviction).
-func (s *Sandbox) evicted(p *corev1.Pod) uint64 {
-	if !slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByTaintManager"
-	}) {
-		return 0
-	}
-	return s.within(everSince, []string{"node.tainted"}, func(e event.Event) bool {
-		return e.Object.Name == p.Spec.NodeName && evicts(e.Message[strings.LastIndexByte(e.Message, ' ')+1:])
-	})
-}
-
-// evicts tells whether a taint takes pods from a node: of those that Kubernetes and the CCM put there, most only keep pods away.
-func evicts(key string) bool {
-	switch key {
-	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService:
-		return true
-	}
-	return !strings.HasPrefix(key, "node.kubernetes.io/") && !strings.HasPrefix(key, "node.cloudprovider.kubernetes.io/")
-}
-
-// outOfServiceSince is the event of the taint for which volumes are taken from a node at once, 0 when it has none.
-func (s *Sandbox) outOfServiceSince(node string) uint64 {
-	return s.newest([]string{"node.tainted"}, func(e event.Event) bool {
-		return e.Object.Name == node && strings.Contains(e.Message, corev1.TaintNodeOutOfService)
-	})
-}
 
 func (d *diary) attachment(old, a *storagev1.VolumeAttachment, gone bool) {
 	volume := a.Name
@@ -190,7 +160,7 @@ func (d *diary) attachment(old, a *storagev1.VolumeAttachment, gone bool) {
 		d.note(event.Warning, "attachment.failed", o, message, "attachment.created "+o.Name, "attachment.detaching "+o.Name)
 	}
 	if old.DeletionTimestamp == nil && a.DeletionTimestamp != nil {
-		d.mark("out "+o.Name, d.s.outOfServiceSince(a.Spec.NodeName))
+		d.mark("out "+o.Name, d.s.causes.OutOfService(a.Spec.NodeName))
 		d.note(event.Info, "attachment.detaching", o, "to be detached", "attachment.attached "+o.Name, "left "+o.Name, "out "+o.Name)
 	}
 }

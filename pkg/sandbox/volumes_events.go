@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 )
 
 // troubles are the kinds of objects whose warnings are copied: what keeps volumes from pods is told on them.
@@ -42,19 +43,8 @@ func (s *Sandbox) storageEvent(e *corev1.Event) {
 		name = e.InvolvedObject.Namespace + "/" + name
 	}
 	s.log.Append(event.Event{
-		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: prefix + strings.TrimPrefix(kebab(e.Reason), strings.Replace(prefix, ".", "-", 1)),
+		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: prefix + strings.TrimPrefix(causality.Kebab(e.Reason), strings.Replace(prefix, ".", "-", 1)),
 		Object: event.Object{Kind: e.InvolvedObject.Kind, Name: name}, Message: e.Message,
-		Cause: s.causeOfComplaint(e.InvolvedObject.Kind, name),
+		Cause: s.causes.OfComplaint(e.InvolvedObject.Kind, name),
 	})
-}
-
-// asked are the events by which an object came to want what it complains of not having, for each kind of object.
-var asked = map[string][]string{
-	"Pod":                   {"pod.created", "pod.scheduled", "pod.terminating"},
-	"PersistentVolumeClaim": {"claim.created"},
-}
-
-// causeOfComplaint finds the last step of an object, 0 when it has made none that is in the log.
-func (s *Sandbox) causeOfComplaint(kind, name string) uint64 {
-	return s.within(everSince, asked[kind], func(e event.Event) bool { return e.Object.Kind == kind && e.Object.Name == name })
 }

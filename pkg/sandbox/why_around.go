@@ -15,7 +15,7 @@ import (
 
 // sources are whom an explanation is gathered from; subject is the name that the CCM's log is searched for.
 func (s *Sandbox) sources(subject string) why.Sources {
-	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.grace(), Others: s.opts.Cluster.Theirs != nil}}
+	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.causes.Grace, Others: s.opts.Cluster.Theirs != nil}}
 	src.Around.Events, _ = s.log.Read(0, 0)
 	if e := s.engine(); e != nil {
 		src.Around.Leases = leaseRows(e.Leases())

@@ -1,15 +1,16 @@
-package sandbox
+package causality
 
 import "sync"
 
-// causing tells for whose sake something is being done to a component. The zero value is ready to use, from any goroutine.
-type causing struct {
+// Ongoing holds the events for which something is being done to components now. The zero value is ready to use, from any
+// goroutine.
+type Ongoing struct {
 	mu   sync.Mutex
 	seqs map[string][]uint64
 }
 
-// set names the event until release is called; of two at once the later one counts.
-func (c *causing) set(component string, seq uint64) (release func()) {
+// Begin sets the event until end is called; of two at once the later one counts.
+func (c *Ongoing) Begin(component string, seq uint64) (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.seqs == nil {
@@ -19,7 +20,7 @@ func (c *causing) set(component string, seq uint64) (release func()) {
 	return sync.OnceFunc(func() { c.remove(component, seq) })
 }
 
-func (c *causing) remove(component string, seq uint64) {
+func (c *Ongoing) remove(component string, seq uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := c.seqs[component]
@@ -36,8 +37,8 @@ func (c *causing) remove(component string, seq uint64) {
 	c.seqs[component] = list
 }
 
-// of returns the event, 0 when there is none.
-func (c *causing) of(component string) uint64 {
+// Of returns the event, 0 when there is none.
+func (c *Ongoing) Of(component string) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if list := c.seqs[component]; len(list) > 0 {

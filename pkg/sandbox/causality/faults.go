@@ -1,4 +1,4 @@
-package sandbox
+package causality
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ import (
 // In tables of causes, what a fault does without an event of its own is written fault.injected/PREFIX and fault.healed/PREFIX:
 // the beginning and the end of a fault whose kind begins so.
 
-// isOneOf tells whether the kind of an event is in a list of causes.
-func isOneOf(e event.Event, kinds []string) bool {
+// matchesAny tells whether the kind of an event is in a list of causes.
+func matchesAny(e event.Event, kinds []string) bool {
 	if slices.Contains(kinds, e.Kind) {
 		return true
 	}
@@ -36,23 +36,22 @@ func leaseOf(e event.Event) (id, kind string) {
 	return id, kind
 }
 
-// eachTarget calls match for the event, or, when it is about a lease of several targets, for it as if it were about each.
-func (s *Sandbox) eachTarget(e event.Event, match func(event.Event) bool) bool {
-	engine := s.engine()
-	if e.Object.Kind != "Lease" || engine == nil {
+// anyTarget calls match for the event, or, when it is about a lease of several targets, for it as if it were about each.
+func (f *Finder) anyTarget(e event.Event, match func(event.Event) bool) bool {
+	if e.Object.Kind != "Lease" {
 		return match(e)
 	}
-	l, _ := engine.Lease(e.Object.Name)
+	l, _ := f.Lease(e.Object.Name)
 	return slices.ContainsFunc(l.Targets, func(t fault.Leased) bool {
 		e.Object = t.Target.Event()
 		return match(e)
 	})
 }
 
-// lastingFault returns the newest beginning of a fault of such a kind that has not ended, however long ago it was.
-func (s *Sandbox) lastingFault(prefix string, match func(event.Event) bool) uint64 {
+// activeFault returns the newest beginning of a fault of such a kind that has not ended, however long ago it was.
+func (f *Finder) activeFault(prefix string, match func(event.Event) bool) uint64 {
 	healed := map[string]bool{}
-	return s.within(everSince, []string{"fault.injected/" + prefix, "fault.healed/" + prefix}, func(e event.Event) bool {
+	return f.Within(Ever, []string{"fault.injected/" + prefix, "fault.healed/" + prefix}, func(e event.Event) bool {
 		id, _ := leaseOf(e)
 		if e.Kind == "fault.healed" {
 			healed[id] = true
