@@ -22,7 +22,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if err := s.built(); err != nil {
 		return api.Done{}, err
 	}
-	vm, err := findVM(s.world.VMs(), r)
+	vm, err := world.Find(s.world.VMs(), r)
 	if err != nil {
 		return api.Done{}, err
 	}

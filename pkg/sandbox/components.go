@@ -50,7 +50,7 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 	e := event.Event{Plane: event.PlaneSandbox, Object: object, Cause: cause}
 	why := ""
 	if ch.State == child.Exited {
-		why = exitText(ch, c.s.opts.Dir.Log(ch.Name))
+		why = child.ExitText(ch, c.s.opts.Dir.Log(ch.Name))
 	}
 	c.mu.Lock()
 	row := c.list[ch.Name]

@@ -10,14 +10,16 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
 // inspectVolume reads a volume at every hop.
 func (s *Sandbox) inspectVolume(ctx context.Context, r api.Subject) ([]part, error) {
-	row, err := findVolume(s.volumes(), r.Name)
+	row, err := storage.Find(s.volumes(), r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +197,7 @@ func (s *Sandbox) inspectComponent(_ context.Context, r api.Subject) ([]part, er
 		{"Component " + r.Name, func(context.Context) (any, error) { return row, nil }},
 		{"Log of " + r.Name, func(context.Context) (any, error) {
 			const most = 20
-			lines := strings.Split(strings.TrimSpace(tail(row.Log, 0)), "\n")
+			lines := strings.Split(strings.TrimSpace(child.LogTail(row.Log, 0)), "\n")
 			return lines[max(0, len(lines)-most):], nil
 		}},
 	}, nil

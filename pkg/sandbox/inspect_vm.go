@@ -15,7 +15,7 @@ import (
 
 // inspectVM reads a VM and, if it is one, its Node.
 func (s *Sandbox) inspectVM(_ context.Context, r api.Subject) ([]part, error) {
-	v, err := findVM(s.world.VMs(), api.VMRequest{VM: r.Name, VCenter: r.VCenter})
+	v, err := world.Find(s.world.VMs(), api.VMRequest{VM: r.Name, VCenter: r.VCenter})
 	if err != nil {
 		return nil, err
 	}

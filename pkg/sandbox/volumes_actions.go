@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 )
 
 // actOnVolume does something to a volume through CNS of its vCenter, as an administrator would who does not ask
@@ -22,7 +23,7 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 	if err := s.built(); err != nil {
 		return api.Done{}, err
 	}
-	v, err := findVolume(s.volumes(), r.Volume)
+	v, err := storage.Find(s.volumes(), r.Volume)
 	if err != nil {
 		return api.Done{}, err
 	}

@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 )
 
 func (s *Sandbox) routeStorage(mux *http.ServeMux) {
@@ -44,46 +44,13 @@ func (s *Sandbox) volumes() []api.Volume {
 	return []api.Volume{}
 }
 
-// findVolume finds the volume that a request names, by claim, PersistentVolume or id.
-func findVolume(rows []api.Volume, name string) (api.Volume, error) {
-	var found []api.Volume
-	var names []string
-	for _, v := range rows {
-		_, claim, _ := strings.Cut(v.Claim, "/")
-		switch name {
-		case v.Name, v.Handle, v.Claim:
-			return v, nil
-		case claim:
-			found = append(found, v)
-		}
-		names = append(names, v.Name, v.Claim, claim)
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		message := fmt.Sprintf("volume %q: no such volume", name)
-		if near := nearest.Of(name, names); near != "" {
-			message += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return api.Volume{}, &api.Error{Code: "not-found", Message: message, Try: "vsphere-sandbox get volumes"}
-	}
-	claims := make([]string, len(found))
-	for i, v := range found {
-		claims[i] = v.Claim
-	}
-	return api.Volume{}, &api.Error{
-		Code: "ambiguous", Message: fmt.Sprintf("volume %q: there are %d: %s", name, len(found), strings.Join(claims, ", ")), Try: "name its namespace, too",
-	}
-}
-
 // volumePath answers with the directory by which a pod sees a volume: what is written there goes the way that a
 // container's writes go.
 func (s *Sandbox) volumePath(_ context.Context, r api.PathRequest) (api.Path, error) {
 	if err := s.built(); err != nil {
 		return api.Path{}, err
 	}
-	v, err := findVolume(s.volumes(), r.Volume)
+	v, err := storage.Find(s.volumes(), r.Volume)
 	if err == nil && (v.State == api.VolumeInUse || !strings.HasSuffix(r.Volume, ".vmdk")) {
 		return s.mountPath(v, r)
 	}

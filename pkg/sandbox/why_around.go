@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/why"
@@ -52,7 +53,7 @@ func (s *Sandbox) aroundCCM(a *why.Around, subject string) {
 		if s.ccms.find(row.Name) != nil {
 			a.CCM = append(a.CCM, row)
 			if row.Leader || len(a.CCMLog) == 0 {
-				a.CCMLog = linesAbout(tail(s.opts.Dir.Log(row.Name), 0), subject)
+				a.CCMLog = linesAbout(child.LogTail(s.opts.Dir.Log(row.Name), 0), subject)
 			}
 		}
 	}

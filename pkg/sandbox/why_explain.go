@@ -142,7 +142,7 @@ func (s *Sandbox) nodeOf(vcenter, name string) string {
 // findAnyVM finds the VM that a request names, also one that is no more.
 func (s *Sandbox) findAnyVM(r api.Subject) (vcenter, name string, err error) {
 	vms := s.world.VMs()
-	v, err := findVM(vms, api.VMRequest{VM: r.Name, VCenter: r.VCenter})
+	v, err := world.Find(vms, api.VMRequest{VM: r.Name, VCenter: r.VCenter})
 	if err == nil {
 		return v.VCenter, v.Name, nil
 	}

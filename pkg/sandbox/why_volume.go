@@ -14,11 +14,12 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/why"
 )
 
 func (s *Sandbox) explainVolume(ctx context.Context, r api.Subject) (api.Explanation, error) {
-	row, err := findVolume(s.volumes(), r.Name)
+	row, err := storage.Find(s.volumes(), r.Name)
 	if err != nil {
 		return api.Explanation{}, err
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package child
 
 import (
 	"encoding/json"
@@ -9,12 +9,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
-// exitText says why a child is gone: how it exited, and what its log says of that.
-func exitText(ch child.Change, log string) string {
+// ExitText says why a child is gone: how it exited, and what its log says of that.
+func ExitText(ch Change, log string) string {
 	text := ch.Name + ": exited"
 	if ch.Err != nil {
 		text = ch.Err.Error()
@@ -22,7 +20,7 @@ func exitText(ch child.Change, log string) string {
 	if ch.PID == 0 || signaled(ch.Err) || len(ch.Tail) == 0 {
 		return text // it had no time for last words, or none: the log is that of runs before it
 	}
-	if why := reason(tail(log, 0)); why != "" {
+	if why := LastWords(LogTail(log, 0)); why != "" {
 		text += ": " + why
 	}
 	return text
@@ -38,9 +36,9 @@ func signaled(err error) bool {
 	return ok && status.Signaled()
 }
 
-// reason finds the last words of a program in the end of its log: what it panicked with, or its last line. A zap logger
+// LastWords finds the last words of a program in the end of its log: what it panicked with, or its last line. A zap logger
 // that panics (etcd's) writes the error on the line before.
-func reason(log string) string {
+func LastWords(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	for i, line := range slices.Backward(lines) {
 		for _, prefix := range []string{"panic: ", "fatal error: "} {
@@ -58,12 +56,12 @@ func reason(log string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// tailBytes is how much of a log is read: more than the stacks of all goroutines of a panic take.
-const tailBytes = 256 << 10
+// logTailBytes is how much of a log is read: more than the stacks of all goroutines of a panic take.
+const logTailBytes = 256 << 10
 
-// tail returns the end of a file, of what comes after so many bytes, "" when it cannot be read. In a file that has become
+// LogTail returns the end of a file, of what comes after so many bytes, "" when it cannot be read. In a file that has become
 // shorter all is new.
-func tail(path string, from int64) string {
+func LogTail(path string, from int64) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
@@ -73,7 +71,7 @@ func tail(path string, from int64) string {
 		if info.Size() < from {
 			from = 0
 		}
-		if _, err := f.Seek(max(from, info.Size()-tailBytes), io.SeekStart); err != nil {
+		if _, err := f.Seek(max(from, info.Size()-logTailBytes), io.SeekStart); err != nil {
 			return ""
 		}
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package world
 
 import (
 	"fmt"
@@ -6,12 +6,11 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
-// findVM finds the VM that a request names, by name, hostname, vcenter/name or inventory path.
-func findVM(vms []world.VM, r api.VMRequest) (world.VM, error) {
-	var found []world.VM
+// Find returns the VM that a request names, by name, hostname, vcenter/name or inventory path.
+func Find(vms []VM, r api.VMRequest) (VM, error) {
+	var found []VM
 	for _, v := range vms {
 		if r.VCenter != "" && v.VCenter != r.VCenter {
 			continue
@@ -29,13 +28,13 @@ func findVM(vms []world.VM, r api.VMRequest) (world.VM, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return world.VM{}, noSuchVM(vms, r)
+		return VM{}, noSuchVM(vms, r)
 	}
 	names := make([]string, len(found))
 	for i, v := range found {
 		names[i] = v.VCenter + v.Path
 	}
-	return world.VM{}, &api.Error{
+	return VM{}, &api.Error{
 		Code:    "ambiguous",
 		Message: fmt.Sprintf("vm %q: there are %d: %s", r.VM, len(found), strings.Join(names, ", ")),
 		Try:     "name it as one of these, or add --vcenter",
@@ -43,7 +42,7 @@ func findVM(vms []world.VM, r api.VMRequest) (world.VM, error) {
 }
 
 // noSuchVM says so, with the name that was perhaps meant.
-func noSuchVM(vms []world.VM, r api.VMRequest) error {
+func noSuchVM(vms []VM, r api.VMRequest) error {
 	var names []string
 	for _, v := range vms {
 		if r.VCenter == "" || v.VCenter == r.VCenter {

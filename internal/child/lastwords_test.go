@@ -1,8 +1,13 @@
-package sandbox
+package child
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
-func TestReason(t *testing.T) {
+func TestLastWords(t *testing.T) {
 	for _, tc := range []struct{ name, log, want string }{
 		{"nothing written", "", ""},
 		{"an error", "I1121 starting\nerror: control plane: no such file\n", "error: control plane: no such file"},
@@ -14,8 +19,21 @@ func TestReason(t *testing.T) {
 			"failed to create WAL: write 0.tmp: no space left on device",
 		},
 	} {
-		if got := reason(tc.log); got != tc.want {
+		if got := LastWords(tc.log); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
+	}
+}
+
+func TestLogTail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if got := LogTail(path, 0); got != "" {
+		t.Errorf("of no file: %q", got)
+	}
+	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat("x", logTailBytes-5)+"\nlast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := LogTail(path, 0); len(got) != logTailBytes || !strings.HasSuffix(got, "x\nlast\n") {
+		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package world
 
 import (
 	"errors"
@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
 func TestFindVM(t *testing.T) {
-	vm := func(vc, name, path, hostname string) world.VM {
-		return world.VM{VM: api.VM{VCenter: vc, Name: name, Path: path, Hostname: hostname}}
+	vm := func(vc, name, path, hostname string) VM {
+		return VM{VM: api.VM{VCenter: vc, Name: name, Path: path, Hostname: hostname}}
 	}
-	vms := []world.VM{
+	vms := []VM{
 		vm("us", "w1", "/dc/vm/w1", "W1.example"),
 		vm("us", "w2", "/dc/vm/w2", ""),
 		vm("us", "w2", "/dc/vm/folder/w2", ""),
@@ -41,7 +40,7 @@ func TestFindVM(t *testing.T) {
 		{name: "w1", vcenter: "asia", want: "not-found"},
 		{name: "", want: "not-found"}, // no hostname is nobody's
 	} {
-		found, err := findVM(vms, api.VMRequest{VM: tc.name, VCenter: tc.vcenter})
+		found, err := Find(vms, api.VMRequest{VM: tc.name, VCenter: tc.vcenter})
 		got := found.VCenter + found.Path
 		if e, ok := errors.AsType[*api.Error](err); ok {
 			got = e.Code
@@ -53,7 +52,7 @@ func TestFindVM(t *testing.T) {
 			t.Errorf("%q of %q: %s, want %s", tc.name, tc.vcenter, got, tc.want)
 		}
 	}
-	_, err := findVM(vms, api.VMRequest{VM: "us/w2"})
+	_, err := Find(vms, api.VMRequest{VM: "us/w2"})
 	if want := `vm "us/w2": there are 2: us/dc/vm/w2, us/dc/vm/folder/w2`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
