@@ -3,7 +3,6 @@ package sandbox
 import (
 	"strings"
 	"testing"
-
 )
 
 // Every sidecar has the kubeconfig that is its own, and the periods of the sandbox's speed.

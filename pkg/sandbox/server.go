@@ -50,7 +50,9 @@ func (s *Sandbox) routes() http.Handler {
 	mux.Handle("POST /v1/gate", control.Request(s.setGate))
 	s.routeCCM(mux)
 	s.routeStorage(mux)
-	s.routeWhy(mux)
+	inspector := s.inspector()
+	mux.Handle("POST /v1/explain", control.Request(inspector.Explain))
+	mux.Handle("POST /v1/inspect", control.Request(inspector.Inspect))
 	mux.Handle("POST /v1/stop", control.Request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -82,13 +84,9 @@ func (s *Sandbox) built() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.world == nil {
-		return errNotBuilt()
+		return api.NotBuilt()
 	}
 	return nil
-}
-
-func errNotBuilt() error {
-	return &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
 }
 
 // Status sums the sandbox up.

@@ -290,6 +290,11 @@ func Conflict(format string, args ...any) *Error {
 	return &Error{Code: "conflict", Message: fmt.Sprintf(format, args...)}
 }
 
+// NotBuilt returns the error of a request that comes before there are vCenters.
+func NotBuilt() *Error {
+	return &Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
+}
+
 // Duration is a time.Duration that travels as text ("250ms").
 type Duration time.Duration
 
