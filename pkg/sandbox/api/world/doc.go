@@ -4,5 +4,5 @@
 // A [World] is fed by whoever reads the stream and asked by expectations and screens. It holds rows as package api has
 // them; [Row] reads any field of one by the name that it has in JSON, which is the name that people write in scenarios.
 //
-// Floor 4, below the rest of pkg/scenario.
+// Floor 3.
 package world
