@@ -48,11 +48,11 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if !ok {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
 	}
-	vc := s.watchedVCenter(vm.VCenter)
-	release := vc.causing(vm.Name, seq)
+	vc := s.vcenters.Find(vm.VCenter)
+	release := vc.Causing(vm.Name, seq)
 	defer release()
 	done, err := "", error(nil)
-	err = vc.client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
+	err = vc.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
 		done, err = operate(ctx, object.NewVirtualMachine(session.Vim, vm.Ref), vm, r)
 		return err
 	})
@@ -155,13 +155,4 @@ func vsphereText(err error) string {
 		return true
 	})
 	return text
-}
-
-func (s *Sandbox) watchedVCenter(name string) *watched {
-	for _, vc := range s.vcenters {
-		if vc.Name() == name {
-			return vc
-		}
-	}
-	return nil
 }

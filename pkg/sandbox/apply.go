@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apply"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -30,11 +31,11 @@ func (s *Sandbox) topology() *topology.Topology {
 }
 
 // atConsole is the sandbox's own connection to a vCenter, for changes of any length.
-type atConsole struct{ *watched }
+type atConsole struct{ *vcenters.VCenter }
 
 // Do implements [apply.Client]: a task may take longer than a call does.
 func (c atConsole) Do(ctx context.Context, f func(context.Context, *vim25.Client) error) error {
-	session, err := c.client.Session()
+	session, err := c.Client.Session()
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (c atConsole) Do(ctx context.Context, f func(context.Context, *vim25.Client
 
 // DoREST implements [apply.Client].
 func (c atConsole) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
-	return c.client.DoREST(ctx, f)
+	return c.Client.DoREST(ctx, f)
 }
 
 // apply answers a request to change the inventories: with an error, or with lines.
@@ -107,7 +108,7 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 		return nil, nil, err
 	}
 	if s.real != nil {
-		return nil, nil, onlySimulated(s.vcenters[0].Name(), "topology apply builds and changes an inventory")
+		return nil, nil, vcenters.OnlySimulated(s.vcenters[0].Name(), "topology apply builds and changes an inventory")
 	}
 	s.mu.Lock()
 	phase := s.phase
@@ -174,7 +175,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 	if err := s.updateCloudConfig(ctx); err != nil {
 		return done, err
 	}
-	s.refreshTags(ctx)
+	s.tags.Refresh(ctx)
 	s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "topology.applied", Cause: begun,
 		Message: fmt.Sprintf("topology %s is applied: %d changes", top.Metadata.Name, len(steps)),

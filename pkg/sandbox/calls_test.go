@@ -18,7 +18,7 @@ func TestCallsAreTold(t *testing.T) {
 	s, c := withFaults(t)
 	w := watch(t, c, 0)
 	w.next("synced", func(u api.Update) bool { return u.Synced })
-	eu := s.watchedVCenter("eu")
+	eu := s.vcenters.Find("eu")
 	outside := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	for range 3 {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, eu.URL().ResolveReference(&url.URL{Path: "/rest/nothing"}).String(), nil)

@@ -11,13 +11,14 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
 // inspector returns what explains and inspects the objects of the sandbox.
 func (s *Sandbox) inspector() *inspect.Inspector {
 	return &inspect.Inspector{
-		Log: s.log, Roles: s, Volumes: s.volumes, Datastores: s.datastores, Components: s.componentRows,
+		Log: s.log, Roles: s, Volumes: s.volumes, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
 		Grace: s.causes.Grace, Others: s.opts.Cluster.Theirs != nil, VMOf: s.causes.VM, CCM: s.explainCCM,
 		World: func() *world.World {
 			s.mu.Lock()
@@ -27,8 +28,8 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 		VCenters: func() (all []inspect.VCenter) {
 			for _, vc := range s.vcenters {
 				all = append(all, inspect.VCenter{
-					Row: s.vcenterRow(vc), Server: vc.Host(), Client: vc.client, Inventory: vc.inventory, Gate: vc.Gate(), Simulated: vc.simulated,
-					Calls: func() []api.Calls { return callsRows(vc.Name(), vc.Gate().Stats()) },
+					Row: vc.Row(), Server: vc.Host(), Client: vc.Client, Inventory: vc.Inventory, Gate: vc.Gate(), Simulated: vc.Simulated,
+					Calls: func() []api.Calls { return vcenters.CallsRows(vc.Name(), vc.Gate().Stats()) },
 				})
 			}
 			return all

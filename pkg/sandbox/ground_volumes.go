@@ -12,7 +12,7 @@ func (s *Sandbox) volumeItems() []fault.Item {
 	}
 	var items []fault.Item
 	for _, vc := range s.vcenters {
-		for _, v := range vc.volumes() {
+		for _, v := range vc.Volumes() {
 			items = append(items, fault.Item{Kind: fault.Volume, VCenter: vc.Name(), Name: v.Name, ID: v.ID, Claim: claims[v.ID]})
 		}
 	}

@@ -16,15 +16,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 )
 
 // An explanation puts every VM into the region and zone that the provider puts it into, wherever the tags are.
 func TestZoneAsTheProvider(t *testing.T) {
 	s := withVCenters(t, "zones-us-eu")
-	vc := s.watchedVCenter("us")
+	vc := s.vcenters.Find("us")
 	west := func(kind, name string) ref {
 		t.Helper()
-		for _, o := range vc.inventory.Items(kind) {
+		for _, o := range vc.Inventory.Items(kind) {
 			if o.Name == name {
 				return o.Ref
 			}
@@ -46,12 +47,12 @@ func TestZoneAsTheProvider(t *testing.T) {
 		}},
 	} {
 		t.Run(step.name, func(t *testing.T) {
-			err := vc.client.DoREST(t.Context(), func(ctx context.Context, rc *rest.Client) error { return step.change(ctx, tags.NewManager(rc)) })
+			err := vc.Client.DoREST(t.Context(), func(ctx context.Context, rc *rest.Client) error { return step.change(ctx, tags.NewManager(rc)) })
 			if err != nil {
 				t.Fatal(err)
 			}
 			inv := providerInventory(t, vc)
-			for _, v := range vc.inventory.VMs() {
+			for _, v := range vc.Inventory.VMs() {
 				u, err := inventory.ParseUUID(v.UUID)
 				if err != nil {
 					t.Fatal(err)
@@ -75,7 +76,7 @@ func TestZoneAsTheProvider(t *testing.T) {
 }
 
 // providerInventory is the provider's own index of a vCenter, in sync.
-func providerInventory(t *testing.T, vc *watched) *inventory.Inventory {
+func providerInventory(t *testing.T, vc *vcenters.VCenter) *inventory.Inventory {
 	t.Helper()
 	client, err := vcenter.New(vcenter.Config{
 		Name: vc.Name(), Server: vc.Host(), Port: vc.Port(), UserAgent: "test", Insecure: true,

@@ -14,9 +14,9 @@ import (
 // A VM is read from its vCenter with everything above it and the tags there.
 func TestMachines(t *testing.T) {
 	s := withVCenters(t, "zones-us-eu")
-	vc := s.watchedVCenter("us")
+	vc := s.vcenters.Find("us")
 	a := s.inspector().Sources("").Inventories[0]
-	v := vc.inventory.VMs()[0]
+	v := vc.Inventory.VMs()[0]
 	for name, w := range map[string]explain.Wanted{
 		"name": {Names: []string{v.Name}}, "uuid": {UUIDs: []string{v.UUID}}, "swapped uuid": {UUIDs: []string{swapped(t, v.UUID)}},
 	} {
@@ -80,7 +80,7 @@ func swapped(t *testing.T, u string) string {
 func TestExplainVM(t *testing.T) {
 	s := withVCenters(t, "zones-us-eu")
 	c := serve(t, s)
-	v := s.watchedVCenter("eu").inventory.VMs()[0]
+	v := s.vcenters.Find("eu").Inventory.VMs()[0]
 	for _, name := range []string{v.Name, "eu/" + v.Name, v.Path} {
 		e, err := c.Explain(t.Context(), api.Subject{Kind: "vm", Name: name})
 		if err != nil || e.Name != v.Name || e.VCenter != "eu" || len(e.Questions) < 4 {
@@ -108,8 +108,8 @@ func TestExplainVM(t *testing.T) {
 func TestInspect(t *testing.T) {
 	s := withVCenters(t, "zones-us-eu")
 	c := serve(t, s)
-	vc := s.watchedVCenter("us")
-	v := vc.inventory.VMs()[0]
+	vc := s.vcenters.Find("us")
+	v := vc.Inventory.VMs()[0]
 	for _, tc := range []struct {
 		kind, name string
 		want       []string

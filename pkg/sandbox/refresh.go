@@ -2,15 +2,13 @@ package sandbox
 
 import (
 	"context"
-	"reflect"
 	"strings"
-	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -37,8 +35,8 @@ func (s *Sandbox) aroundChanged(i *world.Inventory, others bool) {
 // vmChanged tells those who watch what a VM is by now, which may be later than what the caller has read.
 func (s *Sandbox) vmChanged(v world.VM) {
 	s.watchCache.Refresh(func() {
-		if vc := s.watchedVCenter(v.VCenter); vc != nil && v.Exists {
-			now, exists := vc.inventory.VM(v.Ref)
+		if vc := s.vcenters.Find(v.VCenter); vc != nil && v.Exists {
+			now, exists := vc.Inventory.VM(v.Ref)
 			if !exists {
 				return // the watch reports it as gone
 			}
@@ -63,8 +61,8 @@ func (s *Sandbox) leaseChanged(l fault.Lease) {
 
 func (s *Sandbox) vcenterChanged(name string) {
 	s.watchCache.Refresh(func() {
-		if vc := s.watchedVCenter(name); vc != nil {
-			s.watchCache.SetVCenter(s.vcenterRow(vc))
+		if vc := s.vcenters.Find(name); vc != nil {
+			s.watchCache.SetVCenter(vc.Row())
 		}
 	})
 }
@@ -73,7 +71,7 @@ func (s *Sandbox) vcenterChanged(name string) {
 func (s *Sandbox) assignRoles(top, passing *topology.Topology) {
 	s.nodes.assign(top, passing)
 	for _, vc := range s.vcenters {
-		for _, v := range vc.inventory.VMs() {
+		for _, v := range vc.Inventory.VMs() {
 			s.vmChanged(v)
 		}
 	}
@@ -100,7 +98,7 @@ func (s *Sandbox) happened(ctx context.Context, e event.Event) {
 	subject, _, _ := strings.Cut(e.Kind, ".")
 	switch {
 	case subject == "tag":
-		s.freshTags(ctx)
+		s.tags.Update(ctx)
 	case subject == "gate", subject == "inventory":
 		s.vcenterChanged(e.Object.Name)
 	case e.Object.Kind == "Volume":
@@ -115,8 +113,8 @@ func (s *Sandbox) happened(ctx context.Context, e event.Event) {
 			s.components.changed("node/" + e.Object.Name) // it stands still, or goes on
 		}
 		b := s.nodes.behind(e.Object.Name)
-		if vc := s.watchedVCenter(b.vcenter); vc != nil {
-			if v, ok := vc.inventory.VM(b.key.ref); ok {
+		if vc := s.vcenters.Find(b.vcenter); vc != nil {
+			if v, ok := vc.Inventory.VM(b.key.ref); ok {
 				s.vmChanged(v)
 			}
 		}
@@ -142,83 +140,15 @@ func (s *Sandbox) describe(list []api.Component) {
 }
 
 // tagsChanged tells of the VMs of a vCenter, which may be in another place by now.
-func (s *Sandbox) tagsChanged(vc *watched) {
-	for _, v := range vc.inventory.VMs() {
+func (s *Sandbox) tagsChanged(vc *vcenters.VCenter) {
+	for _, v := range vc.Inventory.VMs() {
 		s.vmChanged(v)
 	}
 }
 
 func (s *Sandbox) everythingChanged(ctx context.Context) {
-	s.refreshTags(ctx)
+	s.tags.Refresh(ctx)
 	for _, vc := range s.vcenters {
-		s.aroundChanged(vc.inventory, true)
+		s.aroundChanged(vc.Inventory, true)
 	}
-}
-
-// tagReading tells up to which event the tags are known.
-type tagReading struct {
-	mu sync.Mutex
-	at uint64
-}
-
-// freshTags reads the tags of vCenters in which something was done to tags since they were read last.
-func (s *Sandbox) freshTags(ctx context.Context) {
-	s.tags.mu.Lock()
-	defer s.tags.mu.Unlock()
-	events, lost := s.log.Read(s.tags.at, 0)
-	if len(events) == 0 {
-		return
-	}
-	for _, vc := range s.vcenters {
-		stale := lost > 0
-		for _, e := range events {
-			stale = stale || e.Object.VCenter == vc.Name() && strings.HasPrefix(e.Kind, "tag.")
-		}
-		if !stale {
-			continue
-		}
-		if err := s.readTags(ctx, vc); err != nil {
-			if ctx.Err() == nil {
-				s.opts.Logger.Warn("tags", "vcenter", vc.Name(), "err", err)
-			}
-			return // and again the next time
-		}
-	}
-	s.tags.at = events[len(events)-1].Seq
-}
-
-// effective is the gate's mode, or what a rule about all calls makes of it.
-func effective(g *gate.Gate) gate.Mode {
-	mode := g.Mode()
-	for _, r := range g.Rules() {
-		if mode.State != gate.Up || r.State != gate.Active || r.Rule.Probability > 0 && r.Rule.Probability < 1 || !reflect.DeepEqual(r.Rule.Match, gate.Match{}) {
-			continue
-		}
-		switch a := r.Rule.Action.(type) {
-		case gate.Outage, gate.Refuse:
-			mode = gate.Mode{State: gate.Down}
-		case gate.Hang, gate.BlackHole:
-			mode = gate.Mode{State: gate.Hung}
-		case gate.Latency:
-			mode = gate.Mode{State: gate.Slow, Delay: a.Delay}
-		}
-	}
-	return mode
-}
-
-// vcenterRow describes a vCenter.
-func (s *Sandbox) vcenterRow(vc *watched) api.VCenter {
-	mode := effective(vc.Gate())
-	row := api.VCenter{
-		Name: vc.Name(), URL: vc.URL().String(), User: vc.User(), InstanceUUID: vc.InstanceUUID(), Version: vc.Version(),
-		Gate: string(mode.State), Delay: api.Duration(mode.Delay), Watched: vc.inventory.Watched(),
-	}
-	if vc.sim == nil {
-		row.Real = s.inventory().Real()
-	}
-	row.Datacenters, row.Hosts, row.VMs = vc.inventory.Count()
-	for _, st := range vc.Gate().Stats() {
-		row.Calls += uint64(st.Calls)
-	}
-	return row
 }

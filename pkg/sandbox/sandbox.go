@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
@@ -70,7 +71,7 @@ type Sandbox struct {
 	controlPlane *child.Child
 	sim          *sim.Simulation // nil where the vCenters are real
 	real         *reality        // nil where they are simulated
-	vcenters     []*watched
+	vcenters     vcenters.List
 	world        *world.World
 	nodes        *nodes
 	light        *lightNodes
@@ -89,7 +90,7 @@ type Sandbox struct {
 	held       held
 	// complaints are the last words of each kind about each object; guarded by mu.
 	complaints map[string]string
-	tags       tagReading
+	tags       *vcenters.Tags
 }
 
 // New returns a sandbox that has not begun.
@@ -114,6 +115,10 @@ func New(opts Options) *Sandbox {
 			}
 			return fault.Lease{}, false
 		},
+	}
+	s.tags = &vcenters.Tags{
+		VCenters: func() vcenters.List { return s.vcenters }, Log: s.log, Changed: s.tagsChanged, Logger: opts.Logger,
+		Categories: func() topology.Categories { return s.topology().Spec.Categories },
 	}
 	s.base = s.newBase()
 	s.components = newComponents(s)

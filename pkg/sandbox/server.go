@@ -73,7 +73,7 @@ func (s *Sandbox) listing(rows func() any) http.Handler {
 		if err := s.built(); err != nil {
 			return nil, err
 		}
-		s.refreshTags(ctx)
+		s.tags.Refresh(ctx)
 		return rows(), nil
 	})
 }

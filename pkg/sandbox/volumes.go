@@ -56,8 +56,8 @@ func (s *Sandbox) volumeID(b *storage.Book, o event.Object) string {
 	if id := b.Handle(o.Name); id != "" {
 		return id
 	}
-	if vc := s.watchedVCenter(o.VCenter); vc != nil {
-		for _, v := range vc.volumes() {
+	if vc := s.vcenters.Find(o.VCenter); vc != nil {
+		for _, v := range vc.Volumes() {
 			if v.Name == o.Name {
 				return v.ID
 			}
@@ -69,7 +69,7 @@ func (s *Sandbox) volumeID(b *storage.Book, o event.Object) string {
 // disk looks a volume up in the vCenters, by its id or by the path of its disk.
 func (s *Sandbox) disk(id string) (storage.Disk, bool) {
 	for _, vc := range s.vcenters {
-		if v, ok := vc.volume(id); ok {
+		if v, ok := vc.Volume(id); ok {
 			return storage.Disk{ID: v.ID, Name: v.Name, VCenter: vc.Name(), Datastore: v.DatastoreName, CapacityBytes: v.CapacityMB << 20, VM: v.VMName, File: v.Path}, true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 )
 
 // actOnVolume does something to a volume through CNS of its vCenter, as an administrator would who does not ask
@@ -34,8 +35,8 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 	if !ok {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
 	}
-	vc := s.watchedVCenter(v.VCenter)
-	if held, ok := vc.volume(v.Handle); ok {
+	vc := s.vcenters.Find(v.VCenter)
+	if held, ok := vc.Volume(v.Handle); ok {
 		v.Handle = held.ID // it may go by the path of its disk
 	}
 	if err := s.mayActOnVolume(vc, v, r); err != nil {
@@ -49,7 +50,7 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 	seq := s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "command.volume-" + string(r.Action), Object: o, Message: fmt.Sprintf("volume %s %s", r.Action, v.Name),
 	})
-	err = vc.client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
+	err = vc.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
 		client, err := cns.NewClient(ctx, session.Vim)
 		if err != nil {
 			return err
@@ -74,9 +75,9 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 type startTask func(context.Context, *cns.Client) (*object.Task, error)
 
 // volumeOperations are the CNS calls behind the actions; each tells what the volume is after it.
-var volumeOperations = map[api.VolumeAction]func(*watched, api.Volume, api.VolumeRequest) (done string, _ startTask, _ error){
-	api.DetachVolume: func(vc *watched, v api.Volume, _ api.VolumeRequest) (string, startTask, error) {
-		held, ok := vc.volume(v.Handle)
+var volumeOperations = map[api.VolumeAction]func(*vcenters.VCenter, api.Volume, api.VolumeRequest) (done string, _ startTask, _ error){
+	api.DetachVolume: func(vc *vcenters.VCenter, v api.Volume, _ api.VolumeRequest) (string, startTask, error) {
+		held, ok := vc.Volume(v.Handle)
 		if !ok || held.VM.Value == "" {
 			return "", nil, api.Conflict("volume %q: is attached to no VM", v.Name)
 		}
@@ -84,8 +85,8 @@ var volumeOperations = map[api.VolumeAction]func(*watched, api.Volume, api.Volum
 			return c.DetachVolume(ctx, []cnstypes.CnsVolumeAttachDetachSpec{{VolumeId: cnstypes.CnsVolumeId{Id: v.Handle}, Vm: held.VM}})
 		}, nil
 	},
-	api.RelocateVolume: func(vc *watched, v api.Volume, r api.VolumeRequest) (string, startTask, error) {
-		for _, ds := range vc.inventory.Datastores() {
+	api.RelocateVolume: func(vc *vcenters.VCenter, v api.Volume, r api.VolumeRequest) (string, startTask, error) {
+		for _, ds := range vc.Inventory.Datastores() {
 			if r.Datastore != ds.Name && r.Datastore != ds.Path && r.Datastore != ds.URL {
 				continue
 			}

@@ -14,27 +14,11 @@ import (
 )
 
 func (s *Sandbox) routeStorage(mux *http.ServeMux) {
-	mux.Handle("GET /v1/datastores", s.listing(func() any { return s.datastores() }))
+	mux.Handle("GET /v1/datastores", s.listing(func() any { return s.vcenters.Datastores() }))
 	mux.Handle("GET /v1/volumes", s.listing(func() any { return s.volumes() }))
 	mux.Handle("POST /v1/volume", control.Request(s.actOnVolume))
 	mux.Handle("POST /v1/volume-path", control.Request(s.volumePath))
 	mux.Handle("POST /v1/out-of-service", control.Request(s.outOfService))
-}
-
-// datastores lists them with how many volumes each has.
-func (s *Sandbox) datastores() []api.Datastore {
-	rows := []api.Datastore{}
-	for _, vc := range s.vcenters {
-		count := map[string]int{}
-		for _, v := range vc.volumes() {
-			count[v.DatastoreName]++
-		}
-		for _, row := range vc.inventory.Datastores() {
-			row.Volumes = count[row.Name]
-			rows = append(rows, row)
-		}
-	}
-	return rows
 }
 
 func (s *Sandbox) volumes() []api.Volume {

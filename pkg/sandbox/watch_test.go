@@ -134,10 +134,10 @@ func TestWatchTags(t *testing.T) {
 		}
 		return u.Synced
 	})
-	us := s.watchedVCenter("us")
-	err := us.client.DoREST(t.Context(), func(ctx context.Context, rc *rest.Client) error {
+	us := s.vcenters.Find("us")
+	err := us.Client.DoREST(t.Context(), func(ctx context.Context, rc *rest.Client) error {
 		m := tags.NewManager(rc)
-		for _, o := range us.inventory.Items("Datacenter") {
+		for _, o := range us.Inventory.Items("Datacenter") {
 			if o.Name == "dceast" {
 				return m.DetachTag(ctx, "us-east", o.Ref)
 			}
