@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
@@ -59,7 +60,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if err != nil {
 		s.log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq,
-			Object: event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name}, Message: vsphereText(err),
+			Object: event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name}, Message: vcenters.ErrorText(err),
 		})
 	}
 	var answer *api.Error
@@ -69,7 +70,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	case errors.Is(err, vcenter.ErrNotConnected):
 		return api.Done{}, &api.Error{Code: "unavailable", Message: err.Error()}
 	case err != nil:
-		return api.Done{}, api.Conflict("vm %q: %s: %s", vm.Name, r.Action, vsphereText(err))
+		return api.Done{}, api.Conflict("vm %q: %s: %s", vm.Name, r.Action, vcenters.ErrorText(err))
 	}
 	return api.Done{Message: fmt.Sprintf("vm %q %s", vm.Name, done), Seq: seq}, nil
 }
@@ -138,21 +139,4 @@ func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.V
 		}
 	}
 	return "destroyed", await(ctx)(vm.Destroy(ctx))
-}
-
-// vsphereText turns the faults that people meet into words.
-func vsphereText(err error) string {
-	text := err.Error()
-	fault.In(err, func(f types.BaseMethodFault, _ string, _ []types.LocalizableMessage) bool {
-		switch f := f.(type) {
-		case *types.InvalidPowerState:
-			text = fmt.Sprintf("it is %s", f.ExistingState)
-		case *types.ManagedObjectNotFound:
-			text = "it does not exist any more"
-		default:
-			return false
-		}
-		return true
-	})
-	return text
 }

@@ -94,7 +94,7 @@ func (s *Sandbox) apply(w http.ResponseWriter, r *http.Request) {
 	last := api.ApplyLine{Done: done, End: true}
 	if err != nil {
 		last.Error = &api.Error{
-			Code: "conflict", Message: fmt.Sprintf("%d of %d changes are done, and then: %s", done, len(steps), vsphereText(err)),
+			Code: "conflict", Message: fmt.Sprintf("%d of %d changes are done, and then: %s", done, len(steps), vcenters.ErrorText(err)),
 			Try: "vsphere-sandbox topology apply, with --dry-run, shows what is left",
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 	if err != nil {
 		s.log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "topology.failed", Cause: begun,
-			Message: fmt.Sprintf("%d of %d changes done: %s", done, len(steps), vsphereText(err)),
+			Message: fmt.Sprintf("%d of %d changes done: %s", done, len(steps), vcenters.ErrorText(err)),
 		})
 		return done, err
 	}

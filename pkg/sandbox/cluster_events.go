@@ -17,7 +17,7 @@ const reasonNeedsRestart = "ConfigNeedsRestart"
 // shows them.
 func (s *Sandbox) clusterEvent(e *corev1.Event) {
 	if e.Source.Component != ccmEventSource && e.ReportingController != ccmEventSource {
-		s.storageEvent(e)
+		s.storage.Warning(e)
 		return
 	}
 	copied := event.Event{

@@ -18,7 +18,7 @@ import (
 // inspector returns what explains and inspects the objects of the sandbox.
 func (s *Sandbox) inspector() *inspect.Inspector {
 	return &inspect.Inspector{
-		Log: s.log, Roles: s, Volumes: s.volumes, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
+		Log: s.log, Roles: s, Volumes: s.storage.Rows, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
 		Grace: s.causes.Grace, Others: s.opts.Cluster.Theirs != nil, VMOf: s.causes.VM, CCM: s.explainCCM,
 		World: func() *world.World {
 			s.mu.Lock()

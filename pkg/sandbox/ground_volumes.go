@@ -5,7 +5,7 @@ import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 // volumeItems lists the volumes that CNS knows, each with its claim, if Kubernetes has one for it.
 func (s *Sandbox) volumeItems() []fault.Item {
 	claims := map[string]string{}
-	for _, v := range s.volumes() {
+	for _, v := range s.storage.Rows() {
 		if v.Handle != "" {
 			claims[v.Handle] = v.Claim
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -54,7 +56,10 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	if err := s.watchSecrets(factory); err != nil {
 		return err
 	}
-	if err := s.watchVolumes(factory); err != nil {
+	if err := s.storage.Watch(factory); err != nil {
+		return err
+	}
+	if err := storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csiNode(n, gone) }); err != nil {
 		return err
 	}
 	s.background.run("node watch", func(ctx context.Context) {
@@ -78,9 +83,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	s.adopt(n)
 	s.world.SetNode(n)
 	s.watchCache.SetNode(world.NodeRow(n), world.UUIDs(n))
-	if b := s.volumeBook(); b != nil {
-		b.Node(n.Name)
-	}
+	s.storage.NodeChanged(n.Name)
 	noteFor := func(cause uint64, kind string, level event.Level, format string, args ...any) {
 		s.log.Append(event.Event{
 			Plane: event.PlaneKubernetes, Level: level, Kind: kind,

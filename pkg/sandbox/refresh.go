@@ -15,7 +15,7 @@ import (
 // inventoryChanged is told of VMs that changed, by the watch of their vCenter.
 func (s *Sandbox) inventoryChanged(i *world.Inventory, vms []world.VM) {
 	s.nodes.observe(i, vms)
-	s.disksChanged(vms)
+	s.storage.VMsChanged(vms)
 	for _, v := range vms {
 		s.vmChanged(v)
 	}
@@ -102,9 +102,7 @@ func (s *Sandbox) happened(ctx context.Context, e event.Event) {
 	case subject == "gate", subject == "inventory":
 		s.vcenterChanged(e.Object.Name)
 	case e.Object.Kind == "Volume":
-		if b := s.volumeBook(); b != nil {
-			b.Disk(s.volumeID(b, e.Object))
-		}
+		s.storage.Happened(e.Object)
 	case e.Object.Kind == "Component" && subject == "child":
 		s.components.changed(e.Object.Name)
 	case e.Object.Kind == "Node" && (subject == "child" || subject == "node"):

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
@@ -86,10 +87,7 @@ type Sandbox struct {
 	background   background    // goroutines of steps
 
 	watchCache watchcache.Cache
-	book       *storage.Book // of volumes; guarded by mu
-	held       held
-	// complaints are the last words of each kind about each object; guarded by mu.
-	complaints map[string]string
+	storage    *storage.Watcher
 	tags       *vcenters.Tags
 }
 
@@ -119,6 +117,10 @@ func New(opts Options) *Sandbox {
 	s.tags = &vcenters.Tags{
 		VCenters: func() vcenters.List { return s.vcenters }, Log: s.log, Changed: s.tagsChanged, Logger: opts.Logger,
 		Categories: func() topology.Categories { return s.topology().Spec.Categories },
+	}
+	s.storage = &storage.Watcher{
+		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.mayActOnVolume,
+		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
 	}
 	s.base = s.newBase()
 	s.components = newComponents(s)

@@ -15,17 +15,15 @@ import (
 
 func (s *Sandbox) routeStorage(mux *http.ServeMux) {
 	mux.Handle("GET /v1/datastores", s.listing(func() any { return s.vcenters.Datastores() }))
-	mux.Handle("GET /v1/volumes", s.listing(func() any { return s.volumes() }))
-	mux.Handle("POST /v1/volume", control.Request(s.actOnVolume))
+	mux.Handle("GET /v1/volumes", s.listing(func() any { return s.storage.Rows() }))
+	mux.Handle("POST /v1/volume", control.Request(func(ctx context.Context, r api.VolumeRequest) (api.Done, error) {
+		if err := s.built(); err != nil {
+			return api.Done{}, err
+		}
+		return s.storage.Act(ctx, r)
+	}))
 	mux.Handle("POST /v1/volume-path", control.Request(s.volumePath))
 	mux.Handle("POST /v1/out-of-service", control.Request(s.outOfService))
-}
-
-func (s *Sandbox) volumes() []api.Volume {
-	if b := s.volumeBook(); b != nil {
-		return b.Rows()
-	}
-	return []api.Volume{}
 }
 
 // volumePath answers with the directory by which a pod sees a volume: what is written there goes the way that a
@@ -34,7 +32,7 @@ func (s *Sandbox) volumePath(_ context.Context, r api.PathRequest) (api.Path, er
 	if err := s.built(); err != nil {
 		return api.Path{}, err
 	}
-	v, err := storage.Find(s.volumes(), r.Volume)
+	v, err := storage.Find(s.storage.Rows(), r.Volume)
 	if err == nil && (v.State == api.VolumeInUse || !strings.HasSuffix(r.Volume, ".vmdk")) {
 		return s.mountPath(v, r)
 	}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	vimfault "github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/vim25/types"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -211,4 +214,21 @@ func CallsRows(vcenter string, stats []gate.Stat) []api.Calls {
 		}
 	}
 	return rows
+}
+
+// ErrorText returns the text of an error of vSphere, with words for the faults that are common.
+func ErrorText(err error) string {
+	text := err.Error()
+	vimfault.In(err, func(f types.BaseMethodFault, _ string, _ []types.LocalizableMessage) bool {
+		switch f := f.(type) {
+		case *types.InvalidPowerState:
+			text = fmt.Sprintf("it is %s", f.ExistingState)
+		case *types.ManagedObjectNotFound:
+			text = "it does not exist any more"
+		default:
+			return false
+		}
+		return true
+	})
+	return text
 }

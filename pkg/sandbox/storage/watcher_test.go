@@ -1,7 +1,8 @@
-package sandbox
+package storage
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 )
 
 func TestWatchVolumes(t *testing.T) {
@@ -34,10 +36,12 @@ func TestWatchVolumes(t *testing.T) {
 		Spec:       storagev1.VolumeAttachmentSpec{NodeName: "worker-1", Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &name}},
 		Status:     storagev1.VolumeAttachmentStatus{AttachError: &storagev1.VolumeError{Message: "no free slot"}},
 	}
-	s := idle(t)
+	w := watcher()
+	var rows watchcache.Cache
+	w.Cache = &rows
 	client := fake.NewClientset(pv, old, attachment)
 	factory := informers.NewSharedInformerFactory(client, 0)
-	if err := s.watchVolumes(factory); err != nil {
+	if err := w.Watch(factory); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +50,7 @@ func TestWatchVolumes(t *testing.T) {
 	defer cancel()
 	factory.WaitForCacheSync(ctx.Done())
 
-	_, reader := s.watchCache.Read()
+	_, reader := rows.Read()
 	defer reader.Close()
 	settled := func(ok func() bool) {
 		t.Helper()
@@ -61,13 +65,13 @@ func TestWatchVolumes(t *testing.T) {
 	}
 	volumes := func() map[string]api.Volume {
 		m := map[string]api.Volume{}
-		for _, v := range tableOf(s, func(u api.Update) *api.Volume { return u.Volume }) {
+		for _, v := range rowsOf(&rows, func(u api.Update) *api.Volume { return u.Volume }) {
 			m[v.Name] = v
 		}
 		return m
 	}
 	attachments := func() []api.Attachment {
-		return tableOf(s, func(u api.Update) *api.Attachment { return u.Attachment })
+		return rowsOf(&rows, func(u api.Update) *api.Attachment { return u.Attachment })
 	}
 	settled(func() bool { return len(volumes()) == 2 && len(attachments()) == 1 })
 	want := map[string]api.Volume{
@@ -97,4 +101,20 @@ func TestWatchVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	settled(func() bool { return len(attachments()) == 0 && len(volumes()) == 1 })
+}
+
+// rowsOf returns the rows of one kind in a cache.
+func rowsOf[T any](c *watchcache.Cache, pick func(api.Update) *T) (list []T) {
+	lines, reader := c.Read()
+	defer reader.Close()
+	for _, l := range lines {
+		var u api.Update
+		if err := json.Unmarshal(l, &u); err != nil {
+			panic(err)
+		}
+		if row := pick(u); row != nil {
+			list = append(list, *row)
+		}
+	}
+	return list
 }

@@ -1,9 +1,10 @@
-package sandbox
+package storage
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/vmware/govmomi/cns"
 	cnstypes "github.com/vmware/govmomi/cns/types"
@@ -11,20 +12,17 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 )
 
-// actOnVolume does something to a volume through CNS of its vCenter, as an administrator would who does not ask
-// Kubernetes, and returns when the vCenter reports it done.
-func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Done, error) {
-	if err := s.built(); err != nil {
-		return api.Done{}, err
-	}
-	v, err := storage.Find(s.volumes(), r.Volume)
+// Act does something to a volume through CNS of its vCenter, as an administrator would who does not ask Kubernetes, and
+// returns when the vCenter reports it done.
+func (w *Watcher) Act(ctx context.Context, r api.VolumeRequest) (api.Done, error) {
+	v, err := Find(w.Rows(), r.Volume)
 	if err != nil {
 		return api.Done{}, err
 	}
@@ -35,11 +33,11 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 	if !ok {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
 	}
-	vc := s.vcenters.Find(v.VCenter)
+	vc := w.VCenters().Find(v.VCenter)
 	if held, ok := vc.Volume(v.Handle); ok {
 		v.Handle = held.ID // it may go by the path of its disk
 	}
-	if err := s.mayActOnVolume(vc, v, r); err != nil {
+	if err := w.Allow(vc, v, r); err != nil {
 		return api.Done{}, err
 	}
 	done, start, err := what(vc, v, r)
@@ -47,7 +45,7 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 		return api.Done{}, err
 	}
 	o := event.Object{Kind: "Volume", VCenter: v.VCenter, Name: v.Name}
-	seq := s.log.Append(event.Event{
+	seq := w.Log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "command.volume-" + string(r.Action), Object: o, Message: fmt.Sprintf("volume %s %s", r.Action, v.Name),
 	})
 	err = vc.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
@@ -65,8 +63,8 @@ func (s *Sandbox) actOnVolume(ctx context.Context, r api.VolumeRequest) (api.Don
 	case errors.Is(err, vcenter.ErrNotConnected):
 		return api.Done{}, &api.Error{Code: "unavailable", Message: err.Error()}
 	case err != nil:
-		s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq, Object: o, Message: vsphereText(err)})
-		return api.Done{}, api.Conflict("volume %q: %s: %s", r.Volume, r.Action, vsphereText(err))
+		w.Log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq, Object: o, Message: vcenters.ErrorText(err)})
+		return api.Done{}, api.Conflict("volume %q: %s: %s", r.Volume, r.Action, vcenters.ErrorText(err))
 	}
 	return api.Done{Message: fmt.Sprintf("volume %q %s", v.Name, done), Seq: seq}, nil
 }
@@ -125,4 +123,37 @@ func resultError(f *types.LocalizedMethodFault) error {
 		return fmt.Errorf("%s: %w", f.LocalizedMessage, err)
 	}
 	return err
+}
+
+// Find returns the volume that a request names, by claim, PersistentVolume or id.
+func Find(rows []api.Volume, name string) (api.Volume, error) {
+	var found []api.Volume
+	var names []string
+	for _, v := range rows {
+		_, claim, _ := strings.Cut(v.Claim, "/")
+		switch name {
+		case v.Name, v.Handle, v.Claim:
+			return v, nil
+		case claim:
+			found = append(found, v)
+		}
+		names = append(names, v.Name, v.Claim, claim)
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		message := fmt.Sprintf("volume %q: no such volume", name)
+		if near := nearest.Of(name, names); near != "" {
+			message += fmt.Sprintf("; did you mean %q?", near)
+		}
+		return api.Volume{}, &api.Error{Code: "not-found", Message: message, Try: "vsphere-sandbox get volumes"}
+	}
+	claims := make([]string, len(found))
+	for i, v := range found {
+		claims[i] = v.Claim
+	}
+	return api.Volume{}, &api.Error{
+		Code: "ambiguous", Message: fmt.Sprintf("volume %q: there are %d: %s", name, len(found), strings.Join(claims, ", ")), Try: "name its namespace, too",
+	}
 }

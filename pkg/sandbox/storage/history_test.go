@@ -1,7 +1,8 @@
-package sandbox
+package storage
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -11,15 +12,22 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 )
 
 // From the claim to the pod that runs, and from the taint to the volume that is free, each step names the one before.
-func TestDiaryCauses(t *testing.T) {
-	s := idle(t)
-	s.book = s.newBook(informers.NewSharedInformerFactory(fake.NewClientset(), 0).Storage().V1().StorageClasses().Lister())
-	d, b := newDiary(s), s.book
+func TestHistoryCauses(t *testing.T) {
+	w := watcher()
+	if err := w.Watch(informers.NewSharedInformerFactory(fake.NewClientset(), 0)); err != nil {
+		t.Fatal(err)
+	}
+	b := w.book
+	d := &history{log: w.Log, causes: w.Causes, book: b, last: map[string]uint64{}}
 	vsphere := func(kind string) {
-		s.log.Append(event.Event{Plane: event.PlaneVSphere, Kind: kind, Object: event.Object{Kind: "Volume", VCenter: "us", Name: "pv-1"}})
+		w.Log.Append(event.Event{Plane: event.PlaneVSphere, Kind: kind, Object: event.Object{Kind: "Volume", VCenter: "us", Name: "pv-1"}})
 	}
 	claim := func(phase corev1.PersistentVolumeClaimPhase, volume string) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{
@@ -40,7 +48,7 @@ func TestDiaryCauses(t *testing.T) {
 			Status:     storagev1.VolumeAttachmentStatus{Attached: attached},
 		}
 	}
-	from := s.log.Last()
+	from := w.Log.Last()
 
 	pending, bound := claim(corev1.ClaimPending, ""), claim(corev1.ClaimBound, pv)
 	b.Claim(pending, false)
@@ -61,8 +69,8 @@ func TestDiaryCauses(t *testing.T) {
 	d.attachment(attachment(false), attachment(true), false)
 	b.Pod(running, false)
 	d.pod(scheduled, running, false)
-	s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "taint " + corev1.TaintNodeOutOfService})
-	s.log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "taint node.cloudprovider.kubernetes.io/shutdown"})
+	w.Log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "taint " + corev1.TaintNodeOutOfService})
+	w.Log.Append(event.Event{Plane: event.PlaneKubernetes, Kind: "node.tainted", Object: event.Object{Kind: "Node", Name: "a"}, Message: "taint node.cloudprovider.kubernetes.io/shutdown"})
 	now := metav1.Now()
 	ending := pod("a", corev1.PodRunning)
 	ending.DeletionTimestamp = &now
@@ -82,7 +90,7 @@ func TestDiaryCauses(t *testing.T) {
 	d.pod(pod("a", corev1.PodRunning), byHand, false)
 
 	kinds := map[uint64]string{}
-	events, _ := s.log.Read(from, 0)
+	events, _ := w.Log.Read(from, 0)
 	var got []string
 	for _, e := range events {
 		kinds[e.Seq] = e.Kind
@@ -101,5 +109,14 @@ func TestDiaryCauses(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// watcher returns one without vCenters.
+func watcher() *Watcher {
+	log := event.NewLog(0)
+	return &Watcher{
+		Log: log, Cache: &watchcache.Cache{}, VCenters: func() vcenters.List { return nil }, Nodes: func() []api.Node { return nil },
+		Causes: &causality.Finder{Log: log, Grace: 4 * time.Second},
 	}
 }
