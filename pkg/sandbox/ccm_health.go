@@ -100,7 +100,7 @@ func (s *Sandbox) probe(ctx context.Context, r *replica) {
 	if !meant {
 		return
 	}
-	s.components.changed(r.name)
+	s.components.Changed(r.name)
 	object := event.Object{Kind: "Component", Name: r.name}
 	switch {
 	case err == nil && !was:

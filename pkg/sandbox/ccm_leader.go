@@ -22,7 +22,7 @@ func (s *Sandbox) watchLeader() {
 	if begun {
 		return
 	}
-	s.background.run("ccm leader", func(ctx context.Context) {
+	s.background.Run("ccm leader", func(ctx context.Context) {
 		holders := make(chan string, 1)
 		seen := func(o any) {
 			lease, ok := o.(*coordinationv1.Lease)
@@ -67,7 +67,7 @@ func (s *Sandbox) leaderChanged(ctx context.Context, holder, was string) string 
 		}
 	})
 	for _, r := range s.ccms.all() {
-		s.components.changed(r.name)
+		s.components.Changed(r.name)
 	}
 	cause := s.causes.Newest([]string{"child.exited", "child.stopped", "child.killed", "child.paused", "api.cut"}, func(e event.Event) bool {
 		return was != "" && e.Object.Name == was

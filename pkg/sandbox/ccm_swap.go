@@ -120,11 +120,11 @@ func (s *Sandbox) putCCM(ctx context.Context, c CCM, elect bool, cause uint64) e
 		s.opts.Logger.Error("cloud controller manager", "err", err)
 	}
 	for i, r := range old {
-		s.components.forget(r.name) // with its restarts
+		s.components.Forget(r.name) // with its restarts
 		if i < c.Replicas {
 			continue
 		}
-		if err := s.wires.drop(r.name); err != nil {
+		if err := s.proxies.Drop(r.name); err != nil {
 			return err
 		}
 	}

@@ -138,7 +138,7 @@ func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.background.run("cloud config", func(ctx context.Context) {
+	s.background.Run("cloud config", func(ctx context.Context) {
 		factory.Start(ctx.Done())
 		<-ctx.Done()
 		factory.Shutdown()
@@ -159,5 +159,5 @@ func (s *Sandbox) informersOf(name string) informers.SharedInformerFactory {
 }
 
 func (s *Sandbox) unwatchCloudConfig(ctx context.Context) error {
-	return s.background.end(ctx, "cloud config")
+	return s.background.End(ctx, "cloud config")
 }

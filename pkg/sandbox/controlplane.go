@@ -22,7 +22,7 @@ func (s *Sandbox) startControlPlane(context.Context) error {
 	s.mu.Lock()
 	s.cluster, s.embedded = cluster, cluster
 	s.mu.Unlock()
-	started := child.Start(s.components.spec(cluster.Spec("control-plane")), s.components.notify)
+	started := child.Start(s.components.Spec(cluster.Spec("control-plane")), s.components.Notify)
 	s.mu.Lock()
 	s.controlPlane = started
 	s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Sandbox) stopControlPlane(ctx context.Context) error {
 	if s.controlPlane != nil {
 		errs = append(errs, s.controlPlane.Stop(ctx))
 	}
-	errs = append(errs, s.wires.close())
+	errs = append(errs, s.proxies.Close())
 	if s.embedded != nil {
 		errs = append(errs, s.embedded.Close())
 	}

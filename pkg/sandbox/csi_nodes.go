@@ -78,7 +78,7 @@ func (s *Sandbox) csiBlocker(ctx context.Context, name string) string {
 		kubelet = t.component
 	}
 	driver := csiProcesses()
-	for _, c := range s.components.all() {
+	for _, c := range s.components.All() {
 		part := slices.ContainsFunc(driver, func(p csiProcess) bool { return p.name == c.Name })
 		if (part || c.Name == kubelet) && c.State != "running" {
 			return fmt.Sprintf("%s is %s%s", c.Name, c.State, after(": ", c.Message))

@@ -22,7 +22,7 @@ func (s *Sandbox) openEventFile(context.Context) error {
 		return err
 	}
 	s.eventFile = f
-	s.background.run("event file", func(ctx context.Context) {
+	s.background.Run("event file", func(ctx context.Context) {
 		if err := f.Copy(ctx, s.log); err != nil {
 			s.log.Append(event.Event{
 				Plane: event.PlaneSandbox, Level: event.Error, Kind: "event-file.failed", Message: "events are no longer written to the file: " + err.Error(),
@@ -38,7 +38,7 @@ func (s *Sandbox) openEventFile(context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.background.run("recording", s.recorder.Run)
+	s.background.Run("recording", s.recorder.Run)
 	return nil
 }
 
@@ -46,7 +46,7 @@ func (s *Sandbox) closeEventFile(ctx context.Context) error {
 	if s.eventFile == nil {
 		return s.secrets.Close()
 	}
-	err := errors.Join(s.background.end(ctx, "recording"), s.background.end(ctx, "event file"), s.secrets.Close())
+	err := errors.Join(s.background.End(ctx, "recording"), s.background.End(ctx, "event file"), s.secrets.Close())
 	if cerr := s.eventFile.Close(); err == nil {
 		err = cerr
 	}

@@ -54,7 +54,7 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 			if err != nil {
 				return false
 			}
-			w := s.wires.find(t.wire)
+			w := s.proxies.Find(t.wire)
 			return w != nil && w.IsCut()
 		},
 	}
@@ -66,7 +66,7 @@ func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 		if s.ccms.find(row.Name) == nil {
 			continue
 		}
-		if w := s.wires.find(row.Name); w != nil && w.IsCut() {
+		if w := s.proxies.Find(row.Name); w != nil && w.IsCut() {
 			a.CCMCut = true
 		}
 		a.CCM = append(a.CCM, row)

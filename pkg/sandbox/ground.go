@@ -126,7 +126,7 @@ func (s *Sandbox) zoneItems() []fault.Item {
 
 func (s *Sandbox) componentItems() []fault.Item {
 	var items []fault.Item
-	for _, c := range s.components.all() {
+	for _, c := range s.components.All() {
 		item := fault.Item{Kind: fault.Component, Name: c.Name}
 		if node, ok := strings.CutPrefix(c.Name, "node/"); ok {
 			item.Node = node

@@ -42,14 +42,14 @@ func (s *Sandbox) serveFeed(ctx context.Context, o *Pod) (closeFeed func(context
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return streams },
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	}
-	s.background.run(feedGroup, func(context.Context) {
+	s.background.Run(feedGroup, func(context.Context) {
 		if err := server.ServeTLS(l, "", ""); !errors.Is(err, http.ErrServerClosed) {
 			s.opts.Logger.Error("feed", "err", err)
 		}
 	})
 	return func(ctx context.Context) error {
 		end()
-		return errors.Join(server.Close(), s.background.end(ctx, feedGroup))
+		return errors.Join(server.Close(), s.background.End(ctx, feedGroup))
 	}, nil
 }
 

@@ -101,8 +101,8 @@ func (k *kindCluster) start(ctx context.Context) error {
 		return err
 	}
 	k.made, k.packed, k.containers = make(chan error, 1), make(chan error, 1), make(chan struct{})
-	s.background.run(kindBoot, func(ctx context.Context) { k.packed <- k.pack(ctx) })
-	s.background.run(kindBoot, func(ctx context.Context) { k.made <- k.cluster.Create(ctx) })
+	s.background.Run(kindBoot, func(ctx context.Context) { k.packed <- k.pack(ctx) })
+	s.background.Run(kindBoot, func(ctx context.Context) { k.made <- k.cluster.Create(ctx) })
 	return nil
 }
 
@@ -335,7 +335,7 @@ func (k *kindCluster) expose(ctx context.Context, d *deploy.Deployment) error {
 	}
 	k.s.pods.reach(reached)
 	k.s.watchPods()
-	k.s.background.run(podWatch, k.watch.Run)
+	k.s.background.Run(podWatch, k.watch.Run)
 	return nil
 }
 

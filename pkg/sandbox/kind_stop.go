@@ -31,7 +31,7 @@ func (k *kindCluster) stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // it bounds steps that take less
 	// Each has a time of its own: what takes the whole of its does not keep the containers from being removed.
 	err := errors.Join(
-		within(ctx, kind.GiveUpTime, func(ctx context.Context) error { return k.s.background.end(ctx, kindBoot) }),
+		within(ctx, kind.GiveUpTime, func(ctx context.Context) error { return k.s.background.End(ctx, kindBoot) }),
 		within(ctx, stopTimeout, k.s.stopPods),
 		k.csi.close(),
 	)

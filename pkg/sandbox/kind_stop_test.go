@@ -100,7 +100,7 @@ func TestKindStopOfABootThatHangs(t *testing.T) {
 		d := &daemon{}
 		k := onKind(t, d)
 		hangs := make(chan struct{})
-		k.s.background.run(kindBoot, func(context.Context) { <-hangs })
+		k.s.background.Run(kindBoot, func(context.Context) { <-hangs })
 		if err := k.stop(t.Context()); !errors.As(err, new(*LeftError)) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("stop: %v", err)
 		}

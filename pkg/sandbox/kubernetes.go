@@ -62,7 +62,7 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	if err := storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csiNode(n, gone) }); err != nil {
 		return err
 	}
-	s.background.run("node watch", func(ctx context.Context) {
+	s.background.Run("node watch", func(ctx context.Context) {
 		factory.Start(ctx.Done())
 		<-ctx.Done()
 		factory.Shutdown()
@@ -73,7 +73,7 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.end(ctx, "node watch") }
+func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.End(ctx, "node watch") }
 
 // nodeChanged keeps the world up to date and writes down what a person would notice.
 func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
@@ -138,7 +138,7 @@ func (s *Sandbox) markControlPlane(n *corev1.Node) {
 	if _, marked := n.Labels[controlPlaneLabel]; marked || s.nodes.behind(n.Name).role != topology.RoleControlPlane {
 		return
 	}
-	s.background.run("node watch", func(ctx context.Context) {
+	s.background.Run("node watch", func(ctx context.Context) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, controlPlaneLabel)
 		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 			_, err := s.cluster.Client().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})

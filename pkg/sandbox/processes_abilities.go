@@ -31,7 +31,7 @@ func (p processes) renewToken(ctx context.Context, component string) error {
 	if name := csiAccount(component); name != "" {
 		a = p.s.csiServiceAccount(name)
 	}
-	_, err := p.s.writeTokenOf(ctx, a)
+	_, err := p.s.tokens.Write(ctx, a)
 	return err
 }
 

@@ -104,11 +104,11 @@ func (s *Sandbox) happened(ctx context.Context, e event.Event) {
 	case e.Object.Kind == "Volume":
 		s.storage.Happened(e.Object)
 	case e.Object.Kind == "Component" && subject == "child":
-		s.components.changed(e.Object.Name)
+		s.components.Changed(e.Object.Name)
 	case e.Object.Kind == "Node" && (subject == "child" || subject == "node"):
 		switch e.Kind {
 		case "node.hung", "node.resumed", "child.paused", "child.resumed", "node.not-ready", "node.unknown", "node.ready":
-			s.components.changed("node/" + e.Object.Name) // it stands still, or goes on
+			s.components.Changed("node/" + e.Object.Name) // it stands still, or goes on
 		}
 		b := s.nodes.behind(e.Object.Name)
 		if vc := s.vcenters.Find(b.vcenter); vc != nil {
@@ -121,7 +121,7 @@ func (s *Sandbox) happened(ctx context.Context, e event.Event) {
 
 // componentRows lists the components, with what else than their supervisor knows of them.
 func (s *Sandbox) componentRows() []api.Component {
-	list := s.components.all()
+	list := s.components.All()
 	s.describe(list)
 	return list
 }

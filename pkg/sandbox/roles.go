@@ -50,7 +50,7 @@ func (n *nodes) assign(top, passing *topology.Topology) {
 		case m != nil && !wanted:
 			delete(n.vms, key)
 			if m.node != nil {
-				n.s.background.run("nodes", func(ctx context.Context) { n.dismiss(ctx, m) })
+				n.s.background.Run("nodes", func(ctx context.Context) { n.dismiss(ctx, m) })
 			}
 		}
 	}

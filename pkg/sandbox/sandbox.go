@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
@@ -16,8 +18,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
@@ -78,13 +83,14 @@ type Sandbox struct {
 	light        *lightNodes
 	ccms         ccms
 	csi          csi
-	components   *components
-	wires        wires
+	components   *components.Registry
+	proxies      components.Proxies
+	tokens       accounts.Tokens
 	ongoing      causality.Ongoing
 	causes       *causality.Finder
-	faults       *fault.Engine // guarded by mu
-	leases       *os.File      // its journal
-	background   background    // goroutines of steps
+	faults       *fault.Engine     // guarded by mu
+	leases       *os.File          // its journal
+	background   background.Groups // goroutines of steps
 
 	watchCache watchcache.Cache
 	storage    *storage.Watcher
@@ -123,7 +129,12 @@ func New(opts Options) *Sandbox {
 		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
 	}
 	s.base = s.newBase()
-	s.components = newComponents(s)
+	s.components = &components.Registry{
+		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Describe: s.describe, Crashed: s.crashed,
+	}
+	client := func() kubernetes.Interface { return s.cluster.Client() }
+	s.proxies.Server = func() string { return s.cluster.Addr() }
+	s.tokens = accounts.Tokens{Client: client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
 	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)
 	return s

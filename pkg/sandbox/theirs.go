@@ -66,7 +66,7 @@ const theirRemoveTime = 90 * time.Second
 
 // stop removes what was made.
 func (t *theirCluster) stop(ctx context.Context) error {
-	err := t.s.wires.close()
+	err := t.s.proxies.Close()
 	if !t.made {
 		return err
 	}

@@ -128,18 +128,18 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 	s.mu.Unlock()
 
 	s.tags.Begin()
-	s.background.run("inventory watch", s.followLog)
+	s.background.Run("inventory watch", s.followLog)
 
 	g, ctx := errgroup.WithContext(ctx)
 	for _, vc := range s.vcenters {
 		synced := make(chan struct{})
-		s.background.run("inventory watch", func(ctx context.Context) { _ = vc.Client.Run(ctx) }) // returns nil
-		s.background.run("inventory watch", func(ctx context.Context) {
+		s.background.Run("inventory watch", func(ctx context.Context) { _ = vc.Client.Run(ctx) }) // returns nil
+		s.background.Run("inventory watch", func(ctx context.Context) {
 			_ = vc.Client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.Inventory, s: s, first: synced, chosen: s.chosenOf(vc)}) // ends with ctx
 		})
-		s.background.run("inventory watch", func(ctx context.Context) { s.followCalls(ctx, vc) })
+		s.background.Run("inventory watch", func(ctx context.Context) { s.followCalls(ctx, vc) })
 		if vc.Sim == nil {
-			s.background.run("inventory watch", func(ctx context.Context) { s.tags.Follow(ctx, vc) })
+			s.background.Run("inventory watch", func(ctx context.Context) { s.tags.Follow(ctx, vc) })
 		}
 		g.Go(func() error {
 			select {
@@ -158,7 +158,7 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 }
 
 func (s *Sandbox) unwatchInventory(ctx context.Context) error {
-	return s.background.end(ctx, "inventory watch")
+	return s.background.End(ctx, "inventory watch")
 }
 
 // syncing tells when an inventory is complete for the first time, and of losses.

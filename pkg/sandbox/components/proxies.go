@@ -1,4 +1,4 @@
-package sandbox
+package components
 
 import (
 	"errors"
@@ -8,18 +8,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/wire"
 )
 
-// wires are the ways of components to the API server: each has its own, so that it can be taken from one alone. The zero
-// value is ready to use, from any goroutine.
-type wires struct {
+// Proxies are the TCP proxies by which components reach the API server: each component has its own, so that a fault can cut
+// the connection of one alone.
+type Proxies struct {
+	// Server returns the address of the API server.
+	Server func() string
+
 	mu     sync.Mutex
 	of     map[string]*wire.Wire
 	closed bool
 }
 
-// wireFor returns the address (host:port) at which a component reaches the API server, the same one each time. The
-// address serves as soon as the API server does, and until the control plane is stopped.
-func (s *Sandbox) wireFor(component string) (addr string, err error) {
-	w := &s.wires
+// Addr returns the address (host:port) at which a component reaches the API server, the same one each time. The address
+// serves as soon as the API server does, and until the control plane is stopped.
+func (w *Proxies) Addr(component string) (addr string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -28,7 +30,7 @@ func (s *Sandbox) wireFor(component string) (addr string, err error) {
 	if has := w.of[component]; has != nil {
 		return has.Addr(), nil
 	}
-	made, err := wire.Listen(s.cluster.Addr())
+	made, err := wire.Listen(w.Server())
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", component, err)
 	}
@@ -39,15 +41,15 @@ func (s *Sandbox) wireFor(component string) (addr string, err error) {
 	return made.Addr(), nil
 }
 
-// find returns the wire of a component, nil when it has none.
-func (w *wires) find(component string) *wire.Wire {
+// Find returns the proxy of a component, nil when it has none.
+func (w *Proxies) Find(component string) *wire.Wire {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.of[component]
 }
 
-// drop ends the wire of a component that is gone for good.
-func (w *wires) drop(component string) error {
+// Drop ends the proxy of a component that is gone for good.
+func (w *Proxies) Drop(component string) error {
 	w.mu.Lock()
 	gone := w.of[component]
 	delete(w.of, component)
@@ -58,8 +60,8 @@ func (w *wires) drop(component string) error {
 	return gone.Close()
 }
 
-// close ends all of them, and no more are made.
-func (w *wires) close() error {
+// Close ends all of them, and no more are made.
+func (w *Proxies) Close() error {
 	w.mu.Lock()
 	all := w.of
 	w.of, w.closed = nil, true

@@ -1,13 +1,16 @@
-package sandbox
+// Package background runs the goroutines of boot steps in named groups.
+//
+// Floor 3.
+package background
 
 import (
 	"context"
 	"sync"
 )
 
-// background runs the goroutines of boot steps, in groups that are ended and waited for together. The zero value is
-// ready to use, from any goroutine.
-type background struct {
+// Groups runs goroutines in groups that are ended and waited for together. The zero value is ready to use, from any
+// goroutine.
+type Groups struct {
 	mu     sync.Mutex
 	groups map[string]*group
 }
@@ -18,9 +21,9 @@ type group struct {
 	wg     sync.WaitGroup
 }
 
-// run starts f in the group of that name, unless that has been ended. Its context ends with the group, not with the
+// Run starts f in the group of that name, unless that has been ended. Its context ends with the group, not with the
 // boot.
-func (b *background) run(name string, f func(context.Context)) {
+func (b *Groups) Run(name string, f func(context.Context)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := b.groups[name]
@@ -38,8 +41,8 @@ func (b *background) run(name string, f func(context.Context)) {
 	g.wg.Go(func() { f(g.ctx) })
 }
 
-// end ends a group and waits for its goroutines, or for ctx.
-func (b *background) end(ctx context.Context, name string) error {
+// End ends a group and waits for its goroutines, or for ctx.
+func (b *Groups) End(ctx context.Context, name string) error {
 	b.mu.Lock()
 	g := b.groups[name]
 	if g != nil {
