@@ -109,7 +109,7 @@ func (s *Sandbox) ccmDeployed() bool {
 
 // csiStep starts the CSI driver.
 func (s *Sandbox) csiStep() step {
-	st := step{name: "storage", start: s.startCSI, stop: s.stopCSI, kubernetes: true, storage: true}
+	st := step{name: "storage", start: s.csi.Start, stop: s.csi.Stop, kubernetes: true, storage: true}
 	if s.base.podded() {
 		st.start = s.deployCSI
 	}

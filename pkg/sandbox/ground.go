@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
@@ -141,7 +142,7 @@ func (s *Sandbox) account(component string) (namespace, name string, err error) 
 	if component == ccmComponent {
 		return s.ccmNamespace(), ccmServiceAccount, nil
 	}
-	if name := csiAccount(component); name != "" {
+	if name := csi.AccountOf(component); name != "" {
 		return objects.DefaultNamespace, name, nil
 	}
 	return "", "", fmt.Errorf("component %q: has no ServiceAccount", component)

@@ -59,7 +59,7 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	if err := s.storage.Watch(factory); err != nil {
 		return err
 	}
-	if err := storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csiNode(n, gone) }); err != nil {
+	if err := storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csi.NodeChanged(n, gone) }); err != nil {
 		return err
 	}
 	s.background.Run("node watch", func(ctx context.Context) {

@@ -222,7 +222,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		return spec, err
 	}
 	if cfg.CSI != nil {
-		if err := n.s.cluster.Token(cfg.CSI.Kubeconfig, addr, n.s.csiServiceAccount(objects.Node).File); err != nil {
+		if err := n.s.cluster.Token(cfg.CSI.Kubeconfig, addr, n.s.csi.Account(objects.Node).File); err != nil {
 			return spec, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 )
 
 // What faults may ask for besides [fault.Processes].
@@ -28,8 +29,8 @@ func (p ownProcesses) RenewToken(ctx context.Context, component string) error {
 
 func (p processes) renewToken(ctx context.Context, component string) error {
 	a := p.s.ccmAccount()
-	if name := csiAccount(component); name != "" {
-		a = p.s.csiServiceAccount(name)
+	if name := csi.AccountOf(component); name != "" {
+		a = p.s.csi.Account(name)
 	}
 	_, err := p.s.tokens.Write(ctx, a)
 	return err

@@ -24,6 +24,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -82,7 +83,7 @@ type Sandbox struct {
 	nodes        *nodes
 	light        *lightNodes
 	ccms         ccms
-	csi          csi
+	csi          *csi.Driver
 	components   *components.Registry
 	proxies      components.Proxies
 	tokens       accounts.Tokens
@@ -135,6 +136,26 @@ func New(opts Options) *Sandbox {
 	client := func() kubernetes.Interface { return s.cluster.Client() }
 	s.proxies.Server = func() string { return s.cluster.Addr() }
 	s.tokens = accounts.Tokens{Client: client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.csi = &csi.Driver{
+		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars,
+		Env:             func() []string { return withoutProviderVariables(os.Environ()) },
+		SecretNamespace: cloudNamespace, SecretName: cloudSecret,
+		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
+		World: func() *world.World { return s.world },
+		Light: func(v world.VM) bool { return s.light.has(v) },
+		Kubelet: func(node string) string {
+			if t, err := s.nodes.supervised(node); err == nil {
+				return t.component
+			}
+			return ""
+		},
+	}
+	if opts.Dir != nil { // nil in tests
+		s.csi.CloudConfig = s.cloudConfigFile()
+	}
+	if opts.Real != nil {
+		s.csi.Args = []string{realCallTimeout()}
+	}
 	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)
 	return s

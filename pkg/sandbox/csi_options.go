@@ -10,6 +10,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
+// CSI says what volumes the sandbox has. The zero value is none.
+type CSI struct {
+	// Enabled: a CSI driver runs, the built-in one, with the stock sidecars, and every node serves its volumes.
+	Enabled bool
+	// Sidecars is the program that is the sidecars, cmd/csi-sidecars.
+	Sidecars string
+	// Foreign is a driver that is not ours, in the place of the built-in one; nil for that. It is for grounds where it runs as pods.
+	Foreign *ForeignCSI
+}
+
 // ForeignCSI is a CSI driver that is not ours.
 type ForeignCSI struct {
 	// Source says what it is, as --csi does: "module:v3.7.0".
@@ -52,7 +62,7 @@ func (s *Sandbox) deployForeignCSI(ctx context.Context) error {
 	}
 	return s.pods.CSI(ctx, deploy.CSI{
 		Config: config, Manifest: s.opts.CSI.Foreign.Manifest, Sidecars: s.pods.images.Name(image.Sidecars),
-		Policies: s.csiConfig().Policies, Zones: s.placed(),
+		Policies: s.csi.Config().Policies, Zones: s.csi.Zoned(),
 	})
 }
 
@@ -77,7 +87,7 @@ func (s *Sandbox) foreignCSIConfig(ctx context.Context, secret map[string][]byte
 	if err != nil {
 		return config, err
 	}
-	clusterID, err := s.clusterID(ctx)
+	clusterID, err := s.csi.ClusterID(ctx)
 	if err != nil {
 		return config, err
 	}
