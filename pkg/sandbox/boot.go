@@ -40,7 +40,7 @@ func (s *Sandbox) steps() []step {
 		{name: s.base.component(), start: s.base.start, stop: s.base.stop, patient: s.base.patient(), kubernetes: true},
 		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
 		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
-		{name: "faults", start: s.startFaults, stop: s.stopFaults},
+		{name: "faults", start: s.startFaults, stop: s.faults.Close},
 		{name: "API server", start: s.base.await, patient: s.base.patient(), kubernetes: true},
 		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes, kubernetes: true},
 		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig, kubernetes: true, manager: true},
@@ -177,7 +177,7 @@ func (s *Sandbox) crashed(times int, text string) {
 func (s *Sandbox) shutdown(steps []step, begun int) error {
 	s.setPhase(api.Stopping)
 	var errs []error
-	if err := s.healFaults(context.Background()); err != nil {
+	if err := s.faults.End(context.Background()); err != nil {
 		errs = append(errs, fmt.Errorf("heal: %w", err))
 	}
 	for n := begun - 1; n >= 0; n-- {

@@ -42,12 +42,7 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 			}
 			return s.cluster.Client()
 		},
-		Leases: func() []api.Lease {
-			if e := s.engine(); e != nil {
-				return leaseRows(e.Leases())
-			}
-			return nil
-		},
+		Leases: s.faults.Rows,
 		NodeOf: func(vcenter, vm string) string { return s.nodes.of(s.world.VMs(), vcenter, vm) },
 		Cut: func(node string) bool {
 			t, err := s.nodes.supervised(node)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -51,7 +52,7 @@ func (s *Sandbox) vmChanged(v world.VM) {
 
 // leaseChanged tells of a lease, and of vCenters that clients reach in another way by now.
 func (s *Sandbox) leaseChanged(l fault.Lease) {
-	s.watchCache.SetLease(leaseRow(l))
+	s.watchCache.SetLease(faults.LeaseRow(l))
 	for _, t := range l.Targets {
 		if t.Target.Kind == fault.VCenter {
 			s.vcenterChanged(t.Target.Name)

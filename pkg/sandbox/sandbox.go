@@ -25,13 +25,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -89,8 +89,7 @@ type Sandbox struct {
 	tokens       accounts.Tokens
 	ongoing      causality.Ongoing
 	causes       *causality.Finder
-	faults       *fault.Engine     // guarded by mu
-	leases       *os.File          // its journal
+	faults       *faults.Faults
 	background   background.Groups // goroutines of steps
 
 	watchCache watchcache.Cache
@@ -108,18 +107,14 @@ func New(opts Options) *Sandbox {
 		phase:   api.Booting,
 		asked:   make(chan struct{}),
 	}
+	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: opts.Real != nil}
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: opts.grace(), Topology: s.topology,
 		VM: func(node string) (vcenter, vm string) {
 			b := s.nodes.behind(node)
 			return b.vcenter, b.vm
 		},
-		Lease: func(id string) (fault.Lease, bool) {
-			if e := s.engine(); e != nil {
-				return e.Lease(id)
-			}
-			return fault.Lease{}, false
-		},
+		Lease: s.faults.Lease,
 	}
 	s.tags = &vcenters.Tags{
 		VCenters: func() vcenters.List { return s.vcenters }, Log: s.log, Changed: s.tagsChanged, Logger: opts.Logger,
