@@ -211,8 +211,7 @@ func (d *Driver) Account(name string) accounts.Account {
 
 // Stop ends the processes, the sidecars first.
 func (d *Driver) Stop(ctx context.Context) error {
-	var errs []error
-	errs = append(errs, d.Background.End(ctx, bootGroup), d.Background.End(ctx, "csi tokens"))
+	errs := []error{d.Background.End(ctx, bootGroup), d.Background.End(ctx, "csi tokens")}
 	d.mu.Lock()
 	driver := d.children[controller]
 	var sidecars []*child.Child
@@ -222,21 +221,10 @@ func (d *Driver) Stop(ctx context.Context) error {
 		}
 	}
 	d.mu.Unlock()
-	errs = append(errs, stopAll(ctx, sidecars))
+	errs = append(errs, child.StopAll(ctx, sidecars...))
 	if driver != nil {
 		errs = append(errs, driver.Stop(ctx))
 	}
-	return errors.Join(errs...)
-}
-
-// stopAll stops children at once.
-func stopAll(ctx context.Context, all []*child.Child) error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(all))
-	for i, c := range all {
-		wg.Go(func() { errs[i] = c.Stop(ctx) })
-	}
-	wg.Wait()
 	return errors.Join(errs...)
 }
 

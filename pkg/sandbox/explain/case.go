@@ -1,6 +1,12 @@
 package explain
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -96,4 +102,138 @@ func span(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// Patience is how long one source may take to answer.
+const Patience = 3 * time.Second
+
+// Asked is what a source answered, or why it did not. A pointer that is nil without an error says that there is none.
+type Asked[T any] struct {
+	Is  T
+	Err error
+}
+
+// ask puts a question within [Patience].
+func ask[T any](ctx context.Context, f func(context.Context) (T, error)) Asked[T] {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	is, err := f(ctx)
+	return Asked[T]{is, err}
+}
+
+// together runs all of them at once, and returns when the last is done.
+func together(asks ...func()) {
+	var wg sync.WaitGroup
+	for _, f := range asks {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// The verdicts on a piece of evidence.
+const (
+	fine    = "ok"
+	missing = "missing"
+	wrong   = "wrong"
+	unknown = "unknown"
+	neither = ""
+)
+
+// The sources that have one name only.
+const (
+	apiServer   = "API server"
+	cloudConfig = "cloud-config"
+	eventLog    = "event log"
+	sandbox     = "sandbox"
+	logOfCCM    = "log of ccm"
+)
+
+// question is one that is being answered.
+type question struct{ api.Question }
+
+// saw adds a piece of evidence.
+func (q *question) saw(source, verdict, what, format string, args ...any) {
+	q.Evidence = append(q.Evidence, api.Evidence{What: what, Found: fmt.Sprintf(format, args...), Verdict: verdict, Source: source})
+}
+
+// because adds an event, with what it comes from.
+func (q *question) because(a Around, e event.Event) {
+	if e.Seq == 0 {
+		return
+	}
+	q.Evidence = append(q.Evidence, api.Evidence{
+		What: fmt.Sprintf("#%d %s at %s", e.Seq, e.Kind, a.clock(e.Time)), Found: a.path(e), Source: eventLog, Event: e.Seq,
+	})
+}
+
+// answer settles it. What was decided before stays: the first reason that is found is the one that counts.
+func (q *question) answer(level event.Level, try, format string, args ...any) {
+	if q.Answer != "" {
+		return
+	}
+	q.Level, q.Try, q.Answer = level, try, fmt.Sprintf(format, args...)
+}
+
+// urgency orders questions.
+func urgency(q api.Question) int {
+	switch q.Level {
+	case event.Error:
+		return 0
+	case event.Warning:
+		return 1
+	}
+	return 2
+}
+
+// sorted puts the most urgent first, and leaves the order otherwise.
+func sorted(list []question) []api.Question {
+	all := make([]api.Question, 0, len(list))
+	for _, q := range list {
+		if q.Answer != "" {
+			all = append(all, q.Question)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b api.Question) int { return cmp.Compare(urgency(a), urgency(b)) })
+	return all
+}
+
+// verdictOf is ok or wrong.
+func verdictOf(ok bool) string {
+	if ok {
+		return fine
+	}
+	return wrong
+}
+
+// count is a small number as a word.
+func count(n int) string {
+	words := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
+	if n < len(words) {
+		return words[n]
+	}
+	return fmt.Sprint(n)
+}
+
+// and joins a list as a sentence does.
+func and(list []string, word string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " " + word + " " + list[last]
+}
+
+// ids names VMs.
+func ids(list []Machine) []string {
+	var all []string
+	for _, m := range list {
+		all = append(all, m.id())
+	}
+	return all
+}
+
+// cutID takes VCENTER/NAME apart.
+func cutID(id string) (vcenter, name string) {
+	vcenter, name, _ = strings.Cut(id, "/")
+	return vcenter, name
 }
