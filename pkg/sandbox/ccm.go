@@ -60,8 +60,8 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 	if err := s.certifyCCM(); err != nil {
 		return err
 	}
-	s.replacing.Lock()
-	defer s.replacing.Unlock()
+	s.ccms.replacing.Lock()
+	defer s.ccms.replacing.Unlock()
 	if err := s.launchCCM(c, elect, 0); err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func (s *Sandbox) stopCCM(ctx context.Context) error {
 		errs = append(errs, s.background.End(ctx, group))
 	}
 	s.ccms.tell(func() { s.ccms.stopped = true }) // who waits for one to become healthy does not any more
-	s.replacing.Lock()
+	s.ccms.replacing.Lock()
 	errs = append(errs, stopReplicas(ctx, s.ccms.all()))
-	s.replacing.Unlock()
+	s.ccms.replacing.Unlock()
 	for _, group := range []string{"ccm health", "ccm leader", "ccm token"} {
 		errs = append(errs, s.background.End(ctx, group))
 	}
@@ -349,8 +349,8 @@ func (s *Sandbox) startNoCCM(context.Context) error {
 // adoptCCM does for a process what a kubelet does before it starts the pod of a cloud controller manager that somebody
 // has deployed: vsphere.conf of their ConfigMap is there, and a token of their ServiceAccount. Nothing is granted to it.
 func (s *Sandbox) adoptCCM(ctx context.Context) error {
-	s.adopting.Lock()
-	defer s.adopting.Unlock()
+	s.ccms.adopting.Lock()
+	defer s.ccms.adopting.Unlock()
 	core := s.cluster.Client().CoreV1()
 	m, err := core.ConfigMaps(cloudNamespace).Get(ctx, cloudConfigMap, metav1.GetOptions{})
 	switch _, there := m.Data[cloudConfigKey]; {
@@ -371,14 +371,14 @@ func (s *Sandbox) adoptCCM(ctx context.Context) error {
 	if err := s.awaitProjection(ctx); err != nil {
 		return err
 	}
-	if s.adopted { // it is renewed already; of an account that was made anew meanwhile, it has to be another
+	if s.ccms.adopted { // it is renewed already; of an account that was made anew meanwhile, it has to be another
 		_, err := s.tokens.Write(ctx, s.ccmAccount())
 		return err
 	}
 	if err := s.tokens.Project(ctx, s.ccmAccount()); err != nil {
 		return err
 	}
-	s.adopted = true
+	s.ccms.adopted = true
 	return nil
 }
 

@@ -54,8 +54,8 @@ func (s *Sandbox) watchCCMHealth(ctx context.Context) {
 // ccmPatience is [ccmStartTime], or what a test has set. At real vCenters it is that of a boot step: some log in before they
 // call themselves healthy.
 func (s *Sandbox) ccmPatience() time.Duration {
-	if s.patience > 0 {
-		return s.patience
+	if s.ccms.patience > 0 {
+		return s.ccms.patience
 	}
 	if s.opts.Real != nil {
 		return s.stepTime()
@@ -203,16 +203,16 @@ func (s *Sandbox) waitCluster(ctx context.Context) error {
 	return s.awaitCCM(ctx)
 }
 
-// describeCCM adds what is known of cloud controller managers to their rows.
-func (s *Sandbox) describeCCM(rows []api.Component) {
-	s.ccms.mu.Lock()
-	defer s.ccms.mu.Unlock()
+// describe adds what is known of cloud controller managers to their rows.
+func (c *ccms) describe(rows []api.Component) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i := range rows {
-		for _, r := range s.ccms.list {
+		for _, r := range c.list {
 			if rows[i].Name != r.name {
 				continue
 			}
-			p := s.ccms.runs.Program
+			p := c.runs.Program
 			rows[i].Source, rows[i].Version, rows[i].Digest, rows[i].Leader = p.Source, p.Version, p.Digest, r.leads
 			if rows[i].Health = "healthy"; !r.healthy {
 				rows[i].Health = r.ill

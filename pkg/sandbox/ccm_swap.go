@@ -77,14 +77,12 @@ func requestedCCM(ctx context.Context, r api.CCMRequest) (CCM, error) {
 
 // exchangeCCM is the swap itself, for the event cause. Replicas of 0 are as many as run.
 func (s *Sandbox) exchangeCCM(ctx context.Context, next CCM, cause uint64) (api.Done, error) {
-	s.replacing.Lock()
-	defer s.replacing.Unlock()
+	s.ccms.replacing.Lock()
+	defer s.ccms.replacing.Unlock()
 	if err := s.ccmRuns(); err != nil {
 		return api.Done{}, err
 	}
-	s.ccms.mu.Lock()
-	was, elected := s.ccms.runs, s.ccms.elect
-	s.ccms.mu.Unlock()
+	was, elected := s.ccms.running()
 	seq := s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "ccm.swap", Cause: cause, Object: event.Object{Kind: "Component", Name: ccmComponent},
 		Message: place(next, was),
@@ -116,10 +114,10 @@ func (s *Sandbox) exchangeCCM(ctx context.Context, next CCM, cause uint64) (api.
 
 // putCCM ends what runs and starts c.
 func (s *Sandbox) putCCM(ctx context.Context, c CCM, elect bool, cause uint64) error {
-	s.setRestartCause(cause)
+	s.ccms.setRestartCause(cause)
 	old := s.ccms.all()
 	err := stopReplicas(ctx, old)
-	s.setRestartCause(0)
+	s.ccms.setRestartCause(0)
 	if err != nil { // it had to be killed, which its event says, and is gone
 		s.opts.Logger.Error("cloud controller manager", "err", err)
 	}
@@ -162,7 +160,7 @@ func (s *Sandbox) cycleCCM(ctx context.Context) (api.Done, error) {
 	if s.ccmDeployed() {
 		return s.restartCCMPods(ctx)
 	}
-	if s.ccmReplicas() == 0 {
+	if len(s.ccms.all()) == 0 {
 		e := api.Conflict("no cloud controller manager runs")
 		e.Try = "vsphere-sandbox ccm swap builtin"
 		return api.Done{}, e
@@ -184,10 +182,10 @@ func notHealthy(format string, args ...any) *api.Error {
 // changed vsphere.conf waits for its next start: what an operator does who reads that. It is done once for a change,
 // though every Secret with credentials carries the Event.
 func (s *Sandbox) configNeedsRestart(cause uint64) {
-	s.mu.Lock()
-	wanted := s.unsettled
-	s.unsettled = false
-	s.mu.Unlock()
+	s.ccms.mu.Lock()
+	wanted := s.ccms.unsettled
+	s.ccms.unsettled = false
+	s.ccms.mu.Unlock()
 	if wanted {
 		s.background.Run("ccm restart", func(ctx context.Context) {
 			s.replaceCCM(ctx, cause, "the cloud controller manager is started again, for what it does not take up while it runs")
@@ -198,22 +196,20 @@ func (s *Sandbox) configNeedsRestart(cause uint64) {
 // replaceCCM ends the cloud controller managers, which log out, and starts others of the same. It returns the event that
 // says so, 0 when there was none to replace.
 func (s *Sandbox) replaceCCM(ctx context.Context, cause uint64, why string) uint64 {
-	s.replacing.Lock()
-	defer s.replacing.Unlock()
+	s.ccms.replacing.Lock()
+	defer s.ccms.replacing.Unlock()
 	old := s.ccms.all()
 	if len(old) == 0 || ctx.Err() != nil {
 		return 0
 	}
-	s.ccms.mu.Lock()
-	c, elect := s.ccms.runs, s.ccms.elect
-	s.ccms.mu.Unlock()
+	c, elect := s.ccms.running()
 	seq := s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "ccm.restart", Cause: cause,
 		Object: event.Object{Kind: "Component", Name: ccmComponent}, Message: why,
 	})
-	s.setRestartCause(seq)
+	s.ccms.setRestartCause(seq)
 	err := stopReplicas(ctx, old)
-	s.setRestartCause(0)
+	s.ccms.setRestartCause(0)
 	if err != nil {
 		s.opts.Logger.Error("cloud controller manager", "err", err)
 	}
@@ -226,27 +222,14 @@ func (s *Sandbox) replaceCCM(ctx context.Context, cause uint64, why string) uint
 	return seq
 }
 
-func (s *Sandbox) setRestartCause(seq uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.restarting = seq
-}
-
-// restartCause is the event for which the cloud controller manager is being replaced, 0 when it is not.
-func (s *Sandbox) restartCause() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.restarting
-}
-
 // scaleCCM has n cloud controller managers run. From one to several they begin to elect a leader, for which the one is
 // started again; the other way round the rest goes on to. It returns when they were started or have ended.
 func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 	if n < 1 || n > maxReplicas {
 		return &api.Error{Code: "invalid", Message: "replicas: want 1 to 9 cloud controller managers"}
 	}
-	s.replacing.Lock()
-	defer s.replacing.Unlock()
+	s.ccms.replacing.Lock()
+	defer s.ccms.replacing.Unlock()
 	if s.ccmDeployed() {
 		return s.pods.Scale(ctx, n)
 	}
@@ -254,9 +237,7 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 	if len(list) == 0 {
 		return &api.Error{Code: "unavailable", Message: "the sandbox has no cloud controller manager, or has not started it yet"}
 	}
-	s.ccms.mu.Lock()
-	c, elect := s.ccms.runs, s.ccms.elect
-	s.ccms.mu.Unlock()
+	c, elect := s.ccms.running()
 	if n == len(list) {
 		return nil
 	}
@@ -265,8 +246,8 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 		Plane: event.PlaneSandbox, Kind: "ccm.scaled", Cause: s.ongoing.Of(ccmComponent), Object: event.Object{Kind: "Component", Name: ccmComponent},
 		Message: fmt.Sprintf("cloud controller managers: %d, before %d", n, len(list)),
 	})
-	s.setRestartCause(seq)
-	defer s.setRestartCause(0)
+	s.ccms.setRestartCause(seq)
+	defer s.ccms.setRestartCause(0)
 	if n < len(list) {
 		err := stopReplicas(ctx, list[n:])
 		s.ccms.tell(func() { s.ccms.runs, s.ccms.list = c, s.ccms.list[:n] })
@@ -300,9 +281,7 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 func (s *Sandbox) watchCCMBuilds(ctx context.Context, path string) {
 	object := event.Object{Kind: "Component", Name: ccmComponent}
 	err := ccm.Watch(ctx, path, func(p ccm.Program) {
-		s.ccms.mu.Lock()
-		next := s.ccms.runs
-		s.ccms.mu.Unlock()
+		next, _ := s.ccms.running()
 		if next.Program.Digest == p.Digest {
 			return // it is what runs
 		}
@@ -361,12 +340,10 @@ func (s *Sandbox) buildsDir() string { return s.opts.Dir.Path("ccm", "builds") }
 
 // dropBuilds deletes the copies that do not run.
 func (s *Sandbox) dropBuilds() {
-	s.ccms.mu.Lock()
-	runs := s.ccms.runs.Program.Path
-	s.ccms.mu.Unlock()
+	runs, _ := s.ccms.running()
 	all, err := filepath.Glob(filepath.Join(s.buildsDir(), "*"))
 	for _, path := range all {
-		if path != runs {
+		if path != runs.Program.Path {
 			err = errors.Join(err, os.Remove(path))
 		}
 	}
@@ -380,7 +357,7 @@ func (s *Sandbox) dropBuilds() {
 func (s *Sandbox) replicas(component string) int {
 	switch {
 	case component == ccmComponent:
-		return s.ccmReplicas()
+		return len(s.ccms.all())
 	case strings.HasPrefix(component, "node/"):
 		if t, err := s.supervised(component); err != nil || !t.alive() {
 			return 0

@@ -206,9 +206,9 @@ func (s *Sandbox) cloudConfigChanged(what string) {
 		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: cloudConfigKey + " " + what,
 		Cause: s.causes.OfChange("ConfigMap", cloudConfigMap),
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unsettled = true
+	s.ccms.mu.Lock()
+	defer s.ccms.mu.Unlock()
+	s.ccms.unsettled = true
 }
 
 // cloudConfigRefused notes that the cloud controller manager does not get to see what the ConfigMap says.

@@ -67,7 +67,8 @@ func newNodes(s *Sandbox) *nodes {
 	return n
 }
 
-func (n *nodes) role(v world.VM) string {
+// Role is the role that a VM should have in the cluster, "" for none; it implements [world.Roles].
+func (n *nodes) Role(v world.VM) string {
 	n.roles.Lock()
 	defer n.roles.Unlock()
 	if r, ok := n.byUUID[strings.ToLower(v.UUID)]; ok {
@@ -79,7 +80,8 @@ func (n *nodes) role(v world.VM) string {
 	return string(n.byPath[[2]string{v.VCenter, v.Path}])
 }
 
-func (n *nodes) process(v world.VM) node.Process {
+// Process is the state of the kubelet of a VM; it implements [world.Roles].
+func (n *nodes) Process(v world.VM) node.Process {
 	if n.s.opts.Cluster.Theirs != nil {
 		return "" // nobody tells
 	}
@@ -100,7 +102,7 @@ func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
 		key := vmKey{v.VCenter, v.Ref}
 		m := n.vms[key]
 		if m == nil {
-			if !v.Exists || n.role(v) == "" {
+			if !v.Exists || n.Role(v) == "" {
 				continue
 			}
 			m = &machine{}
@@ -171,7 +173,7 @@ func (n *nodes) claim(m *machine, name string) (component string, role topology.
 // claimed is claim for whoever holds the lock.
 func (n *nodes) claimed(m *machine, name string) (component string, role topology.Role) {
 	key := vmKey{m.vm.VCenter, m.vm.Ref}
-	role = topology.Role(n.role(m.vm))
+	role = topology.Role(n.Role(m.vm))
 	m.component = "node/" + name
 	if other, taken := n.bound[name]; taken && other.key != key && n.vms[other.key] != nil {
 		m.component += "@" + m.vm.VCenter + "." + m.vm.Ref.Value

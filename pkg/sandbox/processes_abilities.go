@@ -37,16 +37,7 @@ func (p processes) renewToken(ctx context.Context, component string) error {
 }
 
 // Leader is the one of a component's replicas that leads, "" when none is known to.
-func (p processes) Leader(string) string {
-	p.s.ccms.mu.Lock()
-	defer p.s.ccms.mu.Unlock()
-	for _, r := range p.s.ccms.list {
-		if r.leads {
-			return r.name
-		}
-	}
-	return ""
-}
+func (p processes) Leader(string) string { return p.s.ccms.leader() }
 
 // cause is the event for whose sake something is done to a component: the one that was named, or the newest of a fault
 // that is about it.

@@ -44,8 +44,8 @@ func (s *Sandbox) vmChanged(v world.VM) {
 			}
 			v = now
 		}
-		if v.Role = s.Role(v); v.Role != "" {
-			v.Process = string(s.Process(v))
+		if v.Role = s.nodes.Role(v); v.Role != "" {
+			v.Process = string(s.nodes.Process(v))
 		}
 		s.watchCache.SetVM(v)
 	})
@@ -130,7 +130,7 @@ func (s *Sandbox) componentRows() []api.Component {
 
 // describe adds what others than their supervisor know of components.
 func (s *Sandbox) describe(list []api.Component) {
-	s.describeCCM(list)
+	s.ccms.describe(list)
 	stopped := s.nodes.stopped()
 	for i := range list {
 		if p, ok := stopped[list[i].Name]; ok {

@@ -17,7 +17,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
@@ -47,21 +46,12 @@ type Sandbox struct {
 	readyAt time.Time
 	abort   context.CancelCauseFunc // ends the boot
 	current *topology.Topology      // what was applied last
-	// unsettled: vsphere.conf has changed since the cloud controller manager was last started for its sake.
-	unsettled  bool
-	restarting uint64 // the event for which the cloud controller manager is being replaced; 0 for none
 
 	applying  sync.Mutex           // held while a topology is applied; guards what follows
 	attempted []*topology.Topology // begun after current, and not finished
 	cloudConf string               // vsphere.conf as it was last written; the boot's at first
 
-	copying   sync.Mutex // held while credentials are copied
-	replacing sync.Mutex // held while the cloud controller manager is replaced
-	adopting  sync.Mutex // held while what somebody else brings for one is taken over; guards adopted
-	adopted   bool       // a token of its ServiceAccount is kept fresh
-	// leaderWatched: the Lease of cloud controller managers is being followed; guarded by mu.
-	leaderWatched bool
-	patience      time.Duration // in place of ccmStartTime; 0: that
+	copying sync.Mutex // held while credentials are copied
 
 	asked chan struct{} // a stop was asked for through the API
 
@@ -226,9 +216,3 @@ func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() 
 
 // Log is the sandbox's event log.
 func (s *Sandbox) Log() *event.Log { return s.log }
-
-// Process says how the kubelet of a VM is; it implements [world.Roles].
-func (s *Sandbox) Process(v world.VM) node.Process { return s.nodes.process(v) }
-
-// Role says what a VM is to be in the cluster; it implements [world.Roles].
-func (s *Sandbox) Role(v world.VM) string { return s.nodes.role(v) }

@@ -71,7 +71,7 @@ func (s *Sandbox) childOf(name string) *child.Child {
 		if c := s.csi.Find(name); c != nil {
 			return c
 		}
-		return s.ccmChild(name)
+		return s.ccms.child(name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
