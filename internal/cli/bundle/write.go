@@ -55,7 +55,7 @@ func Write(ctx context.Context, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.drop()
+	defer a.file.Discard()
 	r := &report{Options: o, archive: a, index: &Index{
 		APIVersion: "vsphere-sandbox/v1alpha1", Kind: "BugReport", Made: o.Now.UTC(), Notice: notice, Sandboxes: []About{}, Files: []Entry{}, Missing: []Missing{},
 	}}
@@ -84,7 +84,7 @@ func Write(ctx context.Context, o Options) (*Index, error) {
 	if r.failed != nil {
 		return nil, r.failed
 	}
-	return r.index, a.finish(o.File, r.index)
+	return r.index, a.finish(r.index)
 }
 
 // report is one that is being written.
