@@ -3,7 +3,10 @@
 // Floor 0.
 package nearest
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Of returns the candidate that name most probably stands for: one that differs by no more than about one slip in three
 // characters, or the only one that it begins. A slip is a character that is missing, too many or another, or two that are
@@ -24,9 +27,15 @@ func Of(name string, candidates []string) string {
 		if len(meant) == 0 || len(c) > longest {
 			continue
 		}
-		slips := 2 * distance(typed, meant)
-		if len(typed) > 1 && strings.HasPrefix(string(meant), string(typed)) {
+		begins := len(typed) > 1 && strings.HasPrefix(string(meant), string(typed))
+		if begins {
 			begun = append(begun, c)
+		}
+		if 2*max(len(meant)-len(typed), len(typed)-len(meant)) > allowed {
+			continue // at least so many slips
+		}
+		slips := 2 * distance(typed, meant)
+		if begins {
 			slips-- // letters left out at the end are likelier than others
 		}
 		if slips < allowed && slips < 2*len(typed)-1 {
@@ -41,7 +50,13 @@ func Of(name string, candidates []string) string {
 
 // fold makes insecure-flag, insecure_flag and InsecureFlag one.
 func fold(name string) []rune {
-	return []rune(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)))
+	letters := make([]rune, 0, len(name))
+	for _, c := range name {
+		if c != '-' && c != '_' {
+			letters = append(letters, unicode.ToLower(c))
+		}
+	}
+	return letters
 }
 
 // distance counts the insertions, deletions, substitutions and swaps of neighbors that turn a into b.
