@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -57,6 +60,14 @@ func (v *target) calls(method string) (all, failed int64) {
 
 const restLogin = "/rest/com/vmware/cis/session"
 
+// textOnly makes a call of which govmomi returns only an error's text.
+func textOnly(c *vcenter.Client, ctx context.Context) error { //nolint:revive // as now
+	return c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error {
+		_, err := tags.NewManager(rc).GetCategories(ctx)
+		return err
+	})
+}
+
 // Whatever happens to a vCenter or its sessions, there is one of SOAP and one of REST, and none at the end.
 func TestOneSession(t *testing.T) {
 	v := start(t)
@@ -80,6 +91,10 @@ func TestOneSession(t *testing.T) {
 		works(fmt.Sprint("expired ", i))
 		v.endREST(t)
 		works(fmt.Sprint("rest expired ", i))
+		v.endREST(t)
+		if err := textOnly(c, t.Context()); err != nil {
+			t.Errorf("rest expired, a call that returns only the text: %v", err)
+		}
 
 		if err := v.SetPassword(fmt.Sprint("next-", i)); err != nil {
 			t.Fatal(err)

@@ -3,7 +3,9 @@ package vcenter
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/vapi/rest"
@@ -31,14 +33,15 @@ func (c *Client) DoREST(ctx context.Context, f func(context.Context, *rest.Clien
 	if err != nil {
 		return err
 	}
+	var answered refusals
 	timed := func(rc *rest.Client) error {
-		ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, refusalsKey{}, &answered), c.cfg.CallTimeout)
 		defer cancel()
 		return f(ctx, rc)
 	}
 	rc, err := c.restClient(ctx, s, nil)
 	if err == nil {
-		if err = timed(rc); expired(err) {
+		if err = timed(rc); err != nil && (expired(err) || answered.unauthorized.Load()) {
 			if rc, err = c.restAgain(ctx, s, rc, err); err == nil {
 				err = timed(rc)
 			}
@@ -48,6 +51,24 @@ func (c *Client) DoREST(ctx context.Context, f func(context.Context, *rest.Clien
 		return fmt.Errorf("vcenter %q: rest: %w", c.cfg.Name, err)
 	}
 	return nil
+}
+
+// refusals records which answers the calls of a context got. Some of govmomi's calls (GetCategories, GetAttachedTags, …) return
+// only the text of an error, which no longer says that its status was 401.
+type refusals struct{ unauthorized atomic.Bool }
+
+type refusalsKey struct{}
+
+// recordRefusals fills in the refusals of a request's context.
+type recordRefusals struct{ next http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (t recordRefusals) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.next.RoundTrip(req)
+	if seen, ok := req.Context().Value(refusalsKey{}).(*refusals); ok && err == nil && res.StatusCode == http.StatusUnauthorized {
+		seen.unauthorized.Store(true)
+	}
+	return res, err
 }
 
 // restAgain returns a client after one whose session has expired, as err says.
@@ -120,7 +141,7 @@ func (c *Client) restClient(ctx context.Context, s *Session, stale *rest.Client)
 func (c *Client) newREST() *rest.Client {
 	sc := newSOAPClient(&c.cfg)
 	rc := rest.NewClient(&vim25.Client{Client: sc})
-	rc.Client.Transport = c.cfg.observeHTTP(patient{sc.DefaultTransport()})
+	rc.Client.Transport = c.cfg.observeHTTP(recordRefusals{patient{sc.DefaultTransport()}})
 	return rc
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
@@ -46,13 +47,16 @@ func (r *rig) loginsAt(t *testing.T, address string) logins {
 			l.cookie = c.Name + "=" + c.Value
 		}
 	}
-	err := r.direct.DoREST(t.Context(), func(_ context.Context, rc *rest.Client) error {
-		l.rest = rc.SessionID()
-		return nil
-	})
-	if err != nil || l.cookie == "" || l.rest == "" {
+	at, err := soap.ParseURL("https://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A session of its own: what is sent in it may end it.
+	rc := rest.NewClient(&vim25.Client{Client: soap.NewClient(at, true)})
+	if err := rc.Login(t.Context(), r.user); err != nil || l.cookie == "" {
 		t.Fatalf("%d, %+v, %v", res.StatusCode, l, err)
 	}
+	l.rest = rc.SessionID()
 	return l
 }
 
