@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -92,7 +93,7 @@ func some(names []string) string {
 }
 
 func endangered(stray []string) error {
-	return &existing.Error{
+	return &coded.Error{
 		Code:    existing.CodeNodes,
 		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", some(stray)),
 		Try: "choose their VMs, too: --folder, --vm, --tag, or all by leaving these out\n" +

@@ -3,13 +3,13 @@ package ccm
 import (
 	"errors"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Explain gives an error about a source its exit status: asked wrongly, or what this machine does not have.
 func Explain(err error) error {
-	var e *ccm.Error
+	var e *coded.Error
 	if !errors.As(err, &e) {
 		return err
 	}
@@ -20,5 +20,5 @@ func Explain(err error) error {
 	case "ccm-build-failed":
 		exit = report.Failure
 	}
-	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+	return report.Coded(e, exit)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -54,7 +55,7 @@ func (f *Flags) Planned() *sandbox.ForeignCSI {
 
 // explain gives an error about a source its exit status: asked wrongly, or what this machine does not have.
 func explain(err error) error {
-	var e *csidriver.Error
+	var e *coded.Error
 	if !errors.As(err, &e) {
 		return err
 	}
@@ -65,5 +66,5 @@ func explain(err error) error {
 	case csidriver.BuildFailed:
 		exit = report.Failure
 	}
-	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+	return report.Coded(e, exit)
 }

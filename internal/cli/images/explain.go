@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/nodeimage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -11,7 +12,7 @@ import (
 
 // explain gives an error its exit status: asked wrongly, or what this machine does not have.
 func explain(err error) error {
-	var e *runtime.Error
+	var e *coded.Error
 	if !errors.As(err, &e) {
 		return err
 	}
@@ -22,5 +23,5 @@ func explain(err error) error {
 	case nodeimage.Missing, nodeimage.Unknown, nodeimage.Version, runtime.Missing, runtime.Stopped, runtime.Denied:
 		exit = report.Prerequisite
 	}
-	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+	return report.Coded(e, exit)
 }

@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+)
 
 // The exit statuses of every command.
 const (
@@ -36,6 +40,11 @@ func (e *Error) Error() string {
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Coded returns the error of another package with an exit status.
+func Coded(e *coded.Error, exit int) error {
+	return &Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+}
 
 // UsageError returns an error for a command that was asked wrongly. try may be empty.
 func UsageError(try, format string, args ...any) error {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
@@ -30,17 +30,8 @@ func writeEnv(ctx context.Context, path, lines string) error {
 }
 
 func replace(_ context.Context, path, lines string) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // its mode is 0600
-	if err != nil {
+	if err := atomicfile.WriteFile(path, []byte(lines), 0o600); err != nil {
 		return plain(path, err)
-	}
-	_, err = temp.WriteString(lines)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return plain(path, errors.Join(err, os.Remove(temp.Name())))
 	}
 	return nil
 }

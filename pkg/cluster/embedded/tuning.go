@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // Tuning is what may be changed of a control plane while it runs. It travels as a file, [Config.Tuning], which the control
@@ -40,12 +42,7 @@ func (c *Cluster) Tune(t Tuning) error {
 	if err != nil {
 		return err
 	}
-	path := c.tuning()
-	whole := path + ".new" // nobody reads half a file
-	if err := os.WriteFile(whole, b, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(whole, path); err != nil {
+	if err := atomicfile.WriteFile(c.tuning(), b, 0o600); err != nil {
 		return err
 	}
 	return c.bell.ring()

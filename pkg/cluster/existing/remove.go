@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // patience is how long removed objects may take to be gone, namespaces with their pods among them.
@@ -39,7 +41,7 @@ func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) err
 
 // left is the error of what is not gone.
 func (c *Cluster) left(name string, waits *stillThere) error {
-	return &Error{
+	return &coded.Error{
 		Code: CodeLeft, Message: fmt.Sprintf("not everything of sandbox %q is gone from the cluster: %s", name, waits),
 		Try: fmt.Sprintf("vsphere-sandbox down --name %s\nkubectl --context %s get namespace %s -o yaml", name, c.context, NamespaceOf(name)),
 	}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // asked is how many reviews are under way at the same time.
@@ -63,7 +65,7 @@ func (c *Cluster) holds(ctx context.Context, wanted []authorizationv1.ResourceAt
 	if rest := len(missing) - most; rest > 0 {
 		text += fmt.Sprintf(" and %d more", rest)
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights %s: %s", c.context, what, text),
 		Try: try,
 	}

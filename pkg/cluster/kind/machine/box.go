@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -57,7 +58,7 @@ func (b *box) inspect(ctx context.Context) error {
 	switch {
 	case err == nil:
 		b.is, b.there = is, true
-	case runtime.Is(err, runtime.ContainerMissing):
+	case coded.Is(err, runtime.ContainerMissing):
 		b.is, b.there = runtime.Container{}, false
 	default:
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -172,7 +173,7 @@ func (b *box) ended(ctx context.Context, end func(context.Context) error) error 
 		if !b.runs() {
 			return nil
 		}
-		if err != nil && !runtime.Is(err, runtime.ContainerStopped) {
+		if err != nil && !coded.Is(err, runtime.ContainerStopped) {
 			return err
 		}
 		select {

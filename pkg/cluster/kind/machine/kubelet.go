@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -82,7 +83,7 @@ func (b *box) guest(ctx context.Context, script string) error {
 func (m *Machine) shell(ctx context.Context, script string) error {
 	var said strings.Builder
 	err := m.opts.Runtime.Exec(ctx, m.opts.Container, nil, nil, &said, "sh", "-c", script)
-	if runtime.Is(err, runtime.ContainerStopped) || runtime.Is(err, runtime.ContainerMissing) {
+	if coded.Is(err, runtime.ContainerStopped) || coded.Is(err, runtime.ContainerMissing) {
 		return fmt.Errorf("%w: %w", node.ErrNoGuest, err)
 	}
 	return err
