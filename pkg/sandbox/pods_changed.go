@@ -40,7 +40,7 @@ func (c *components) pod(is deploy.Change) {
 	defer c.mu.Unlock()
 	if is.State == deploy.Gone {
 		delete(c.list, is.Component)
-		c.s.rows.componentGone(is.Component)
+		c.s.watchCache.DeleteComponent(is.Component)
 		return
 	}
 	row := &api.Component{Name: is.Component, Log: c.s.opts.Dir.Log(is.Component), Restarts: is.Restarts, Since: time.Now()}
