@@ -123,7 +123,7 @@ func readKey(dir string) ([]byte, error) {
 // makeKey makes the key file, which is there as a whole or not at all.
 func makeKey(dir string) ([]byte, error) {
 	key := make([]byte, keySize)
-	rand.Read(key)                             //nolint:errcheck // never returns an error, since Go 1.24
+	rand.Read(key)                             // never returns an error, since Go 1.24
 	f, err := os.CreateTemp(dir, KeyFile+".*") // 0600
 	if err != nil {
 		return nil, err
