@@ -75,7 +75,7 @@ func (a *archive) finish(path string, x *Index) error {
 
 // drop removes what there is of it; after finish it does nothing.
 func (a *archive) drop() {
-	a.file.Close()
+	_ = a.file.Close()
 	// What is left, if anything, is a hidden file of masked text.
 	_ = os.Remove(a.file.Name())
 }
