@@ -16,37 +16,23 @@ type boot struct {
 	failure string  // why it could not be prepared, the last time
 }
 
-// rebooted tells whether a boot time is that of another boot. A vCenter that has lost sight of a host may not know it.
-func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && !is.Equal(was) }
-
 // follow does what the VM's present state asks for; false means to try again in a while.
 func (b *boot) follow() bool {
 	n := b.node
 	n.mu.Lock()
-	m, hung, dead := n.machine, n.hung, n.lifeless()
+	m, next := n.life.VM, n.life.Next(b.time)
 	n.mu.Unlock()
 
-	if b.process != nil && (dead || !m.Exists || m.Power == Off || rebooted(b.time, m.BootTime)) {
+	if b.process != nil && next.End {
 		b.end()
-		hung = false
 	}
 	if b.process != nil && b.time.IsZero() {
 		b.time = m.BootTime // it was not known before
 	}
 	if b.process == nil {
-		if dead || !m.Exists || m.Power != On || !m.GuestUp {
-			return true
-		}
-		return b.start(m)
+		return !next.Start || b.start(m)
 	}
-	state := Running
-	switch {
-	case m.Power == Suspended:
-		state = Paused
-	case hung:
-		state = Hung
-	}
-	return state == b.state || b.become(state)
+	return next.State == b.state || b.become(next.State)
 }
 
 func (b *boot) start(m Machine) bool {
@@ -110,9 +96,10 @@ func (b *boot) end() {
 		return
 	}
 	_ = b.process.Kill() // its only error is that it is gone already
-	b.process = nil
+	b.process, b.time = nil, time.Time{}
 	n := b.node
 	n.mu.Lock()
-	n.process, n.pid, n.count, n.hung = Stopped, 0, 0, false
+	n.process, n.pid, n.count = Stopped, 0, 0
+	n.life.Unhang()
 	n.mu.Unlock()
 }

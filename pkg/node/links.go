@@ -33,7 +33,7 @@ func (n *Node) link() bool {
 		return true
 	}
 	n.mu.Lock()
-	m, withheld := n.machine, n.withheld
+	m, withheld := n.life.VM, n.withheld
 	n.mu.Unlock()
 	err := l.follow(m, withheld)
 	if err == nil {

@@ -38,12 +38,10 @@ var _ Guest = (*Node)(nil)
 type Node struct {
 	opts Options
 
-	mu      sync.Mutex
-	machine Machine
-	hung    bool
+	mu   sync.Mutex
+	life Life
 	// withheld: links of disks that come do not appear.
 	withheld bool
-	died     *time.Time // the boot that ended without the VM being powered off; nil when the last one did not
 	process  Process
 	alive    Process // what process is while there is a pid: Running, Paused or Hung
 	pid      int
@@ -66,7 +64,21 @@ func New(opts Options) *Node {
 }
 
 // Observe tells the node what its VM is like now. It returns at once; the process follows.
-func (n *Node) Observe(m Machine) { n.change(func() { n.machine = m }) }
+func (n *Node) Observe(m Machine) { n.change(func() { n.life.Observe(m) }) }
+
+// Hang stops the guest where it stands, until [Node.Unhang], or until the VM is reset or powered off. It has no effect on
+// a guest that does not run, and returns false.
+func (n *Node) Hang() (ok bool) {
+	n.change(func() { ok = n.life.Hang(n.process) })
+	return ok
+}
+
+// Unhang lets a hung guest run on. Any other is left alone.
+func (n *Node) Unhang() { n.change(n.life.Unhang) }
+
+// Die ends the guest as the loss of its host's power does: the process is killed at once, whatever the vCenter shows, and none
+// is started until the VM has booted again or was seen powered off.
+func (n *Node) Die() { n.change(n.life.Die) }
 
 // State tells how the process is, its PID (0 when there is none) and how often it was restarted after a crash since the
 // VM booted.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 )
 
@@ -57,7 +58,7 @@ func Write(ctx context.Context, o Options) (*Index, error) {
 	}
 	defer a.drop()
 	r := &report{Options: o, archive: a, index: &Index{
-		APIVersion: "vsphere-sandbox/v1alpha1", Kind: "BugReport", Made: o.Now.UTC(), Notice: notice, Sandboxes: []About{}, Files: []Entry{}, Missing: []Missing{},
+		APIVersion: output.APIVersion, Kind: "BugReport", Made: o.Now.UTC(), Notice: notice, Sandboxes: []About{}, Files: []Entry{}, Missing: []Missing{},
 	}}
 	for _, s := range o.Secrets {
 		m.Know(s)

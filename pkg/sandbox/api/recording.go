@@ -14,9 +14,12 @@ import (
 
 // RecordingVersion and RecordingKind are in the first line of every recording.
 const (
-	RecordingVersion = "vsphere-sandbox/v1alpha1"
+	RecordingVersion = "sandbox.vsphere/v1alpha1"
 	RecordingKind    = "Recording"
 )
+
+// earlyVersion is the version in recordings of v0.1, which are otherwise the same.
+const earlyVersion = "vsphere-sandbox/v1alpha1"
 
 // Recording is the first line of a recording: what was recorded. The lines after it are [Recorded].
 type Recording struct {
@@ -77,7 +80,7 @@ func ReadRecording(r io.Reader, begin func(Recording) error, f func(Recorded) er
 			if err := json.Unmarshal(text, &head); err != nil || head.Kind != RecordingKind {
 				return fmt.Errorf("line 1: no recording: its first line has to say \"kind\": %q", RecordingKind)
 			}
-			if head.APIVersion != RecordingVersion {
+			if head.APIVersion != RecordingVersion && head.APIVersion != earlyVersion {
 				return fmt.Errorf("line 1: a recording of version %q; this program reads %s", head.APIVersion, RecordingVersion)
 			}
 			if err := begin(head); err != nil {

@@ -162,13 +162,14 @@ func TestErrors(t *testing.T) {
 		err, note  string
 	}{
 		{"whole", story, "", ""},
+		{"of v0.1", strings.Replace(story, "sandbox.vsphere/", "vsphere-sandbox/", 1), "", ""},
 		{"no end of the last line", strings.TrimSuffix(story, "\n"), "", ""},
 		{"cut off", story[:len(story)-20], "", fmt.Sprintf("r.jsonl: line %d, the last, is cut off, and left out", len(lines))},
 		{"cut off after the head", head + `{"time":"2026-`, "", "r.jsonl: line 2, the last, is cut off, and left out"},
 		{"head cut off", head[:30], `r.jsonl:1: no recording: its first line has to say "kind": "Recording"`, ""},
 		{"empty", "", "r.jsonl:1: it is empty; a recording begins with its kind", ""},
 		{"events", `{"seq":1}` + "\n", `r.jsonl:1: no recording: its first line has to say "kind": "Recording"`, ""},
-		{"newer", strings.Replace(head, "v1alpha1", "v9", 1), `r.jsonl:1: a recording of version "vsphere-sandbox/v9"; this program reads vsphere-sandbox/v1alpha1`, ""},
+		{"newer", strings.Replace(head, "v1alpha1", "v9", 1), `r.jsonl:1: a recording of version "sandbox.vsphere/v9"; this program reads sandbox.vsphere/v1alpha1`, ""},
 		{"broken in the middle", strings.Join(lines[:5], "") + "{\"node\":\n" + strings.Join(lines[5:], ""), "r.jsonl:6: unexpected end of JSON input", ""},
 		{"broken in the middle and cut off", strings.Join(lines[:5], "") + "{\"node\":\n" + strings.Join(lines[5:8], "") + "{", "r.jsonl:6: unexpected end of JSON input", ""},
 		{"last line broken", head + "nonsense\n", "r.jsonl:2: invalid character 'o' in literal null (expecting 'u')", ""},

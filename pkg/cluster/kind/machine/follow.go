@@ -14,25 +14,27 @@ import (
 // wanted is what the VM asks for.
 type wanted struct {
 	node.Machine
-	existed, guestUp, hung, dead, look bool
-	cut                                cut
+	node.Next
+	existed, look bool
+	shutdown      bool // the guest shuts itself down
+	cut           cut
 }
 
-func (m *Machine) wanted() wanted {
+// wanted returns what the VM asks of a container that runs since boot.
+func (m *Machine) wanted(boot time.Time) wanted {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	vm := m.life.VM
 	return wanted{
-		Machine: m.machine, existed: m.existed, guestUp: m.guestUp, hung: m.hung, dead: m.lifeless(), look: m.look, cut: m.cut,
+		Machine: vm, Next: m.life.Next(boot), existed: m.existed, look: m.look, cut: m.cut,
+		shutdown: vm.Exists && vm.Power == node.Off && !m.guestUp,
 	}
 }
-
-// rebooted tells whether a boot time is that of another boot. A vCenter that has lost sight of a host may not know it.
-func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && !is.Equal(was) }
 
 // follow does what the VM's present state asks for; false means to try again in a while.
 func (b *box) follow(ctx context.Context) bool {
 	b.wait = 0
-	w := b.m.wanted()
+	w := b.m.wanted(b.time)
 	if !w.existed {
 		return true
 	}
@@ -84,25 +86,21 @@ func (b *box) again() {
 	b.pause = min(2*b.pause, maxRetry)
 }
 
-// still tells whether the container is to stand still.
-func (b *box) still(w wanted) bool { return w.Power == node.Suspended || w.hung }
-
 // bring brings the container in line.
 func (b *box) bring(ctx context.Context, w wanted) error {
 	if !w.Exists {
 		return b.aside(ctx, w)
 	}
-	if w.dead || w.Power == node.Off || rebooted(b.time, w.BootTime) {
+	if w.End {
 		if err := b.powerOff(ctx, w); err != nil {
 			return err
 		}
-		w.hung = false
 	}
 	if !b.runs() {
 		if !b.there && w.Power == node.On {
 			b.notice("gone", errRemoved)
 		}
-		if !b.there || w.dead || w.Power != node.On || !w.GuestUp {
+		if !b.there || !w.Start {
 			b.rest()
 			return nil
 		}
@@ -130,7 +128,7 @@ func (b *box) bring(ctx context.Context, w wanted) error {
 func (b *box) rest() {
 	b.m.mu.Lock()
 	defer b.m.mu.Unlock()
-	if b.m.machine.Power != node.On || !b.there {
+	if b.m.life.VM.Power != node.On || !b.there {
 		b.m.process = node.Stopped
 		b.due = time.Time{}
 	}
@@ -140,7 +138,7 @@ func (b *box) rest() {
 func (b *box) powerOff(ctx context.Context, w wanted) error {
 	if b.runs() {
 		end := func(ctx context.Context) error { return b.m.opts.Runtime.Kill(ctx, b.m.opts.Container) }
-		if w.Power == node.Off && !w.guestUp && !w.dead && !b.paused() {
+		if w.shutdown && !b.paused() {
 			end = func(ctx context.Context) error { return b.m.opts.Runtime.Stop(ctx, b.m.opts.Container, grace) }
 		}
 		if err := b.ended(ctx, end); err != nil {
@@ -150,7 +148,8 @@ func (b *box) powerOff(ctx context.Context, w wanted) error {
 	b.time, b.due, b.pause = time.Time{}, time.Time{}, minRetry
 	b.show(node.Stopped, nil)
 	b.m.mu.Lock()
-	b.m.count, b.m.hung = 0, false
+	b.m.count = 0
+	b.m.life.Unhang()
 	b.m.mu.Unlock()
 	return nil
 }
@@ -208,7 +207,7 @@ func (b *box) start(ctx context.Context, w wanted) error {
 
 // freeze has the container stand still, or go on.
 func (b *box) freeze(ctx context.Context, w wanted) error {
-	still := b.still(w)
+	still := w.State != node.Running
 	if still != b.paused() {
 		do, what := b.unpause, "let it go on"
 		if still {
@@ -227,23 +226,17 @@ func (b *box) freeze(ctx context.Context, w wanted) error {
 	b.frozen = still
 	b.notice("gone", nil)
 	b.notice("pause", nil)
-	state := node.Running
-	switch {
-	case w.Power == node.Suspended:
-		state = node.Paused
-	case w.hung:
-		state = node.Hung
-	case b.kubelet != nil:
-		state = node.Crashing
+	if !still && b.kubelet != nil {
+		b.show(node.Crashing, nil)
+	} else {
+		b.show(w.State, nil)
 	}
-	b.show(state, nil)
 	return nil
 }
 
 // aside is the container of a VM that is gone: it does not run. It stays, since kind makes none later, for a VM that is made
 // again, or registered again with the disk that it had.
 func (b *box) aside(ctx context.Context, w wanted) error {
-	w.dead = true
 	if err := b.powerOff(ctx, w); err != nil {
 		return fmt.Errorf("its VM is gone, and its container is not: %w", err)
 	}
@@ -256,12 +249,12 @@ func (b *box) end(ctx context.Context) {
 		b.kubelet.end()
 		return
 	}
-	w := b.m.wanted()
+	w := b.m.wanted(b.time)
 	ctx = context.WithoutCancel(ctx)
 	var err error
 	if w.existed {
 		if err = b.inspect(ctx); err == nil {
-			w.dead = true
+			w.shutdown = false
 			err = b.powerOff(ctx, w)
 		}
 	}

@@ -18,12 +18,10 @@ type Machine struct {
 	opts Options
 
 	mu      sync.Mutex
-	machine node.Machine
+	life    node.Life
 	existed bool // an observation has shown the VM
 	guestUp bool // the guest was up when the VM was last seen powered on
-	hung    bool
-	died    *time.Time // the boot that ended without the VM being powered off; nil when the last one did not
-	look    bool       // somebody may have done something to the container
+	look    bool // somebody may have done something to the container
 	process node.Process
 	pid     int
 	count   int // restarts after crashes, since the last boot
@@ -55,13 +53,27 @@ func New(opts Options) (*Machine, error) {
 // Observe tells the machine what its VM is like now. It returns at once; the container follows.
 func (m *Machine) Observe(vm node.Machine) {
 	m.change(func() {
-		m.machine = vm
+		m.life.Observe(vm)
 		m.existed = m.existed || vm.Exists
 		if vm.Power == node.On {
 			m.guestUp = vm.GuestUp
 		}
 	})
 }
+
+// Hang stops the guest where it stands, until [Machine.Unhang], or until the VM is reset or powered off. It has no effect on a
+// guest that does not run, and returns false.
+func (m *Machine) Hang() (ok bool) {
+	m.change(func() { ok = m.life.Hang(m.process) })
+	return ok
+}
+
+// Unhang lets a hung guest run on. Any other is left alone.
+func (m *Machine) Unhang() { m.change(m.life.Unhang) }
+
+// Die ends the guest as the loss of its host's power does: the container is killed at once, whatever the vCenter shows, and is
+// not started until the VM has booted again or was seen powered off.
+func (m *Machine) Die() { m.change(m.life.Die) }
 
 // State tells how the container is, the PID that the runtime tells of it (0 when it does not run), and how often its kubelet was
 // restarted after a crash, and it itself after somebody had ended it, since the VM booted.

@@ -41,8 +41,8 @@ func (m *Machine) Attach(ctx context.Context, d node.Disk) error {
 	p.mu.Lock()
 	p.init()
 	delete(p.gone, d.VolumeID)
-	is := p.by[d.VolumeID]
-	if is == nil {
+	is, again := p.by[d.VolumeID]
+	if !again {
 		is = &plug{Disk: d}
 		p.by[d.VolumeID] = is
 	}
@@ -54,6 +54,9 @@ func (m *Machine) Attach(ctx context.Context, d node.Disk) error {
 	err := m.plugIn(ctx, is)
 	if err == nil {
 		err = m.prove(ctx, d)
+	}
+	if err != nil && again {
+		return err // it may be in use since an earlier call
 	}
 	if err != nil {
 		p.mu.Lock()
@@ -162,7 +165,7 @@ func (m *Machine) plugAll(ctx context.Context, b *box) bool {
 	if m.opts.Disks == nil {
 		return true
 	}
-	in, out := m.plugs.follow(m.wanted())
+	in, out := m.plugs.follow(m.wanted(b.time))
 	var errs []error
 	for _, d := range out {
 		if err := m.opts.Disks.Unplug(ctx, m.opts.ByID, d); err != nil {

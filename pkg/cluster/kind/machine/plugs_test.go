@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -165,6 +166,17 @@ func TestUnseen(t *testing.T) {
 		r.requireDisks()
 		refuse(errNotRunning)
 		r.ok(r.Attach(r.t.Context(), volume("a")))
+		r.requireDisks("a")
+
+		// A disk that is there stays when the same call comes again and fails.
+		ctx, cancel := context.WithCancel(r.t.Context())
+		cancel()
+		refuse(context.Canceled)
+		if err := r.Attach(ctx, volume("a")); err == nil {
+			t.Error("a canceled call says that the guest sees the disk")
+		}
+		r.requireDisks("a")
+		r.sees(with("a"))
 		r.requireDisks("a")
 	})
 }

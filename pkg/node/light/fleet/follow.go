@@ -11,31 +11,18 @@ import (
 
 var errKilled = errors.New("killed")
 
-// rebooted tells whether a boot time is that of another boot. A vCenter that has lost sight of a host may not know it.
-func rebooted(was, is time.Time) bool { return !was.IsZero() && !is.IsZero() && !is.Equal(was) }
-
 // seen is what of a guest its next step depends on.
 type seen struct {
-	machine                          node.Machine
-	hung, cut, dead, crashed, closed bool
-	starts                           int
+	machine              node.Machine
+	next                 node.Next
+	cut, crashed, closed bool
+	starts               int
 }
 
 func (g *Guest) look() seen {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return seen{g.machine, g.hung, g.cut, g.lifeless(), g.crashed, g.stopped, g.starts}
-}
-
-// lifeless tells whether the boot that the vCenter shows is one that died. The caller holds the lock.
-func (g *Guest) lifeless() bool {
-	if g.died == nil {
-		return false
-	}
-	if m := g.machine; !m.Exists || m.Power == node.Off || rebooted(*g.died, m.BootTime) {
-		g.died = nil
-	}
-	return g.died != nil
+	return seen{g.life.VM, g.life.Next(g.boot), g.cut, g.crashed, g.stopped, g.starts}
 }
 
 // follow brings what is told of the guest in line with its VM.
@@ -44,14 +31,14 @@ func (g *Guest) follow() {
 	defer g.telling.Unlock()
 	s := g.look()
 	m := s.machine
-	if g.up && (s.closed || s.dead || !m.Exists || m.Power == node.Off || rebooted(g.boot, m.BootTime)) {
-		s.hung, s.crashed, s.starts = false, false, 0
+	if g.up && (s.closed || s.next.End) {
+		s.crashed, s.starts = false, 0
 		g.end()
 	}
 	if g.up && g.boot.IsZero() {
 		g.boot = m.BootTime // it was not known before
 	}
-	if !g.up && !s.closed && !s.dead && m.Exists && m.Power == node.On && m.GuestUp {
+	if !g.up && !s.closed && s.next.Start {
 		g.start(m)
 	}
 	switch {
@@ -70,15 +57,16 @@ func (g *Guest) follow() {
 
 // shape says what a guest that is up does.
 func (g *Guest) shape(s seen) {
-	process := node.Running
-	g.line.State = feed.Running
+	process := s.next.State
 	switch {
-	case s.machine.Power == node.Suspended:
-		process, g.line.State = node.Paused, feed.Suspended
-	case s.hung:
-		process, g.line.State = node.Hung, feed.Hung
+	case process == node.Paused:
+		g.line.State = feed.Suspended
+	case process == node.Hung:
+		g.line.State = feed.Hung
 	case s.crashed:
 		g.line.State = feed.Stopped
+	default:
+		g.line.State = feed.Running
 	}
 	again := s.starts != g.line.Starts
 	g.line.Starts = s.starts
@@ -112,9 +100,10 @@ func (g *Guest) start(m node.Machine) {
 
 // end is the loss of power. What was hung is not any more, and the next boot counts anew.
 func (g *Guest) end() {
-	g.up = false
+	g.up, g.boot = false, time.Time{}
 	g.mu.Lock()
-	g.process, g.hung, g.crashed, g.count, g.starts = node.Stopped, false, false, 0, 0
+	g.process, g.crashed, g.count, g.starts = node.Stopped, false, 0, 0
+	g.life.Unhang()
 	g.mu.Unlock()
 	g.tell(child.Change{State: child.Stopped})
 }

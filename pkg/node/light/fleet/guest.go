@@ -34,10 +34,8 @@ type Guest struct {
 	dirty bool // guarded by the fleet's lock
 
 	mu      sync.Mutex
-	machine node.Machine
-	hung    bool
+	life    node.Life
 	cut     bool
-	died    *time.Time // the boot that ended without the VM being powered off; nil when the last one did not
 	process node.Process
 	crashed bool // its kubelet is down, to be started again
 	count   int  // crashes since the last boot
@@ -65,7 +63,7 @@ func (g *Guest) change(f func()) {
 }
 
 // Observe implements [node.Guest].
-func (g *Guest) Observe(m node.Machine) { g.change(func() { g.machine = m }) }
+func (g *Guest) Observe(m node.Machine) { g.change(func() { g.life.Observe(m) }) }
 
 // State implements [node.Guest]: the PID is that of the program that stands for all of them.
 func (g *Guest) State() (p node.Process, pid, restarts int) {
@@ -93,12 +91,9 @@ func (g *Guest) Stop(context.Context) error {
 }
 
 // Hang implements [node.Guest].
-func (g *Guest) Hang() bool {
-	ok := false
+func (g *Guest) Hang() (ok bool) {
 	g.change(func() {
-		ok = g.process == node.Running && !g.crashed
-		g.hung = g.hung || ok
-		if ok {
+		if ok = !g.crashed && g.life.Hang(g.process); ok {
 			g.process = node.Hung
 		}
 	})
@@ -106,15 +101,10 @@ func (g *Guest) Hang() bool {
 }
 
 // Unhang implements [node.Guest].
-func (g *Guest) Unhang() { g.change(func() { g.hung = false }) }
+func (g *Guest) Unhang() { g.change(g.life.Unhang) }
 
 // Die implements [node.Guest].
-func (g *Guest) Die() {
-	g.change(func() {
-		booted := g.machine.BootTime
-		g.died = &booted
-	})
-}
+func (g *Guest) Die() { g.change(g.life.Die) }
 
 // Crash implements [node.Guest].
 func (g *Guest) Crash(context.Context) error {
@@ -129,9 +119,9 @@ func (g *Guest) Crash(context.Context) error {
 	g.crashed = true
 	g.count++
 	g.starts++
-	boot := g.machine.BootTime
+	boot := g.life.VM.BootTime
 	time.AfterFunc(restartAfter, func() {
-		g.change(func() { g.crashed = g.crashed && !g.machine.BootTime.Equal(boot) })
+		g.change(func() { g.crashed = g.crashed && !g.life.VM.BootTime.Equal(boot) })
 	})
 	g.fleet.look(g)
 	return nil
