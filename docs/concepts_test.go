@@ -28,9 +28,8 @@ func TestCloudProviderInterface(t *testing.T) {
 	}
 	var b strings.Builder
 	fmt.Fprintln(&b, "| InstancesV2 | the question | an error means |\n|---|---|---|")
-	kind := reflect.TypeFor[cloudprovider.InstancesV2]()
-	for i := range kind.NumMethod() {
-		name := kind.Method(i).Name
+	for method := range reflect.TypeFor[cloudprovider.InstancesV2]().Methods() {
+		name := method.Name
 		if means[name] == "" {
 			t.Errorf("%s: what does it ask?", name)
 		}

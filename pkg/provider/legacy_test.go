@@ -79,7 +79,7 @@ func TestLegacyNotFound(t *testing.T) {
 		t.Helper()
 		for question, f := range ask {
 			// Callers compare, and do not unwrap.
-			if err := f(id); err == nil || (err == cloudprovider.InstanceNotFound) != gone { //nolint:errorlint // see above
+			if err := f(id); err == nil || (err == cloudprovider.InstanceNotFound) != gone {
 				t.Errorf("%s: %s: %v", what, question, err)
 			}
 		}

@@ -96,7 +96,7 @@ func (i instances) rememberedGone(ctx context.Context, node *corev1.Node, u inve
 	}
 	r, err := rememberedBy(node)
 	if err != nil {
-		return nil //nolint:nilerr // what cannot be read says nothing; Provider reports it
+		return nil // what cannot be read says nothing; Provider reports it
 	}
 	return wrap(i.inv.ConfirmRemoved(ctx, r.location(), u), "the node was initialized from vm "+r.String())
 }

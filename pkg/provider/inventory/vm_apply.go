@@ -16,8 +16,6 @@ const (
 )
 
 // vmProperties are the paths watched of every VM; apply reads each of them.
-//
-//nolint:gochecknoglobals // nothing writes to it
 var vmProperties = [...]string{
 	"name", "parent", "resourcePool", "guest.hostName", "guest.net",
 	"summary.config.uuid", "summary.config.instanceUuid", "summary.config.guestId", "summary.config.numCpu",
