@@ -10,7 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -48,21 +49,25 @@ func (t *theirCluster) guard(ctx context.Context) error {
 	return nil
 }
 
-// strays are the names of Nodes whose VM is none of the topology's: neither by providerID nor by system UUID.
+// strays are the names of Nodes of which the provider would find none of the topology's VMs.
 func strays(nodes []corev1.Node, top *topology.Topology) []string {
-	chosen := map[string]bool{}
+	var chosen match.List[match.VM]
 	for r := range top.AllVMs() {
-		if r.VM.UUID != "" {
-			chosen[strings.ToLower(r.VM.UUID)] = true
+		vm := match.VM{VCenter: r.VCenter.Name, Ref: r.VM.Name, HostName: r.VM.Hostname, Template: r.VM.Template == topology.Yes, Connected: true}
+		vm.UUID, _ = match.ParseUUID(r.VM.UUID)
+		for _, nic := range r.VM.NICs {
+			for _, a := range nic.Addresses {
+				ip, _, _ := strings.Cut(a, "/")
+				vm.Addresses = append(vm.Addresses, match.ParseAddresses([]string{ip})...)
+			}
 		}
+		chosen.VMs = append(chosen.VMs, vm)
 	}
 	var names []string
 	for i := range nodes {
-		has := false
-		for _, id := range uuidsOf(&nodes[i]) {
-			has = has || chosen[id]
-		}
-		if !has {
+		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Choices{}).Reason {
+		case match.Found, match.Ambiguous:
+		default:
 			names = append(names, nodes[i].Name)
 		}
 	}
@@ -72,14 +77,14 @@ func strays(nodes []corev1.Node, top *topology.Topology) []string {
 // uuidsOf are the UUIDs, in both byte orders, by which a Node has its VM: that of its providerID where it has one, else that
 // which its kubelet has read. None for a Node of another cloud.
 func uuidsOf(n *corev1.Node) []string {
-	if id := n.Spec.ProviderID; id != "" {
-		id, ours := strings.CutPrefix(id, "vsphere://")
-		if !ours {
-			return nil
-		}
-		return world.Orders(id)
+	u, err := match.ParseProviderID(n.Spec.ProviderID)
+	if n.Spec.ProviderID == "" {
+		u, err = match.ParseUUID(n.Status.NodeInfo.SystemUUID)
 	}
-	return world.Orders(n.Status.NodeInfo.SystemUUID)
+	if err != nil {
+		return nil
+	}
+	return []string{u.String(), u.Swapped().String()}
 }
 
 // some names the first few.

@@ -2,6 +2,7 @@ package existing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 )
 
 // Intent is what is to be brought into a cluster, as far as its own nodes have to be guarded from it.
@@ -114,27 +117,35 @@ func endangered(why string) error {
 	return &coded.Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
 }
 
-// isVSphere tells whether a providerID is one that vSphere's provider reads: with its prefix, or as a UUID alone.
+// isVSphere tells whether a providerID is one that vSphere's provider reads.
 func isVSphere(id string) bool {
-	id = strings.ToLower(strings.TrimSpace(id))
-	return strings.HasPrefix(id, "vsphere://") || id != "" && !strings.Contains(id, "://")
+	_, err := match.ParseProviderID(id)
+	return id != "" && !errors.Is(err, match.ErrForeignProviderID)
 }
 
 func uninitialized(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
 }
 
-// alike says by what a node would be taken for a VM.
+// alike says by what the provider would take a node for a VM; "" when it would not.
 func alike(n corev1.Node, i Intent) string {
-	if slices.ContainsFunc(i.UUIDs, func(u string) bool { return strings.EqualFold(u, n.Status.NodeInfo.SystemUUID) }) {
+	var vms match.List[match.VM]
+	for _, name := range i.Nodes {
+		vms.VMs = append(vms.VMs, match.VM{HostName: name})
+	}
+	for _, text := range i.UUIDs {
+		u, _ := match.ParseUUID(text)
+		vms.VMs = append(vms.VMs, match.VM{UUID: u})
+	}
+	vms.VMs = append(vms.VMs, match.VM{Addresses: match.ParseAddresses(i.Addresses)})
+	a := match.Find(kubenode.Facts(&n), vms, match.Choices{})
+	switch {
+	case a.Reason == match.NotFound:
+		return ""
+	case a.By == match.BySystemUUID:
 		return "the system UUID"
 	}
-	for _, a := range n.Status.Addresses {
-		if slices.Contains(i.Addresses, a.Address) || slices.Contains(i.Nodes, strings.ToLower(a.Address)) {
-			return "the address " + a.Address
-		}
-	}
-	return ""
+	return "the " + string(a.By) + " " + a.Key
 }
 
 // fresh is how long ago a Lease may have been renewed by somebody who is still there.

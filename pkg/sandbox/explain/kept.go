@@ -1,18 +1,17 @@
 package explain
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // kept says why a node is still there whose VM is not: a Node is deleted when it is not Ready, and every vCenter that could
 // have its VM has confirmed that it has none. There is no such question of any other node.
 func (c Node) kept() (q question) {
-	list, by := c.matches()
-	if len(list) > 0 || c.uninitialized() || !strings.HasPrefix(c.providerID(), "vsphere://") || c.anyUnasked() != "" {
+	_, by := c.matches()
+	if a := c.match(); a.Reason != match.NotFound || a.By != match.ByProviderID || c.uninitialized() {
 		return q
 	}
 	q.Ask = "Why is it not deleted?"

@@ -142,7 +142,7 @@ func TestNode(t *testing.T) {
 		{"instance", node(), "Which VM is it", event.Info, "VM us/w1, by its providerID " + uuid1, ""},
 		{"instance swapped", node(machineIs(func(m *Machine) { m.UUID = uuid1Swapped })), "Which VM is it", event.Info, "in the other byte order", ""},
 		{"foreign", node(func(c *Node) { c.Node.Is.Spec.ProviderID = "aws:///x" }), "Which VM is it", event.Error, "another provider's", "delete node"},
-		{"stale", node(func(c *Node) { c.Node.Is.Status.NodeInfo.SystemUUID = uuid2 }), "Which VM is it", event.Error, "another VM than the one its kubelet runs on", "delete node"},
+		{"stale", node(another("w2", uuid2, "w2"), func(c *Node) { c.Node.Is.Status.NodeInfo.SystemUUID = uuid2 }), "Which VM is it", event.Error, "another VM than the one its kubelet runs on", "delete node"},
 		{"nobody", node(gone), "Which VM is it", event.Error, "no vCenter has a VM of providerID", ""},
 		{"kept while Ready", node(gone), "Why is it not deleted", event.Warning, "when its node is not Ready, and it is", ""},
 		{"kept for a vCenter", node(gone, unknownSince, func(c *Node) { c.VCenters[1].Gate = "down" }), "Why is it not deleted", event.Warning, "it cannot ask vCenter eu", "vcenter up eu"},

@@ -1,4 +1,4 @@
-package inventory
+package match
 
 import (
 	"encoding/hex"
@@ -41,3 +41,6 @@ func (u UUID) Swapped() UUID {
 	u[6], u[7] = u[7], u[6]
 	return u
 }
+
+// Is reports whether u and other are one UUID, in either byte order.
+func (u UUID) Is(other UUID) bool { return u == other || u == other.Swapped() }

@@ -1,11 +1,9 @@
-package provider
+package match
 
 import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
 
 var (
@@ -14,24 +12,24 @@ var (
 	ErrForeignProviderID = errors.New("providerID is not one of vsphere")
 	// ErrInvalidProviderID says that a providerID is one of vSphere, and holds no UUID. Upstream's provider has given
 	// nodes an empty one while a vCenter told no UUID (kubernetes/cloud-provider-vsphere#521). It cannot be changed: the
-	// node has to be deleted and to register anew.
+	// node has to be deleted and to register again.
 	ErrInvalidProviderID = errors.New("providerID holds no uuid")
 )
 
-const idPrefix = Name + "://"
+const idPrefix = "vsphere://"
 
-// providerID returns the providerID of a VM: "vsphere://" and its lower-case BIOS UUID.
-func providerID(u inventory.UUID) string { return idPrefix + u.String() }
+// ProviderID returns the providerID of a VM: "vsphere://" and its lower-case BIOS UUID.
+func ProviderID(u UUID) string { return idPrefix + u.String() }
 
-// parseProviderID returns the UUID in id, which may stand there alone. Blanks and case do not count. An error wraps
+// ParseProviderID returns the UUID in id, which may stand there alone. Blanks and case do not count. An error wraps
 // [ErrForeignProviderID] or [ErrInvalidProviderID].
-func parseProviderID(id string) (inventory.UUID, error) {
+func ParseProviderID(id string) (UUID, error) {
 	text := strings.TrimSpace(id)
 	ours := len(text) >= len(idPrefix) && strings.EqualFold(text[:len(idPrefix)], idPrefix)
 	if ours {
 		text = text[len(idPrefix):]
 	}
-	u, err := inventory.ParseUUID(text)
+	u, err := ParseUUID(text)
 	switch {
 	case err == nil:
 		return u, nil
