@@ -21,7 +21,7 @@ func (r *Reader) value(node *yaml.Node, into reflect.Value, tag reflect.StructTa
 		r.Errorf(node, path, "the alias *%s is not supported: write the value out", node.Value)
 		return
 	}
-	if d, ok := into.Addr().Interface().(Decoder); ok {
+	if d, ok := reflect.TypeAssert[Decoder](into.Addr()); ok {
 		d.DecodeYAML(r, node, path)
 		return
 	}
