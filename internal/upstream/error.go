@@ -1,15 +1,8 @@
 package upstream
 
-import "strings"
-
 // Codes of a [coded.Error] of this package, which does not name the module.
 const (
 	GoMissing      = "go-missing"      // there is no toolchain
 	VersionUnknown = "version-unknown" // there is no such release, or none to be had
 	BuildFailed    = "build-failed"
 )
-
-func lastLines(text string, most int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-most):], "\n")
-}

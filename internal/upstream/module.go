@@ -10,6 +10,7 @@ import (
 	"regexp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Module is a release of a Go module.
@@ -35,7 +36,7 @@ func (t Toolchain) download(ctx context.Context, m Module) (dir string, err erro
 	out, runErr := cmd.Output()
 	var is struct{ Dir, Sum, Error string }
 	if err := json.Unmarshal(out, &is); err != nil {
-		return "", &coded.Error{Code: BuildFailed, Message: "go mod download: " + lastLines(said.String(), 5), Err: errors.Join(runErr, err)}
+		return "", &coded.Error{Code: BuildFailed, Message: "go mod download: " + shorten.LastLines(said.String(), 5), Err: errors.Join(runErr, err)}
 	}
 	unknown := regexp.MustCompile(`(?i)unknown revision|not found|no matching versions|invalid version|not available|410 gone`)
 	switch {

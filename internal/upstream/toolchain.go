@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Toolchain builds. The zero value does, for this machine.
@@ -112,7 +113,7 @@ func (t Toolchain) build(ctx context.Context, m Module, p Program, work string) 
 	cmd.Stdout, cmd.Stderr = &said, &said
 	t.Say("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", m, strings.Join(env, " "), p.Path, p.Package)
 	if err := cmd.Run(); err != nil {
-		return &coded.Error{Code: BuildFailed, Message: "go build: " + lastLines(said.String(), 5), Err: err}
+		return &coded.Error{Code: BuildFailed, Message: "go build: " + shorten.LastLines(said.String(), 5), Err: err}
 	}
 	return os.Rename(unfinished, p.Path)
 }

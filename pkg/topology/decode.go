@@ -36,7 +36,7 @@ func boundsOf(tag reflect.StructTag) bounds {
 
 func scalar(r *strict.Reader, node *yaml.Node, into reflect.Value, tag reflect.StructTag, at string) {
 	d := scalarReader{r, boundsOf(tag)}
-	text, ok := into.Addr().Interface().(encoding.TextUnmarshaler)
+	text, ok := reflect.TypeAssert[encoding.TextUnmarshaler](into.Addr())
 	switch {
 	case ok:
 		d.text(node, text, at)

@@ -56,8 +56,8 @@ func (ParameterType) choices() []string {
 	return []string{string(StringParameter), string(IntParameter), string(BoolParameter), string(SizeParameter)}
 }
 
-// read turns a value as it was given into the one that is used, or says what is wrong with it.
-func (t ParameterType) read(text string) (value, complaint string) {
+// Read turns a value as it was given into the one that is used, or returns what is wrong with it. The zero type is a string.
+func (t ParameterType) Read(text string) (value, complaint string) {
 	switch t {
 	case IntParameter:
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -66,19 +66,23 @@ func (t ParameterType) read(text string) (value, complaint string) {
 		}
 		return strconv.FormatInt(n, 10), ""
 	case BoolParameter:
-		switch strings.ToLower(text) {
-		case "yes", "true":
-			return string(Yes), ""
-		case "no", "false":
-			return string(No), ""
+		yes, ok := strict.Truth(text)
+		if !ok {
+			return "", "must be yes or no, not " + strict.Shown(text)
 		}
-		return "", "must be yes or no, not " + strict.Shown(text)
+		if yes {
+			return string(Yes), ""
+		}
+		return string(No), ""
 	case SizeParameter:
 		size, err := ParseBytes(text)
 		if err != nil {
 			return "", err.Error() + ", not " + strict.Shown(text)
 		}
 		return size.String(), ""
+	case StringParameter, "":
+	default:
+		return "", "has a type that is none of " + strings.Join(t.choices(), ", ")
 	}
 	if len(text) > maxText {
 		return "", "must be at most " + strconv.Itoa(maxText) + " bytes long, not " + strict.Shown(text)

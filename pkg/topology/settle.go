@@ -63,14 +63,14 @@ func settle(p *problems, at *path, declared Parameter, text string, given bool) 
 	}
 	allowed := make([]string, 0, len(declared.Allowed))
 	for i, one := range declared.Allowed {
-		value, complaint := declared.Type.read(string(one))
+		value, complaint := declared.Type.Read(string(one))
 		if complaint != "" {
 			p.field(at.key("allowed").item(i), "", "%s", complaint)
 		}
 		allowed = append(allowed, value)
 	}
 	read := func(at *path, text, so string) parameter {
-		value, complaint := declared.Type.read(text)
+		value, complaint := declared.Type.Read(text)
 		if complaint == "" && len(allowed) > 0 && !slices.Contains(allowed, value) {
 			complaint = "must be one of " + strict.Listed(allowed) + ", not " + strict.Shown(value)
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 )
@@ -64,10 +63,4 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 }
 
 // Explain makes errors of a cluster ones that commands end with; others, and nil, are returned as they are.
-func Explain(err error) error {
-	var e *coded.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return report.Coded(e, report.Prerequisite)
-}
+func Explain(err error) error { return report.Coded(err, report.Prerequisite, nil) }

@@ -95,18 +95,12 @@ func behind(err error, name string) error {
 
 // ground is an error of what the cluster of a sandbox stands on, as one that commands end with; nil for any other.
 func ground(err error) error {
-	var e *coded.Error
-	if !errors.As(err, &e) {
+	if _, ok := errors.AsType[*coded.Error](err); !ok {
 		return nil
 	}
-	exit := report.Prerequisite
-	switch e.Code {
-	case kind.ConfigInvalid, "usage":
-		exit = report.Usage
-	case kind.CreateFailed:
-		exit = report.Failure
-	}
-	return report.Coded(e, exit)
+	return report.Coded(err, report.Prerequisite, map[string]int{
+		kind.ConfigInvalid: report.Usage, "usage": report.Usage, kind.CreateFailed: report.Failure,
+	})
 }
 
 // full tells whether the disk is. A child can only tell so in words.

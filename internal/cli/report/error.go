@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
@@ -41,8 +42,17 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Coded returns the error of another package with an exit status.
-func Coded(e *coded.Error, exit int) error {
+// Coded gives the error of another package an exit status: that of its code in exits, or else otherwise. Errors that have no
+// code, and nil, are returned as they are.
+func Coded(err error, otherwise int, exits map[string]int) error {
+	e, ok := errors.AsType[*coded.Error](err)
+	if !ok {
+		return err
+	}
+	exit, ok := exits[e.Code]
+	if !ok {
+		exit = otherwise
+	}
 	return &Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
 }
 

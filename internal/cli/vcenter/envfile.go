@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
@@ -56,10 +57,8 @@ func feed(ctx context.Context, path, lines string) error {
 		if !errors.Is(err, syscall.ENXIO) {
 			return plain(path, err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		if err := backoff.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

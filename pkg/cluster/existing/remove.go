@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // patience is how long removed objects may take to be gone, namespaces with their pods among them.
@@ -71,14 +72,7 @@ func (o object) String() string {
 // stillThere is the error of a removal that was not over in time.
 type stillThere struct{ what []string }
 
-func (e *stillThere) Error() string {
-	const most = 5
-	text := strings.Join(e.what[:min(len(e.what), most)], ", ")
-	if rest := len(e.what) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
-}
+func (e *stillThere) Error() string { return shorten.List(e.what, 5) }
 
 func (r remover) all(ctx context.Context, say func(string)) error {
 	for _, k := range r.kinds {

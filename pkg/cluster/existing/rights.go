@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // asked is how many reviews are under way at the same time.
@@ -60,13 +61,8 @@ func (c *Cluster) holds(ctx context.Context, wanted []authorizationv1.ResourceAt
 		return nil
 	}
 	slices.Sort(missing)
-	const most = 8
-	text := strings.Join(missing[:min(len(missing), most)], ", ")
-	if rest := len(missing) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
 	return &coded.Error{
-		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights %s: %s", c.context, what, text),
+		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights %s: %s", c.context, what, shorten.List(missing, 8)),
 		Try: try,
 	}
 }

@@ -3,13 +3,13 @@ package existing
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // look is how often pods are looked at while they start.
@@ -129,7 +129,7 @@ func state(p *corev1.Pod) (waiting string, failed *coded.Error) {
 		switch w.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ErrImageInspect", "CreateContainerConfigError", "CreateContainerError":
 			return fmt.Sprintf("image %s: %s", s.Image, w.Reason), &coded.Error{
-				Code: CodeImage, Message: fmt.Sprintf("image %s: %s: %s", s.Image, w.Reason, firstLine(w.Message)),
+				Code: CodeImage, Message: fmt.Sprintf("image %s: %s: %s", s.Image, w.Reason, shorten.FirstLine(w.Message)),
 				Try: "--image REGISTRY/vsphere-sandbox:TAG   # one that the cluster's machines can pull\nkind load image-archive FILE   # where it is one of kind's",
 			}
 		case "CrashLoopBackOff":
@@ -138,11 +138,6 @@ func state(p *corev1.Pod) (waiting string, failed *coded.Error) {
 		return fmt.Sprintf("pod %s: %s", p.Name, w.Reason), nil
 	}
 	return "pod " + p.Name, nil
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // Words returns the last lines that the sandbox's pod has written, of the one before when it was restarted; "" when there is

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
@@ -171,10 +172,7 @@ func (c *Cache) send(text []byte) {
 			r.changes.Lines, r.bytes = append(r.changes.Lines, text), r.bytes+len(text)
 			r.changes.Times = append(r.changes.Times, time.Now())
 		}
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		notify.Wake(r.wake)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
@@ -89,7 +90,7 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 		}
 	}
 	if len(several) > 0 {
-		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes match several VMs: %s", len(several), len(c.Nodes), names(several)),
+		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes match several VMs: %s", len(several), len(c.Nodes), shorten.List(several, shown)),
 			"the cloud provider takes none of them rather than the wrong one", "give the copies UUIDs and hostnames of their own")
 	}
 	switch {
@@ -97,10 +98,10 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 	case len(lost) == 0:
 		l.ok("nodes", "%d of %d nodes have a VM with their system UUID or provider ID", len(found), len(c.Nodes))
 	case !whole:
-		l.add(Warning, "nodes", fmt.Sprintf("%d of %d nodes have none of the VMs that could be read: %s", len(lost), len(c.Nodes), names(lost)),
+		l.add(Warning, "nodes", fmt.Sprintf("%d of %d nodes have none of the VMs that could be read: %s", len(lost), len(c.Nodes), shorten.List(lost, shown)),
 			"they may be in the vCenters that could not be asked", "mend what is said of those vCenters, and ask once more")
 	default:
-		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes have a system UUID that is no VM's: %s", len(lost), len(c.Nodes), names(lost)),
+		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes have a system UUID that is no VM's: %s", len(lost), len(c.Nodes), shorten.List(lost, shown)),
 			"the cloud provider does not initialize them, or takes them for deleted and removes them",
 			"see that their VMs are among those chosen and may be seen by the account, and that the guests show them their own UUID (cat /sys/class/dmi/id/product_uuid)")
 	}

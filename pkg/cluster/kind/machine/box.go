@@ -25,6 +25,7 @@ type box struct {
 	frozen bool
 	// pause is that before the next start of one that somebody has ended, wait what is left of it.
 	pause, wait time.Duration
+	failures    int // starts in a row that did not last
 	due         time.Time
 	started     time.Time
 	// ready is the PID of the container that was prepared, netOf that whose network is as it should be.

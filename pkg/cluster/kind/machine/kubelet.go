@@ -15,27 +15,11 @@ import (
 )
 
 // ask is something that the machine's goroutine is to do.
-type ask struct {
-	do   func(context.Context, *box) error
-	done chan error // of capacity 1
-}
+type ask = node.Ask[func(context.Context, *box) error]
 
 // ask returns what f does with the container in the machine's goroutine.
 func (m *Machine) ask(ctx context.Context, f func(context.Context, *box) error) error {
-	a := ask{do: f, done: make(chan error, 1)}
-	select {
-	case m.asks <- a:
-	case <-m.done:
-		return child.ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-a.done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return node.Send(ctx, m.asks, m.done, f)
 }
 
 // What is run in the container, where systemd is the first process and starts a kubelet again that has ended.
@@ -105,8 +89,8 @@ func (c *crash) end() {
 
 var errKilled = errors.New("its kubelet was killed")
 
-// backoff is how long kind's nodes wait before they start a kubelet that has crashed.
-const backoff = time.Second
+// restart is how long kind's nodes wait before they start a kubelet that has crashed.
+const restart = time.Second
 
 // crashed tells of a kubelet that was killed, and waits for the next.
 func (b *box) crashed(ctx context.Context) *crash {
@@ -116,7 +100,7 @@ func (b *box) crashed(ctx context.Context) *crash {
 	m.count++
 	m.mu.Unlock()
 	b.notify(child.Exited, b.told, errKilled)
-	m.opts.Notify(child.Change{Name: "node/" + m.opts.Name, State: child.Restarting, PID: b.told, Backoff: backoff})
+	m.opts.Notify(child.Change{Name: "node/" + m.opts.Name, State: child.Restarting, PID: b.told, Backoff: restart})
 	c := new(crash)
 	ctx, c.quit = context.WithTimeout(ctx, callTimeout)
 	pid := b.told
@@ -125,7 +109,7 @@ func (b *box) crashed(ctx context.Context) *crash {
 		if ctx.Err() != nil {
 			return
 		}
-		a := ask{done: make(chan error, 1), do: func(context.Context, *box) error {
+		a := ask{Done: make(chan error, 1), Do: func(context.Context, *box) error {
 			if b.kubelet == c {
 				b.kubelet = nil
 				b.notify(child.Started, pid, nil)

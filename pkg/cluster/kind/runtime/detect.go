@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Asked is the environment variable by which kind's users name the runtime.
@@ -79,7 +80,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	said := strings.ToLower(strings.TrimSpace(string(out)))
 	if !strings.HasPrefix(said, r.Kind()+" version") && !strings.HasPrefix(said, r.name+" version") {
 		// Some systems have podman answer to the name of docker.
-		return coded.New(Missing, "", nil, "%s is not %s: it says it is %q", r.name, r.Kind(), firstLine(said))
+		return coded.New(Missing, "", nil, "%s is not %s: it says it is %q", r.name, r.Kind(), shorten.FirstLine(said))
 	}
 	if r.Kind() == "docker" {
 		return r.checkDocker(ctx)
@@ -89,7 +90,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	}
 	if major, _, _ := strings.Cut(strings.TrimPrefix(said, "podman version "), "."); r.Kind() == "podman" {
 		if n, err := strconv.Atoi(major); err == nil && n < 4 {
-			return coded.New(Old, "install Podman 4 or later", nil, "%s is too old for these nodes", firstLine(said))
+			return coded.New(Old, "install Podman 4 or later", nil, "%s is too old for these nodes", shorten.FirstLine(said))
 		}
 	}
 	return nil
@@ -106,15 +107,10 @@ func (r *Runtime) checkDocker(ctx context.Context) error {
 	x, errX := strconv.Atoi(major)
 	y, errY := strconv.Atoi(minor)
 	if !ok || errors.Join(errX, errY) != nil {
-		return coded.New(Failed, "", nil, "docker version: cannot be made out: %q", firstLine(string(out)))
+		return coded.New(Failed, "", nil, "docker version: cannot be made out: %q", shorten.FirstLine(string(out)))
 	}
 	if x < 1 || x == 1 && y < 41 {
 		return coded.New(Old, "install Docker 20.10 or later", nil, "Docker %s is too old for kind: its API is %s, and 1.41 is needed", release, api)
 	}
 	return nil
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // explain makes of a failed command and its words an error for people. The words are those of docker, podman and nerdctl,
@@ -26,7 +27,7 @@ func (r *Runtime) explain(args []string, err error, said string) error {
 	}
 	// What its daemon has to say of a registry that it cannot reach is an answer.
 	answers := has("error response from daemon", "container registry")
-	switch last := lastLine(said); {
+	switch last := shorten.LastLines(said, 1); {
 	case has("permission denied") && has("socket", "daemon", ".sock"):
 		return coded.New(Denied, r.admission(), nil, "%s does not let this user in: %s", r.name, last)
 	case !answers && has("cannot connect to the", "is the docker daemon running", "unable to connect to podman", "cannot access containerd socket", "rootless containerd not running",
@@ -81,9 +82,4 @@ func verb(args []string) string {
 		words = append(words, a)
 	}
 	return strings.Join(words, " ")
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }
