@@ -70,7 +70,7 @@ func TestNoState(t *testing.T) {
 func state(files []*ast.File) map[string]token.Pos {
 	found := map[string]token.Pos{}
 	variables := map[string]bool{}
-	own := map[*ast.Object]bool{}
+	own := map[*ast.Object]bool{} //nolint:staticcheck // without types it is enough to tell a variable from a local of its name
 	elsewhere := map[*ast.Ident]bool{}
 	for _, f := range files {
 		for _, id := range f.Unresolved {

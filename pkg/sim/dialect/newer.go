@@ -108,8 +108,7 @@ func property(of reflect.Type, name string) (typ reflect.Type, fresh bool) {
 	if of.Kind() != reflect.Struct {
 		return nil, false
 	}
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		tag, _, _ := strings.Cut(f.Tag.Get("xml"), ",")
 		switch {
 		case f.Anonymous:
