@@ -3,6 +3,7 @@ package existing
 import (
 	"testing"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/matchtest"
 )
 
@@ -16,7 +17,8 @@ func TestTable(t *testing.T) {
 		var i Intent
 		for _, vm := range row.VMs {
 			if !vm.Template { // of which no sandbox makes a node
-				i.Nodes, i.UUIDs, i.Addresses = append(i.Nodes, vm.HostName), append(i.UUIDs, vm.UUID), append(i.Addresses, vm.Addresses...)
+				u, _ := match.ParseUUID(vm.UUID)
+				i.VMs = append(i.VMs, match.VM{UUID: u, HostName: vm.HostName, Addresses: match.ParseAddresses(vm.Addresses), Connected: true})
 			}
 		}
 		n := row.Node.Kube()
