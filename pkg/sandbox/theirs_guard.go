@@ -54,15 +54,7 @@ func (t *theirCluster) guard(ctx context.Context) error {
 func strays(nodes []corev1.Node, top *topology.Topology) []string {
 	var chosen match.List[match.VM]
 	for r := range top.AllVMs() {
-		vm := match.VM{VCenter: r.VCenter.Name, Ref: r.VM.Name, HostName: r.VM.Hostname, Template: r.VM.Template == topology.Yes, Connected: true}
-		vm.UUID, _ = match.ParseUUID(r.VM.UUID)
-		for _, nic := range r.VM.NICs {
-			for _, a := range nic.Addresses {
-				ip, _, _ := strings.Cut(a, "/")
-				vm.Addresses = append(vm.Addresses, match.ParseAddresses([]string{ip})...)
-			}
-		}
-		chosen.VMs = append(chosen.VMs, vm)
+		chosen.VMs = append(chosen.VMs, existing.VMOf(r))
 	}
 	var names []string
 	for i := range nodes {

@@ -9,7 +9,7 @@ func identity() []Mutant {
 			Breaks: "a node gets the providerID that the first node of its name had",
 			File:   "pkg/provider/instances.go",
 			Old:    "\t\tProviderID:       match.ProviderID(vm.UUID),\n" + metadataRest,
-			New:    "\t\tProviderID:       match.ProviderID(remembered(node.Name, vm.UUID)),\n" + metadataRest + rememberedSource,
+			New:    "\t\tProviderID:       match.ProviderID(uuidOfName(node.Name, vm.UUID)),\n" + metadataRest + rememberedSource,
 			Caught: []Caught{{"lifecycle/recreate-at-once", `expect node worker-east-1: .*providerID`}},
 		},
 		{
@@ -76,7 +76,7 @@ var uuids = func() chan map[string]match.UUID {
 	return c
 }()
 
-func remembered(name string, u match.UUID) match.UUID {
+func uuidOfName(name string, u match.UUID) match.UUID {
 	all := <-uuids
 	defer func() { uuids <- all }()
 	if first, ok := all[name]; ok {

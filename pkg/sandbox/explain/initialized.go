@@ -35,6 +35,9 @@ func (c Node) initialized() (q question) {
 	}
 	list, by := c.matches()
 	c.sawVCenters(&q, len(list) == 0)
+	if a.Reason == match.Unsure {
+		q.answer(event.Warning, "", "not known: vCenter %s cannot be asked, and may have its VM", c.anyUnasked())
+	}
 	c.sawMatches(&q, list, by)
 	if a.Reason == match.Found {
 		c.suits(&q, list[0])

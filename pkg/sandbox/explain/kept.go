@@ -21,6 +21,10 @@ func (c Node) kept() (q question) {
 	if ready {
 		q.answer(event.Warning, "", "the CCM asks whether a VM exists when its node is not Ready, and it is")
 	}
+	if other, stale := c.elsewhere(); stale {
+		q.saw(other.source(), wrong, "VM "+other.id(), "has the system UUID")
+		q.answer(event.Warning, "kubectl delete node "+c.Name+", then restart its kubelet", "the CCM holds the deletion back: its kubelet runs on VM %s, which is not the one of its providerID", other.id())
+	}
 	c.sawCCM(&q)
 	for _, vc := range c.VCenters {
 		if _, configured := c.configured(vc); c.Config.Is != nil && !configured {
