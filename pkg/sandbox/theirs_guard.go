@@ -3,13 +3,15 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -47,21 +49,17 @@ func (t *theirCluster) guard(ctx context.Context) error {
 	return nil
 }
 
-// strays are the names of Nodes whose VM is none of the topology's: neither by providerID nor by system UUID.
+// strays are the names of Nodes of which the provider would find none of the topology's VMs.
 func strays(nodes []corev1.Node, top *topology.Topology) []string {
-	chosen := map[string]bool{}
+	var chosen match.List[match.VM]
 	for r := range top.AllVMs() {
-		if r.VM.UUID != "" {
-			chosen[strings.ToLower(r.VM.UUID)] = true
-		}
+		chosen.VMs = append(chosen.VMs, existing.VMOf(r))
 	}
 	var names []string
 	for i := range nodes {
-		has := false
-		for _, id := range uuidsOf(&nodes[i]) {
-			has = has || chosen[id]
-		}
-		if !has {
+		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Choices{}).Reason {
+		case match.Found, match.Ambiguous:
+		default:
 			names = append(names, nodes[i].Name)
 		}
 	}
@@ -71,30 +69,20 @@ func strays(nodes []corev1.Node, top *topology.Topology) []string {
 // uuidsOf are the UUIDs, in both byte orders, by which a Node has its VM: that of its providerID where it has one, else that
 // which its kubelet has read. None for a Node of another cloud.
 func uuidsOf(n *corev1.Node) []string {
-	if id := n.Spec.ProviderID; id != "" {
-		id, ours := strings.CutPrefix(id, "vsphere://")
-		if !ours {
-			return nil
-		}
-		return world.Orders(id)
+	u, err := match.ParseProviderID(n.Spec.ProviderID)
+	if n.Spec.ProviderID == "" {
+		u, err = match.ParseUUID(n.Status.NodeInfo.SystemUUID)
 	}
-	return world.Orders(n.Status.NodeInfo.SystemUUID)
-}
-
-// some names the first few.
-func some(names []string) string {
-	const most = 5
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if rest := len(names) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
+	if err != nil {
+		return nil
 	}
-	return text
+	return []string{u.String(), u.Swapped().String()}
 }
 
 func endangered(stray []string) error {
-	return &existing.Error{
+	return &coded.Error{
 		Code:    existing.CodeNodes,
-		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", some(stray)),
+		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", shorten.List(stray, 5)),
 		Try: "choose their VMs, too: --folder, --vm, --tag, or all by leaving these out\n" +
 			"leave --ccm out   # the sandbox then only watches\n" +
 			"vsphere-sandbox doctor --vcenter-config FILE --kubeconfig FILE   # which VM each node is",
@@ -106,9 +94,9 @@ func (t *theirCluster) noteStrays(stray []string, all int) {
 	if len(stray) == 0 {
 		return
 	}
-	text := "nodes whose VM is none of the chosen ones: " + some(stray)
+	text := "nodes whose VM is none of the chosen ones: " + shorten.List(stray, 5)
 	if len(stray) == all {
-		text = fmt.Sprintf("no node of the cluster of context %q is one of the chosen VMs: %s", t.cluster.Context(), some(stray))
+		text = fmt.Sprintf("no node of the cluster of context %q is one of the chosen VMs: %s", t.cluster.Context(), shorten.List(stray, 5))
 	}
 	t.s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "nodes.without-vm", Message: text})
 }

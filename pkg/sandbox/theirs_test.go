@@ -10,7 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
@@ -40,7 +42,10 @@ func theirNodeOf(name, providerID, systemUUID string, labels ...string) *corev1.
 }
 
 // otherOrder is a UUID as a guest of old virtual hardware reads it.
-func otherOrder(id string) string { return world.Orders(id)[1] }
+func otherOrder(id string) string {
+	u, _ := match.ParseUUID(id)
+	return u.Swapped().String()
+}
 
 func vmNamed(t *testing.T, s *Sandbox, name string) world.VM {
 	t.Helper()
@@ -111,7 +116,7 @@ func TestStrays(t *testing.T) {
 	if want := []string{"mislead", "cloud", "blank"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	err := endangered(got).(*existing.Error)
+	err := endangered(got).(*coded.Error)
 	if err.Code != existing.CodeNodes || !strings.Contains(err.Message, "mislead, cloud, blank") || !strings.Contains(err.Try, "leave --ccm out") {
 		t.Errorf("%+v", err)
 	}
