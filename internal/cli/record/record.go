@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -13,6 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/record"
 )
 
 type options struct {
@@ -105,4 +108,28 @@ func unwritable(err error) error {
 	return &report.Error{
 		Code: "file-unwritable", Message: fmt.Sprint(err), Exit: report.Prerequisite, Try: "another file, in a folder that is there and that you may write",
 	}
+}
+
+// ask reads the vCenters, and says what is being waited for where that takes long.
+func (o *options) ask(ctx context.Context, c *vcenter.Config, ro record.Options) (*record.Recording, error) {
+	progress := vcenterconfig.NewProgress(o.streams.Err, o.streams.ErrTTY())
+	defer progress.Close()
+	var names []string
+	for _, v := range c.VCenters {
+		names = append(names, fmt.Sprintf("%q", v.Name))
+	}
+	who := "vcenter " + strings.Join(names, ", ")
+	progress.Step(who + ": login")
+	connections, done, err := vcenterconfig.Connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	progress.Step(who + ": inventory")
+	ro.OnStep = func(vcenter, what string) { progress.Step(fmt.Sprintf("vcenter %q: %s", vcenter, what)) }
+	r, err := record.Record(ctx, connections, ro)
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	return r, nil
 }

@@ -4,7 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math/big"
+	"net/netip"
 	"os"
+	"path"
+	"strings"
+	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -62,4 +67,92 @@ func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
 		return err
 	}
 	return nil
+}
+
+// certs is where containerd looks for what it is to ask in place of a registry, whenever it does.
+const certs = "/etc/containerd/certs.d"
+
+// mirrorPatch has it look there. Its default is a list of two folders, which its transfer service (2.4) takes for the name of one.
+const mirrorPatch = `[plugins."io.containerd.cri.v1.images".registry]
+  config_path = "` + certs + `"
+`
+
+// Mirror has all nodes ask another registry first, over plain HTTP, when they pull from the named ones ("registry.k8s.io"), and
+// those themselves for what it does not have. It is for as long as the nodes are, and takes
+// Options.Mirrors.
+func (c *Cluster) Mirror(ctx context.Context, at netip.AddrPort, registries ...string) error {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	var first error
+	for _, node := range c.names() {
+		wait.Go(func() {
+			for _, registry := range registries {
+				_, err := c.Exec(ctx, node, strings.NewReader(mirrorOf(registry, at)), "sh", "-c", `mkdir -p "$1" && cat >"$1/hosts.toml"`, "sh", path.Join(certs, registry))
+				if err != nil {
+					mu.Lock()
+					first = fmt.Errorf("have the nodes pull from this machine: %w", err)
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return first
+}
+
+// mirrorOf is what containerd reads.
+func mirrorOf(registry string, at netip.AddrPort) string {
+	server := registry
+	if registry == "docker.io" {
+		server = "registry-1.docker.io" // where its images are
+	}
+	return fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", "https://"+server, "http://"+at.String())
+}
+
+// ServiceIP returns the n-th address, counted from 0, that a Service of ours may have for its own. They are taken from the
+// end of the part of the Services' range from which an API server hands out none by itself while there are others (see
+// KEP-3070): beneath 10.96.0.255 in kind's own range, so that nobody has it before us. It is known before there is a cluster.
+func (c *Cluster) ServiceIP(n int) (netip.Addr, error) {
+	first := c.services.Masked().Addr()
+	free := reserved(c.services)
+	// Of the reserved ones the first is the API server's, the tenth the DNS server's; those beneath are left to others.
+	const others = 16
+	if n < 0 || n >= free-others {
+		return netip.Addr{}, fmt.Errorf("service subnet %s: has no %d addresses that are free to choose: give the cluster a larger serviceSubnet", c.services, n+1)
+	}
+	b := new(big.Int).SetBytes(first.AsSlice())
+	b.Add(b, big.NewInt(int64(free-1-n)))
+	addr, _ := netip.AddrFromSlice(b.FillBytes(make([]byte, first.BitLen()/8)))
+	return addr, nil
+}
+
+// ServiceSubnet is the range of the Services' IPv4 addresses.
+func (c *Cluster) ServiceSubnet() netip.Prefix { return c.services }
+
+// PodSubnet is that of pods; the zero value where they have none.
+func (c *Cluster) PodSubnet() netip.Prefix { return c.pods }
+
+// reserved is how many addresses at the beginning of a Services' range are for those who ask for one by name: a sixteenth of
+// it, at least 16, at most 256.
+func reserved(subnet netip.Prefix) int {
+	size := 1 << min(subnet.Addr().BitLen()-subnet.Bits(), 16)
+	if size <= 16 {
+		return 0
+	}
+	return min(max(16, size/16), 256)
+}
+
+// ipv4 picks the IPv4 range of a cluster's subnets, of which it may have one of each family.
+func ipv4(subnets string) (netip.Prefix, error) {
+	for s := range strings.SplitSeq(subnets, ",") {
+		p, err := netip.ParsePrefix(strings.TrimSpace(s))
+		if err != nil {
+			return netip.Prefix{}, fmt.Errorf("subnet %q: %w", s, err)
+		}
+		if p.Addr().Is4() {
+			return p.Masked(), nil
+		}
+	}
+	return netip.Prefix{}, fmt.Errorf("subnets %q: none is of IPv4 addresses", subnets)
 }

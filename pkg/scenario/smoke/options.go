@@ -1,14 +1,18 @@
 package smoke
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -94,4 +98,112 @@ func Suite(name string) ([]*scenario.Scenario, error) {
 		return nil, fmt.Errorf("suite %q: there is no scenario in it", name)
 	}
 	return chosen, nil
+}
+
+// Phase is something that a cloud controller manager goes through, and the calls that it makes to the vCenters meanwhile.
+type Phase struct {
+	Name string
+	// Text says what it is.
+	Text string
+	// CCM are the calls, Baseline those of the baseline; nil where that was not measured.
+	CCM, Baseline []Count
+}
+
+// Count counts the calls of one method by one client, at all vCenters together.
+type Count struct {
+	Client string `json:"client"` // User-Agent
+	Method string `json:"method"`
+	Calls  uint64 `json:"calls"`
+	Errors uint64 `json:"errors,omitempty"`
+}
+
+// The phases.
+const (
+	phaseStart    = "start"
+	phaseSteady   = "steady"
+	phasePowerOff = "calls-power-off"
+	phaseOutage   = "calls-outage"
+)
+
+func newPhases() []Phase {
+	return []Phase{
+		{Name: phaseStart, Text: "start, until all nodes are initialized and ready"},
+		{Name: phaseSteady, Text: "a minute in which nothing happens"},
+		{Name: phasePowerOff, Text: "a VM is powered off, and on again"},
+		{Name: phaseOutage, Text: "a vCenter is away, and comes back"},
+	}
+}
+
+// set notes the calls of a phase.
+func (r *run) set(name string, baseline bool, counts []Count) {
+	for i := range r.report.Phases {
+		p := &r.report.Phases[i]
+		switch {
+		case p.Name != name:
+		case baseline:
+			p.Baseline = counts
+		default:
+			p.CCM = counts
+		}
+	}
+}
+
+// Total sums up.
+func Total(counts []Count) (calls uint64) {
+	for _, c := range counts {
+		calls += c.Calls
+	}
+	return calls
+}
+
+// countsOf are the calls of cloud controller managers, most first.
+func countsOf(calls []api.Calls) []Count {
+	type key struct{ client, method string }
+	sums := map[key]Count{}
+	for _, c := range calls {
+		if c.Calls == 0 || !expect.Match(expect.Agent("ccm"), c.Client) {
+			continue
+		}
+		k := key{c.Client, c.Method}
+		one := sums[k]
+		sums[k] = Count{c.Client, c.Method, one.Calls + c.Calls, one.Errors + c.Errors}
+	}
+	list := []Count{} // measured, if there were none
+	for _, c := range sums {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Method, b.Method), cmp.Compare(a.Client, b.Client))
+	})
+	return list
+}
+
+// since are the calls made between two times at which they were asked for. A vCenter that was started anew counts from 0.
+func since(before, now []api.Calls) []api.Calls {
+	type key struct{ vcenter, client, method string }
+	was := map[key]api.Calls{}
+	for _, c := range before {
+		was[key{c.VCenter, c.Client, c.Method}] = c
+	}
+	var made []api.Calls
+	for _, c := range now {
+		if old := was[key{c.VCenter, c.Client, c.Method}]; old.Calls <= c.Calls {
+			c.Calls -= old.Calls
+			c.Errors -= min(old.Errors, c.Errors)
+		}
+		if c.Calls > 0 {
+			made = append(made, c)
+		}
+	}
+	return made
+}
+
+// perMinute scales what was counted in a time to a minute.
+func perMinute(counts []Count, in time.Duration) []Count {
+	scale := func(n uint64) uint64 { return uint64(float64(n)*float64(time.Minute)/float64(in) + 0.5) }
+	scaled := slices.Clone(counts)
+	for i := range scaled {
+		scaled[i].Calls, scaled[i].Errors = scale(scaled[i].Calls), scale(scaled[i].Errors)
+	}
+	return scaled
 }

@@ -2,11 +2,15 @@ package smoke
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -188,4 +192,136 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 		r.add(out.Scenario, s.Fails)
 	})
 	r.report.Suite.Boots = append(r.report.Suite.Boots, suite.Boots...)
+}
+
+// session is one that somebody has at a vCenter.
+type session struct {
+	vcenter, key, agent string
+	since               time.Time
+}
+
+// sessionsOf lists those that cloud controller managers have at all vCenters, as the administrator sees them.
+func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, error) {
+	status, err := sandbox.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []session
+	for _, vc := range status.VCenters {
+		out, err := sandbox.Command(ctx, scenario.Command{Argv: []string{"govc", "--vcenter", vc.Name, "session.ls", "-json"}})
+		if err != nil {
+			return nil, err
+		}
+		if out.Exit != 0 {
+			return nil, fmt.Errorf("vcenter %q: govc session.ls: exit status %d: %s", vc.Name, out.Exit, out.Stderr)
+		}
+		list, err := readSessions(vc.Name, []byte(out.Stdout))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// readSessions reads what govc writes, and leaves out those of others.
+func readSessions(vcenter string, data []byte) ([]session, error) {
+	var told struct {
+		SessionList []struct {
+			Key       string    `json:"key"`
+			UserAgent string    `json:"userAgent"`
+			LoginTime time.Time `json:"loginTime"`
+		} `json:"sessionList"`
+	}
+	if err := json.Unmarshal(data, &told); err != nil {
+		return nil, fmt.Errorf("vcenter %q: sessions: %w", vcenter, err)
+	}
+	var all []session
+	for _, s := range told.SessionList {
+		if expect.Match(expect.Agent("ccm"), s.UserAgent) {
+			all = append(all, session{vcenter, s.Key, s.UserAgent, s.LoginTime})
+		}
+	}
+	return all, nil
+}
+
+// leftOf are those of before that are still there.
+func leftOf(before, now []session) []session {
+	var left []session
+	for _, s := range before {
+		if slices.ContainsFunc(now, func(n session) bool { return n.vcenter == s.vcenter && n.key == s.key }) {
+			left = append(left, s)
+		}
+	}
+	return left
+}
+
+// CCM is a cloud controller manager.
+type CCM struct {
+	// Source is where it comes from, as --ccm has it: "builtin", "module:v1.36.0".
+	Source string `json:"source"`
+	// Version is what the source says of it; "" when it says nothing.
+	Version string `json:"version,omitempty"`
+	// Own: it is this project's.
+	Own bool `json:"own,omitempty"`
+}
+
+// String is its source, and its version where that does not name it.
+func (c CCM) String() string {
+	if c.Version == "" || strings.Contains(c.Source, c.Version) {
+		return c.Source
+	}
+	return c.Source + " (" + c.Version + ")"
+}
+
+// is tells whether a cloud controller manager is the one that a known failure names: by its source, or, for upstream's in
+// another wrapping, by its version.
+func (c CCM) is(pattern string) bool {
+	if expect.Match(pattern, c.Source) {
+		return true
+	}
+	return !c.Own && strings.HasPrefix(c.Version, "v1.") && expect.Match(pattern, "module:"+c.Version)
+}
+
+// knownIn returns why the cloud controller manager is known to fail, "" when it is not.
+func (c CCM) knownIn(list []scenario.KnownFailure) string {
+	for _, k := range list {
+		if c.is(k.CCM) {
+			return k.Why
+		}
+	}
+	return ""
+}
+
+// checkVersion has the program say which version it is, which has to be the one that its source names.
+func (r *run) checkVersion(ctx context.Context) result.Scenario {
+	c := r.begin(versionCheck, "the program says which version it is: the one that its source names", 1)
+	c.step(ctx, "run", "the program with --version", func(ctx context.Context) (string, error) {
+		said, err := r.o.Version(ctx, r.o.CCM)
+		if err != nil {
+			return "", err
+		}
+		return judgeVersion(r.o.CCM, said)
+	})
+	return c.end()
+}
+
+var versionPattern = regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*`)
+
+// judgeVersion compares what a program says with what its source does. Upstream's releases have their version put in by
+// the linker (make: -X main.version), so that one which is built from its module alone has none to say.
+func judgeVersion(c CCM, said string) (string, error) {
+	said = strings.TrimSpace(said)
+	is := versionPattern.FindString(said)
+	switch {
+	case is == "" && strings.HasPrefix(c.Source, "module:"):
+		return "", errSkip{fmt.Sprintf("says %q: the version is put in by upstream's make, not by the module", said)}
+	case is == "":
+		return "", errNot{fmt.Sprintf("says %q, which is no version", said)}
+	case c.Version == "":
+		return "says " + is, nil
+	case is != c.Version:
+		return "", errNot{fmt.Sprintf("says %s, its source says %s", is, c.Version)}
+	}
+	return "says " + is + ", as its source does", nil
 }
