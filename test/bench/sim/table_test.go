@@ -1,11 +1,12 @@
-package main
+package sim
 
 import (
 	"fmt"
 	"io"
 	"math"
-	"runtime/debug"
+	"os/exec"
 	"slices"
+	"strings"
 )
 
 // figure is one measurement. Value is in seconds, or bytes, or what the row's unit is of.
@@ -121,15 +122,11 @@ func thousands(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// govmomiVersion is that of the module that is linked.
+// govmomiVersion is that of the module: a test binary does not know its own.
 func govmomiVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if ok {
-		for _, m := range info.Deps {
-			if m.Path == "github.com/vmware/govmomi" {
-				return m.Version
-			}
-		}
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "github.com/vmware/govmomi").Output()
+	if err != nil {
+		return "of an unknown version"
 	}
-	return "of an unknown version"
+	return strings.TrimSpace(string(out))
 }

@@ -1,4 +1,4 @@
-// Command benchsim measures the vCenter simulator beside stock vcsim, both through their API and over TLS, and prints the
+// Package sim measures the vCenter simulator beside stock vcsim, both through their API and over TLS, and prints the
 // table of docs/benchmarks.md: building, memory, searches, watches, the gate.
 //
 // Each inventory lives in a process of its own, this program run again, so that memory is its own and stock vcsim can be
@@ -6,8 +6,8 @@
 // than six minutes. Linux only: it reads /proc.
 //
 //	make bench-sim
-//	go run ./hack/benchsim -quick
-package main
+//	make bench-sim SIMARGS=-quick
+package sim
 
 import (
 	"bytes"
@@ -18,66 +18,67 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"testing"
+)
+
+var (
+	quick    = flag.Bool("quick", false, "small inventories: whether it works, not how fast it is")
+	stock    = flag.Bool("stock", true, "measure stock vcsim, too")
+	profiles = flag.String("profiles", "", "write CPU profiles into this `DIRECTORY`")
+	child    = flag.String("child", "", "for internal use: measure this side")
+	vms      = flag.Int("vms", 0, "for internal use: with so many VMs")
 )
 
 // settings are what is measured.
 type settings struct {
 	small, large int // VMs
-	runs         int
-	stock        bool
-	profile      string
 }
 
-func main() {
-	s := settings{small: 1000, large: 10000, runs: 3, stock: true}
-	quick := flag.Bool("quick", false, "small inventories, one run: whether it works, not how fast it is")
-	flag.IntVar(&s.runs, "n", s.runs, "runs, of which the median counts")
-	flag.BoolVar(&s.stock, "stock", s.stock, "measure stock vcsim, too")
-	flag.StringVar(&s.profile, "profile", "", "write CPU profiles into this `DIRECTORY`")
-	child := flag.String("child", "", "for internal use: measure this side")
-	vms := flag.Int("vms", 0, "for internal use: with so many VMs")
+// TestMain is also the main of the processes that are measured.
+func TestMain(m *testing.M) {
 	flag.Parse()
-	if *quick {
-		s.small, s.large, s.runs = 100, 1000, 1
-	}
 	var err error
 	switch *child {
 	case "":
-		err = bench(s)
+		os.Exit(m.Run())
 	case "clients":
 		err = beClients()
 	default:
-		err = measure(*child, *vms, s.profile)
+		err = measure(*child, *vms, *profiles)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "benchsim:", err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func bench(s settings) error {
-	t := newTable(s)
-	if s.stock {
+// BenchmarkSimulator measures both sides and prints the table.
+func BenchmarkSimulator(b *testing.B) {
+	s := settings{small: 1000, large: 10000}
+	if *quick {
+		s = settings{small: 100, large: 1000}
+	}
+	t, runs := newTable(s), 0
+	if *stock {
 		if err := t.child("stock", s.small); err != nil {
-			return err
+			b.Fatal(err)
 		}
 	}
-	for n := range s.runs {
+	for b.Loop() {
 		for _, vms := range []int{s.small, s.large} {
 			if err := t.child("ours", vms); err != nil {
-				return err
+				b.Fatal(err)
 			}
 		}
 		cost, err := gateCost(2000)
 		if err != nil {
-			return err
+			b.Fatal(err)
 		}
 		t.add("ours", figures{{gateCall, cost.Seconds()}})
-		fmt.Fprintf(os.Stderr, "run %d of %d done\n", n+1, s.runs)
+		runs++
 	}
-	fmt.Printf("%s/%s, %d CPUs, %d runs, stock is govmomi %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.runs, govmomiVersion())
+	fmt.Printf("\n%s/%s, %d CPUs, %d runs, stock is govmomi %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runs, govmomiVersion())
 	t.print(os.Stdout)
-	return nil
 }
 
 // child measures one side in a process of its own.
@@ -86,11 +87,7 @@ func (t *table) child(side string, vms int) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"-child", side, "-vms", strconv.Itoa(vms)}
-	if t.settings.profile != "" {
-		args = append(args, "-profile", t.settings.profile)
-	}
-	cmd := exec.Command(self, args...)
+	cmd := exec.Command(self, "-child", side, "-vms", strconv.Itoa(vms), "-profiles", *profiles)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
