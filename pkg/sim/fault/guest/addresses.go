@@ -151,7 +151,7 @@ func ipChanged() *fault.Kind {
 				if err != nil {
 					return err
 				}
-				s.Addresses = ep.Sim.LendAddresses(c.Target.Ref, machine.Mark(c, name))
+				s.Addresses = ep.Sim.Guests().Lend(c.Target.Ref, machine.Mark(c, name))
 				if len(s.Addresses) == 0 {
 					return fault.Refuse("vm %s: its networks have no free address", c.Target.Name)
 				}

@@ -178,7 +178,7 @@ func override(c *fault.Call, kind string, f change) error {
 		return err
 	}
 	defer machine.Causing(ep, c, c.Target.Ref)()
-	return ep.Sim.OverrideGuest(c.Target.Ref, machine.Mark(c, kind), f)
+	return ep.Sim.Guests().Override(c.Target.Ref, machine.Mark(c, kind), f)
 }
 
 // release ends it.
@@ -188,7 +188,7 @@ func release(c *fault.Call, kind string) error {
 		return err
 	}
 	defer machine.Causing(ep, c, c.Target.Ref)()
-	ep.Sim.ReleaseGuest(c.Target.Ref, machine.Mark(c, kind))
+	ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, kind))
 	return nil
 }
 

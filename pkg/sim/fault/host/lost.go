@@ -69,7 +69,7 @@ func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 	}
 	if h.Runtime.ConnectionState != types.HostSystemConnectionStateConnected {
 		release := vsphere.Causing(c, ep, l.Ref)
-		err := ep.Sim.RecoverHost(ctx, l.Ref)
+		err := ep.Sim.Hosts().Recover(ctx, l.Ref)
 		release()
 		if err != nil && h.Runtime.ConnectionState == types.HostSystemConnectionStateNotResponding {
 			return err
@@ -153,7 +153,7 @@ func hidden(name string, state types.VirtualMachineConnectionState, short, long 
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.HideVM(ctx, c.Target.Ref, state)
+			return ep.Sim.Hosts().Hide(ctx, c.Target.Ref, state)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
 			ep, err := vsphere.At(c)
@@ -167,7 +167,7 @@ func hidden(name string, state types.VirtualMachineConnectionState, short, long 
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.ShowVM(ctx, c.Target.Ref)
+			return ep.Sim.Hosts().Show(ctx, c.Target.Ref)
 		},
 	})
 }

@@ -99,7 +99,7 @@ func outage(k fault.Kind, within func(of, host fault.Item) bool) *fault.Kind {
 					return err
 				}
 				release := vsphere.Causing(c, ep, l.Ref)
-				err = ep.Sim.CrashHost(ctx, l.Ref)
+				err = ep.Sim.Hosts().Crash(ctx, l.Ref)
 				release()
 				if err != nil {
 					return err
@@ -129,7 +129,7 @@ In a cluster with HA they are restarted on other hosts; without, their nodes bec
 Healing boots the host and powers on what ran there, except VMs that HA has restarted elsewhere: those stay there.`,
 		Reported: []string{"vsphere-csi-driver#221", "kubernetes#50944"},
 	}, "crash; %s on it will die", func(ctx context.Context, ep *fault.Endpoint, l *lost) error {
-		return ep.Sim.CrashHost(ctx, l.Ref)
+		return ep.Sim.Hosts().Crash(ctx, l.Ref)
 	})
 }
 
@@ -170,7 +170,7 @@ func networkLoss() *fault.Kind {
 		Long: `vCenter shows the host as not responding and its VMs as disconnected, exactly as when it had crashed, while the nodes on
 it are Ready. HA finds out through the datastores that the host is alive, and leaves it alone.`,
 	}, "lose its management network; %s on it will run on, unseen", func(ctx context.Context, ep *fault.Endpoint, l *lost) error {
-		return ep.Sim.IsolateHost(ctx, l.Ref)
+		return ep.Sim.Hosts().Isolate(ctx, l.Ref)
 	})
 }
 

@@ -231,7 +231,7 @@ func hostnameDuplicate() *fault.Kind {
 				return err
 			}
 			defer machine.Causing(ep, c, c.Target.Ref)()
-			return ep.Sim.OverrideGuest(c.Target.Ref, machine.Mark(c, name), func(r guest.Report) guest.Report {
+			return ep.Sim.Guests().Override(c.Target.Ref, machine.Mark(c, name), func(r guest.Report) guest.Report {
 				if r.Tools {
 					r.HostName = s.HostName
 				}
@@ -244,7 +244,7 @@ func hostnameDuplicate() *fault.Kind {
 				return err
 			}
 			defer machine.Causing(ep, c, c.Target.Ref)()
-			ep.Sim.ReleaseGuest(c.Target.Ref, machine.Mark(c, name))
+			ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, name))
 			return nil
 		},
 	})

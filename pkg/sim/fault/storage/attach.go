@@ -47,7 +47,7 @@ its SCSI slots taken, invalid-state what vCenter says of nearly everything else.
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.RefuseDisks(ctx, c.Target.Ref, answer(c.Params.Text("answer")), nil)
+			return ep.Sim.Hosts().RefuseDisks(ctx, c.Target.Ref, answer(c.Params.Text("answer")), nil)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, _ *struct{}) error { return acceptDisks(ctx, c) },
 	})
@@ -78,7 +78,7 @@ func acceptDisks(ctx context.Context, c *fault.Call) error {
 		return err
 	}
 	defer vsphere.Causing(c, ep, c.Target.Ref)()
-	return ep.Sim.RefuseDisks(ctx, c.Target.Ref, nil, nil)
+	return ep.Sim.Hosts().RefuseDisks(ctx, c.Target.Ref, nil, nil)
 }
 
 // taken is a disk that was taken from a VM, with all that vCenter said of it.
@@ -232,7 +232,7 @@ that died in the midst of something. Healing lets go of the disks and powers the
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			if err := ep.Sim.RefuseDisks(ctx, c.Target.Ref, new(types.FileLocked), new(types.InvalidState)); err != nil {
+			if err := ep.Sim.Hosts().RefuseDisks(ctx, c.Target.Ref, new(types.FileLocked), new(types.InvalidState)); err != nil {
 				return err
 			}
 			err = vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {

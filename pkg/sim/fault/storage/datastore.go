@@ -47,7 +47,7 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.LoseDatastore(ctx, c.Target.Ref, *hosts...)
+			return ep.Sim.Hosts().LoseDatastore(ctx, c.Target.Ref, *hosts...)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, hosts *[]vsphere.Ref) error {
 			ep, err := vsphere.At(c)
@@ -72,7 +72,7 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 				return nil
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.RestoreDatastore(ctx, c.Target.Ref, back...)
+			return ep.Sim.Hosts().RestoreDatastore(ctx, c.Target.Ref, back...)
 		},
 	})
 }
@@ -114,7 +114,7 @@ Healing frees what was free.`,
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.FillDatastore(ctx, c.Target.Ref)
+			return ep.Sim.Hosts().Fill(ctx, c.Target.Ref)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
 			ep, err := vsphere.At(c)
@@ -128,7 +128,7 @@ Healing frees what was free.`,
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.FreeDatastore(ctx, c.Target.Ref)
+			return ep.Sim.Hosts().Free(ctx, c.Target.Ref)
 		},
 	})
 }
@@ -179,7 +179,7 @@ configuration is there become inaccessible and run on. Healing mounts the datast
 				return err
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.UnmountDatastore(ctx, c.Target.Ref, r.Host)
+			return ep.Sim.Hosts().Unmount(ctx, c.Target.Ref, r.Host)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, r *removed) error {
 			ep, err := vsphere.At(c)
@@ -195,7 +195,7 @@ configuration is there become inaccessible and run on. Healing mounts the datast
 				}
 			}
 			defer vsphere.Causing(c, ep, c.Target.Ref)()
-			return ep.Sim.MountDatastore(ctx, c.Target.Ref, r.Host)
+			return ep.Sim.Hosts().Mount(ctx, c.Target.Ref, r.Host)
 		},
 	})
 }

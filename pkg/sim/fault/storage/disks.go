@@ -61,7 +61,7 @@ func disksOf(ctx context.Context, ep *fault.Endpoint, ref vsphere.Ref) (vm mo.Vi
 
 // accepts refuses a VM whose disks another lease refuses to change: the first to heal would end both.
 func accepts(c *fault.Call, ep *fault.Endpoint) error {
-	if attach, detach := ep.Sim.DisksRefused(c.Target.Ref); attach != nil || detach != nil {
+	if attach, detach := ep.Sim.Hosts().DisksRefused(c.Target.Ref); attach != nil || detach != nil {
 		return fault.Refuse("vm %q: changes of its disks are refused already", c.Target.Name)
 	}
 	return nil

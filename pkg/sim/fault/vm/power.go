@@ -196,7 +196,7 @@ func slowBoot() *fault.Kind {
 			if err != nil {
 				return err
 			}
-			if err := ep.Sim.SlowGuest(c.Target.Ref, machine.Mark(c, "slow"), c.Params.Duration("by")); err != nil {
+			if err := ep.Sim.Guests().Slow(c.Target.Ref, machine.Mark(c, "slow"), c.Params.Duration("by")); err != nil {
 				return err
 			}
 			return resetNow(ctx, c)
@@ -207,7 +207,7 @@ func slowBoot() *fault.Kind {
 				return err
 			}
 			defer machine.Causing(ep, c, c.Target.Ref)()
-			ep.Sim.ReleaseGuest(c.Target.Ref, machine.Mark(c, "slow"))
+			ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, "slow"))
 			return nil
 		},
 	})

@@ -31,7 +31,7 @@ func ruled(k fault.Kind, rule func(context.Context, *fault.Call) (r cns.Rule, do
 			}
 			r.Name = c.Lease
 			c.Note("cns.scripted", event.Warning, "CNS from now on: %s", does)
-			ep.Sim.ScriptCNS(r)
+			ep.Sim.CNS().Script(r)
 			return nil
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
@@ -39,7 +39,7 @@ func ruled(k fault.Kind, rule func(context.Context, *fault.Call) (r cns.Rule, do
 			if err != nil {
 				return err
 			}
-			ep.Sim.UnscriptCNS(c.Lease)
+			ep.Sim.CNS().Unscript(c.Lease)
 			return nil
 		},
 	})

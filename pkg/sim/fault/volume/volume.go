@@ -52,7 +52,7 @@ is on a VM by then. See disk.detached for disks that are no volumes.`,
 			if err != nil {
 				return err
 			}
-			defer ep.Sim.CausingVolume(c.Target.ID, c.Seq)()
+			defer ep.Sim.CNS().Causing(c.Target.ID, c.Seq)()
 			return ep.Sim.DetachVolume(ctx, c.Target.ID)
 		},
 		Revert: func(ctx context.Context, c *fault.Call, s *slot) error {
@@ -60,7 +60,7 @@ is on a VM by then. See disk.detached for disks that are no volumes.`,
 			if err != nil || !known || v.VM.Value != "" {
 				return err
 			}
-			defer ep.Sim.CausingVolume(c.Target.ID, c.Seq)()
+			defer ep.Sim.CNS().Causing(c.Target.ID, c.Seq)()
 			return s.attach(ctx, ep, v)
 		},
 	})
@@ -134,16 +134,16 @@ Healing gives CNS the record back, as its registration anew would. A volume whos
 			if err != nil {
 				return err
 			}
-			defer ep.Sim.CausingVolume(c.Target.ID, c.Seq)()
-			return ep.Sim.ForgetVolume(c.Target.ID)
+			defer ep.Sim.CNS().Causing(c.Target.ID, c.Seq)()
+			return ep.Sim.CNS().Forget(c.Target.ID)
 		},
 		Revert: func(_ context.Context, c *fault.Call, _ *nothing) error {
 			ep, _, known, err := target(c)
 			if err != nil || known {
 				return err
 			}
-			defer ep.Sim.CausingVolume(c.Target.ID, c.Seq)()
-			if err := ep.Sim.RecallVolume(c.Target.ID); !vimfault.Is(err, new(types.NotFound)) {
+			defer ep.Sim.CNS().Causing(c.Target.ID, c.Seq)()
+			if err := ep.Sim.CNS().Recall(c.Target.ID); !vimfault.Is(err, new(types.NotFound)) {
 				return err
 			}
 			return nil
@@ -201,7 +201,7 @@ func move(ctx context.Context, c *fault.Call, datastore string) error {
 	if err != nil {
 		return err
 	}
-	defer ep.Sim.CausingVolume(c.Target.ID, c.Seq)()
+	defer ep.Sim.CNS().Causing(c.Target.ID, c.Seq)()
 	return ep.Sim.RelocateVolume(ctx, c.Target.ID, datastore)
 }
 

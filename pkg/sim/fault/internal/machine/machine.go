@@ -97,7 +97,7 @@ func Causing(ep *kinds.Endpoint, c *kinds.Call, ref Ref) func() {
 	if ep.Sim == nil || c.Seq == 0 {
 		return func() {}
 	}
-	return ep.Sim.CausingVM(ref, c.Seq)
+	return ep.Sim.Guests().CausingRef(ref, c.Seq)
 }
 
 // Gone tells whether an error says that the object is not there any more.
