@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -54,7 +55,7 @@ func requestedCCM(ctx context.Context, r api.CCMRequest) (CCM, error) {
 	if err == nil {
 		next.Program, err = source.Resolve(ctx, ccm.Options{})
 	}
-	if wrong, ok := errors.AsType[*ccm.Error](err); ok {
+	if wrong, ok := errors.AsType[*coded.Error](err); ok {
 		return CCM{}, &api.Error{Code: "invalid", Message: wrong.Error(), Try: wrong.Try}
 	} else if err != nil {
 		return CCM{}, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -38,7 +39,7 @@ func (k *kindCluster) note(image string) error {
 	if err != nil {
 		return err
 	}
-	return private.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'))
+	return atomicfile.WriteFile(k.s.opts.Dir.Path(kindNote), append(text, '\n'), 0o600)
 }
 
 func (k *kindCluster) unnote() error { return ForgetKind(k.s.opts.Dir.Path()) }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -143,10 +144,7 @@ func (r *recorder) listen(ctx context.Context, seq uint64, happened chan<- struc
 			return
 		}
 		seq = r.log.Last()
-		select {
-		case happened <- struct{}{}:
-		default:
-		}
+		notify.Wake(happened)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -146,10 +147,7 @@ func (r *rows) tell(text []byte) {
 				reader.times = append(reader.times, time.Now())
 			}
 		}
-		select {
-		case reader.wake <- struct{}{}:
-		default:
-		}
+		notify.Wake(reader.wake)
 	}
 }
 

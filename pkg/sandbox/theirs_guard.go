@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -81,20 +83,10 @@ func uuidsOf(n *corev1.Node) []string {
 	return world.Orders(n.Status.NodeInfo.SystemUUID)
 }
 
-// some names the first few.
-func some(names []string) string {
-	const most = 5
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if rest := len(names) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
-}
-
 func endangered(stray []string) error {
-	return &existing.Error{
+	return &coded.Error{
 		Code:    existing.CodeNodes,
-		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", some(stray)),
+		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", shorten.List(stray, 5)),
 		Try: "choose their VMs, too: --folder, --vm, --tag, or all by leaving these out\n" +
 			"leave --ccm out   # the sandbox then only watches\n" +
 			"vsphere-sandbox doctor --vcenter-config FILE --kubeconfig FILE   # which VM each node is",
@@ -106,9 +98,9 @@ func (t *theirCluster) noteStrays(stray []string, all int) {
 	if len(stray) == 0 {
 		return
 	}
-	text := "nodes whose VM is none of the chosen ones: " + some(stray)
+	text := "nodes whose VM is none of the chosen ones: " + shorten.List(stray, 5)
 	if len(stray) == all {
-		text = fmt.Sprintf("no node of the cluster of context %q is one of the chosen VMs: %s", t.cluster.Context(), some(stray))
+		text = fmt.Sprintf("no node of the cluster of context %q is one of the chosen VMs: %s", t.cluster.Context(), shorten.List(stray, 5))
 	}
 	t.s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "nodes.without-vm", Message: text})
 }

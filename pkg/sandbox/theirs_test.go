@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -111,7 +112,7 @@ func TestStrays(t *testing.T) {
 	if want := []string{"mislead", "cloud", "blank"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	err := endangered(got).(*existing.Error)
+	err := endangered(got).(*coded.Error)
 	if err.Code != existing.CodeNodes || !strings.Contains(err.Message, "mislead, cloud, blank") || !strings.Contains(err.Try, "leave --ccm out") {
 		t.Errorf("%+v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
@@ -66,7 +67,7 @@ func (s *Sandbox) writeTokenOf(ctx context.Context, a serviceAccount) (renewAt t
 	if err := s.secrets.Know(r.Status.Token); err != nil {
 		return renewAt, err
 	}
-	if err := replaceFile(a.file, []byte(r.Status.Token)); err != nil {
+	if err := atomicfile.WriteFile(a.file, []byte(r.Status.Token), 0o600); err != nil {
 		return renewAt, err
 	}
 	left := time.Until(r.Status.ExpirationTimestamp.Time)

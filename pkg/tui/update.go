@@ -10,6 +10,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
@@ -436,9 +437,7 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 				if send(told{cut: err}) != nil {
 					return
 				}
-				select {
-				case <-time.After(again):
-				case <-ctx.Done():
+				if backoff.Sleep(ctx, again) != nil {
 					return
 				}
 				var now time.Time

@@ -12,7 +12,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -150,5 +150,5 @@ func (s *Sandbox) fetch(ctx context.Context, l led) (*x509.Certificate, error) {
 	for _, c := range shown {
 		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
 	}
-	return shown[0], private.WriteFile(l.caFile, text)
+	return shown[0], atomicfile.WriteFile(l.caFile, text, 0o600)
 }

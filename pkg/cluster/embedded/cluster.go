@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -129,7 +128,7 @@ func (c *Cluster) writeConfig() error {
 			return err
 		}
 	}
-	return cfg.write(c.config)
+	return child.WriteConfig(c.config, cfg)
 }
 
 // auditPolicy records who asked for what, never bodies: those hold Secrets.
@@ -217,25 +216,7 @@ type Config struct {
 }
 
 // ReadConfig reads the file that the parent wrote.
-func ReadConfig(path string) (Config, error) {
-	var c Config
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return c, err
-	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
-}
-
-func (c Config) write(path string) error {
-	b, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o600)
-}
+func ReadConfig(path string) (Config, error) { return child.ReadConfig[Config](path) }
 
 // bell is a pipe that outlives the child's processes: a byte in it says that there is news.
 type bell struct {

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Intent is what is to be brought into a cluster, as far as its own nodes have to be guarded from it.
@@ -24,7 +26,7 @@ type Intent struct {
 	BesideController, BesideUnowned bool
 }
 
-// Guard looks for whatever in the cluster would come to harm, or do harm, and returns the first of it as an [*Error]. The
+// Guard looks for whatever in the cluster would come to harm, or do harm, and returns the first of it as an [*coded.Error]. The
 // cloud controller manager that comes sees every Node of the cluster. Of one with another cloud's providerID it concludes
 // nothing (package provider says why), so nothing is done to it; this refuses those of which it might conclude something.
 func (c *Cluster) Guard(ctx context.Context, i Intent) error {
@@ -46,7 +48,7 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 	}
 	for _, ns := range all.Items {
 		name := ns.Labels[instanceLabel]
-		return &Error{
+		return &coded.Error{
 			Code: CodeTaken, Message: fmt.Sprintf("the cluster has the sandbox %q already, in namespace %s, and there can be one", name, ns.Name),
 			Try: fmt.Sprintf("vsphere-sandbox down --name %s\n--context NAME   # another cluster", name),
 		}
@@ -59,7 +61,7 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 		if err != nil {
 			return err
 		}
-		e := &Error{
+		e := &coded.Error{
 			Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s, which no sandbox has made", name),
 			Try: "--context NAME   # another cluster\nkubectl --context " + c.context + " delete namespace " + name + "   # when nothing in it is needed",
 		}
@@ -80,7 +82,7 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 	var unowned []string
 	for _, n := range list.Items {
 		if slices.Contains(i.Nodes, n.Name) {
-			return &Error{
+			return &coded.Error{
 				Code: CodeName, Message: fmt.Sprintf("the cluster has a node %s, and a VM of the topology would be one of that name", n.Name),
 				Try: "give the VM another hostname in the topology\n--context NAME   # another cluster",
 			}
@@ -102,14 +104,14 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 	if len(unowned) == 0 || i.BesideUnowned {
 		return nil
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeNodes, Message: fmt.Sprintf("%d nodes have no providerID, %s the first: a cloud controller manager may come to take them for its own", len(unowned), unowned[0]),
 		Try: "--beside-unowned-nodes   # none of them has a name, UUID or address of this topology\n--context NAME   # another cluster",
 	}
 }
 
 func endangered(why string) error {
-	return &Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
+	return &coded.Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
 }
 
 // isVSphere tells whether a providerID is one that vSphere's provider reads: with its prefix, or as a UUID alone.
@@ -148,7 +150,7 @@ func (c *Cluster) guardController(ctx context.Context, i Intent) error {
 	if err != nil || where == "" {
 		return err
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeController, Message: "the cluster runs a cloud controller manager, which may delete nodes of the sandbox: " + where,
 		Try: "--beside-cloud-controller   # when it leaves nodes alone that it does not know\n--context NAME   # another cluster",
 	}

@@ -14,12 +14,6 @@ import (
 // namespace begins every name.
 const namespace = "vsphere_ccm"
 
-// MaxMethods is how many methods of a vCenter's API are told apart; later ones are "other".
-const MaxMethods = 64
-
-// other stands for label values that are not to be told apart.
-const other = "other"
-
 // Metrics counts. Make one with [New]. All methods may be called from any goroutine, on a nil Metrics too, where they do
 // nothing.
 type Metrics struct {
@@ -29,8 +23,7 @@ type Metrics struct {
 	confirmations *k8smetrics.CounterVec
 	reloads       *k8smetrics.CounterVec
 
-	mu      sync.Mutex
-	methods map[string]bool
+	methods Methods
 }
 
 // New registers at r. The source is asked at every scrape for the vCenters as they are then, each with another name; it
@@ -50,13 +43,14 @@ func New(r Registry, source func() []VCenter) (*Metrics, error) {
 		lookups:       counter("lookups_total", "VMs looked up for nodes, by what they were looked up by and what came of it.", "source", "result"),
 		confirmations: counter("confirmations_total", "Times the vCenters were asked whether a VM is gone, by what came of it.", "outcome"),
 		reloads:       counter("config_reloads_total", "Changes of the configuration that were noticed, by what became of them.", "result"),
-		methods:       map[string]bool{},
 	}
 	var errs []error
 	for _, family := range []k8smetrics.Registerable{m.calls, m.durations, m.lookups, m.confirmations, m.reloads} {
 		errs = append(errs, r.Register(family))
 	}
-	errs = append(errs, r.CustomRegister(&collector{source: source}))
+	errs = append(errs, r.CustomRegister(&Collector[VCenter]{
+		Namespace: namespace, Source: source, Name: func(v VCenter) string { return v.Name }, States: states(),
+	}))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -90,22 +84,9 @@ func (m *Metrics) Call(vcenter, method, result string, d time.Duration) {
 	if m == nil {
 		return
 	}
-	method = m.known(method)
+	method = m.methods.Label(method)
 	m.calls.WithLabelValues(vcenter, method, result).Inc()
 	m.durations.WithLabelValues(vcenter, method).Observe(d.Seconds())
-}
-
-// known is the method itself, for the first so many.
-func (m *Metrics) known(method string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.methods[method] {
-		if len(m.methods) >= MaxMethods {
-			return other
-		}
-		m.methods[method] = true
-	}
-	return method
 }
 
 // Lookup counts a VM that was looked up.
@@ -144,72 +125,88 @@ type VCenter struct {
 	TagsReadAt time.Time
 }
 
-// collector turns what its source says into metrics, at every scrape.
-type collector struct {
-	k8smetrics.BaseStableCollector
-	source func() []VCenter
-	states []state // made when the registry asks for descriptions
-}
-
-// state is one family of the collector. A vCenter that has no value yet is left out of it.
-type state struct {
-	desc  *k8smetrics.Desc
-	kind  k8smetrics.ValueType
-	value func(VCenter) (float64, bool)
-}
-
-func newStates() []state {
-	gauge := func(name, help string, value func(VCenter) (float64, bool)) state {
-		return state{desc: desc(name, help), kind: k8smetrics.GaugeValue, value: value}
-	}
-	return []state{
-		gauge("vcenter_connected", "Whether there is a session at the vCenter that works (1) or not (0).",
-			func(v VCenter) (float64, bool) { return number(v.Connected), true }),
+// states are the families that there are of a vCenter.
+func states() []State[VCenter] {
+	return []State[VCenter]{
 		{
-			desc:  desc("vcenter_reconnects_total", "Times there was a connection to the vCenter again after there had been none."),
-			kind:  k8smetrics.CounterValue,
-			value: func(v VCenter) (float64, bool) { return float64(v.Reconnects), true },
+			Name: "vcenter_connected", Help: "Whether there is a session at the vCenter that works (1) or not (0).",
+			Value: func(v VCenter) (float64, bool) { return Number(v.Connected), true },
 		},
-		gauge("inventory_synced", "Whether the inventory of the vCenter is complete and current (1) or not (0).",
-			func(v VCenter) (float64, bool) { return number(v.Synced), true }),
-		gauge("inventory_vms", "VMs that the inventory of the vCenter holds.",
-			func(v VCenter) (float64, bool) { return float64(v.VMs), true }),
-		gauge("inventory_last_sync_timestamp_seconds", "When the inventory of the vCenter last became complete and current, Unix time.",
-			func(v VCenter) (float64, bool) { return unix(v.SyncedAt) }),
-		gauge("tags_last_read_timestamp_seconds", "When the tags of the vCenter were last read as a whole, Unix time.",
-			func(v VCenter) (float64, bool) { return unix(v.TagsReadAt) }),
+		{
+			Name: "vcenter_reconnects_total", Help: "Times there was a connection to the vCenter again after there had been none.",
+			Counter: true, Value: func(v VCenter) (float64, bool) { return float64(v.Reconnects), true },
+		},
+		{
+			Name: "inventory_synced", Help: "Whether the inventory of the vCenter is complete and current (1) or not (0).",
+			Value: func(v VCenter) (float64, bool) { return Number(v.Synced), true },
+		},
+		{
+			Name: "inventory_vms", Help: "VMs that the inventory of the vCenter holds.",
+			Value: func(v VCenter) (float64, bool) { return float64(v.VMs), true },
+		},
+		{
+			Name: "inventory_last_sync_timestamp_seconds", Help: "When the inventory of the vCenter last became complete and current, Unix time.",
+			Value: func(v VCenter) (float64, bool) { return unix(v.SyncedAt) },
+		},
+		{
+			Name: "tags_last_read_timestamp_seconds", Help: "When the tags of the vCenter were last read as a whole, Unix time.",
+			Value: func(v VCenter) (float64, bool) { return unix(v.TagsReadAt) },
+		},
 	}
 }
 
-func desc(name, help string) *k8smetrics.Desc {
-	return k8smetrics.NewDesc(namespace+"_"+name, help, []string{"vcenter"}, nil, k8smetrics.ALPHA, "")
+// State is one family of a [Collector]. Value returns false for a vCenter that has no value yet: it is left out.
+type State[V any] struct {
+	Name, Help string
+	Counter    bool
+	Value      func(V) (float64, bool)
+
+	desc *k8smetrics.Desc // made when the registry asks for descriptions
+}
+
+// Collector turns what its source says of vCenters into metrics, at every scrape.
+type Collector[V any] struct {
+	k8smetrics.BaseStableCollector
+	// Namespace begins every name.
+	Namespace string
+	Source    func() []V
+	// Name is the label of a vCenter.
+	Name   func(V) string
+	States []State[V]
 }
 
 // DescribeWithStability implements [k8smetrics.StableCollector]. The registry calls it once, before anything else.
-func (c *collector) DescribeWithStability(ch chan<- *k8smetrics.Desc) {
-	c.states = newStates()
-	for _, s := range c.states {
+func (c *Collector[V]) DescribeWithStability(ch chan<- *k8smetrics.Desc) {
+	for i := range c.States {
+		s := &c.States[i]
+		s.desc = k8smetrics.NewDesc(c.Namespace+"_"+s.Name, s.Help, []string{"vcenter"}, nil, k8smetrics.ALPHA, "")
 		ch <- s.desc
 	}
 }
 
 // CollectWithStability implements [k8smetrics.StableCollector].
-func (c *collector) CollectWithStability(ch chan<- k8smetrics.Metric) {
+func (c *Collector[V]) CollectWithStability(ch chan<- k8smetrics.Metric) {
 	seen := map[string]bool{}
-	for _, vc := range c.source() {
-		if seen[vc.Name] {
+	for _, vc := range c.Source() {
+		name := c.Name(vc)
+		if seen[name] {
 			continue // twice the same series would spoil the whole scrape
 		}
-		seen[vc.Name] = true
-		for _, s := range c.states {
-			if value, ok := s.value(vc); ok {
-				ch <- k8smetrics.NewLazyConstMetric(s.desc, s.kind, value, vc.Name)
+		seen[name] = true
+		for _, s := range c.States {
+			kind := k8smetrics.GaugeValue
+			if s.Counter {
+				kind = k8smetrics.CounterValue
+			}
+			if value, ok := s.Value(vc); ok {
+				ch <- k8smetrics.NewLazyConstMetric(s.desc, kind, value, name)
 			}
 		}
 	}
 }
 
-func number(b bool) float64 {
+// Number is 1 for true.
+func Number(b bool) float64 {
 	if b {
 		return 1
 	}
@@ -298,4 +295,33 @@ func (process) Register(r k8smetrics.Registerable) error { return legacyregistry
 
 func (process) CustomRegister(c k8smetrics.StableCollector) error {
 	return legacyregistry.CustomRegister(c)
+}
+
+// MaxMethods is how many methods of a vCenter's API are told apart; later ones are "other".
+const MaxMethods = 64
+
+// other stands for label values that are not to be told apart.
+const other = "other"
+
+// Methods bounds a label of methods. The zero value is ready to use, from any goroutine.
+type Methods struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// Label returns the method itself, for the first [MaxMethods].
+func (m *Methods) Label(method string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known[method] {
+		return method
+	}
+	if len(m.known) >= MaxMethods {
+		return other
+	}
+	if m.known == nil {
+		m.known = map[string]bool{}
+	}
+	m.known[method] = true
+	return method
 }

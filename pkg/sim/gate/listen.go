@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
 // wanted tells whether the gate is to listen; g.change is held.
@@ -103,10 +105,8 @@ func relisten(ctx context.Context, addr string) (net.Listener, error) {
 		if err == nil {
 			return l, nil
 		}
-		select {
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, 50*time.Millisecond) != nil {
 			return nil, fmt.Errorf("gate %s: cannot listen again: %w", addr, err)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

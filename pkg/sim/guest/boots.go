@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
@@ -63,10 +64,7 @@ func (b *boots) add(next boot) {
 	defer b.mu.Unlock()
 	heap.Push(&b.queue, next)
 	b.latest[next.ref] = next.cycle
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(b.wake)
 }
 
 // cancel forgets the boot of a VM, if one is due.

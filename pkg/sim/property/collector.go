@@ -10,6 +10,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // collector is the state of one PropertyCollector of one session.
@@ -98,10 +100,7 @@ func (c *collector) removeFilter(ref types.ManagedObjectReference) {
 
 // signal wakes the wait in progress, or the next one.
 func (c *collector) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(c.wake)
 }
 
 // cancelWait ends the wait in progress.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
+
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -237,10 +239,7 @@ func (l *loop) after(d time.Duration, f func()) {
 	defer l.mu.Unlock()
 	l.count++
 	heap.Push(&l.queue, job{due: time.Now().Add(d), count: l.count, run: f})
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(l.wake)
 }
 
 // close forgets what is not due, and waits for what runs. Closing again is harmless.

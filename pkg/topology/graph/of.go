@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -145,7 +146,7 @@ func plural(n int, noun string) string {
 // listed joins a few names, and counts the rest.
 func listed(names []string) string {
 	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1)
+		return shorten.List(names, most-1)
 	}
 	return strings.Join(names, ", ")
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
 	"strings"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -124,15 +127,6 @@ func span(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// list names some things: "a, b, c and 4 more".
-func list(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // Plan asks what an injection would do. It changes nothing, so it is no [Action]: read-only mode lets it pass. The answer
@@ -337,7 +331,7 @@ func (s Several) names() (names []string) {
 // Danger implements [Action]: more than one thing is more than a slip may cost.
 func (s Several) Danger() string {
 	verb := strings.Join(s.Actions[0].command().words, " ")
-	question := fmt.Sprintf("%s, %d at once: %s?", verb, len(s.Actions), list(s.names()))
+	question := fmt.Sprintf("%s, %d at once: %s?", verb, len(s.Actions), shorten.List(s.names(), 3))
 	if s.Actions[0].Danger() != "" {
 		question += " It may cost data."
 	}

@@ -183,14 +183,6 @@ func (l *list) concern(objects []string) { l.all[len(l.all)-1].Objects = objects
 // shown is how many names a finding spells out.
 const shown = 5
 
-// names lists the first few.
-func names(all []string) string {
-	if more := len(all) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:shown], ", "), more)
-	}
-	return strings.Join(all, ", ")
-}
-
 // soon is when the end of a certificate is worth a word.
 const soon = 30 * 24 * time.Hour
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
@@ -62,10 +63,10 @@ func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 	case len(lost) == 0:
 		l.ok("nodes", "%d of %d nodes have a VM with their system UUID or provider ID", len(found), len(c.Nodes))
 	case !whole:
-		l.add(Warning, "nodes", fmt.Sprintf("%d of %d nodes have none of the VMs that could be read: %s", len(lost), len(c.Nodes), names(lost)),
+		l.add(Warning, "nodes", fmt.Sprintf("%d of %d nodes have none of the VMs that could be read: %s", len(lost), len(c.Nodes), shorten.List(lost, shown)),
 			"they may be in the vCenters that could not be asked", "mend what is said of those vCenters, and ask once more")
 	default:
-		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes have a system UUID that is no VM's: %s", len(lost), len(c.Nodes), names(lost)),
+		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes have a system UUID that is no VM's: %s", len(lost), len(c.Nodes), shorten.List(lost, shown)),
 			"the cloud provider does not initialize them, or takes them for deleted and removes them",
 			"see that their VMs are among those chosen and may be seen by the account, and that the guests show them their own UUID (cat /sys/class/dmi/id/product_uuid)")
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
+
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 
@@ -74,7 +76,7 @@ func duplicates(vms []inventory.VM) []Finding {
 		for _, value := range slices.Sorted(maps.Keys(by)) {
 			if len(by[value]) > 1 {
 				found = true
-				l.add(Error, kind.id, fmt.Sprintf("%s %s is that of %s", kind.noun, value, names(by[value])), kind.why, kind.try)
+				l.add(Error, kind.id, fmt.Sprintf("%s %s is that of %s", kind.noun, value, shorten.List(by[value], shown)), kind.why, kind.try)
 			}
 		}
 		if !found {

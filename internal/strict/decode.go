@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
@@ -12,31 +13,34 @@ import (
 
 // Decode fills into, a pointer, from the node at a path. It goes on after an error, leaving the field at zero.
 func (r *Reader) Decode(node *yaml.Node, into any, path string) {
-	r.value(node, reflect.ValueOf(into).Elem(), path)
+	r.value(node, reflect.ValueOf(into).Elem(), "", path)
 }
 
-func (r *Reader) value(node *yaml.Node, into reflect.Value, path string) {
+func (r *Reader) value(node *yaml.Node, into reflect.Value, tag reflect.StructTag, path string) {
 	if node.Kind == yaml.AliasNode {
 		r.Errorf(node, path, "the alias *%s is not supported: write the value out", node.Value)
 		return
 	}
-	if d, ok := into.Addr().Interface().(Decoder); ok {
+	if d, ok := reflect.TypeAssert[Decoder](into.Addr()); ok {
 		d.DecodeYAML(r, node, path)
 		return
 	}
+	isText := into.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 	switch {
 	case IsNull(node): // a key with nothing after it is a key left out
 	case into.Kind() == reflect.Pointer:
 		if into.IsNil() {
 			into.Set(reflect.New(into.Type().Elem()))
 		}
-		r.value(node, into.Elem(), path)
-	case into.Kind() == reflect.Struct:
+		r.value(node, into.Elem(), tag, path)
+	case into.Kind() == reflect.Struct && !isText:
 		r.mapping(node, into, path)
-	case into.Kind() == reflect.Slice:
-		r.list(node, into, path)
+	case into.Kind() == reflect.Slice && !isText:
+		r.list(node, into, tag, path)
 	case into.Kind() == reflect.Map:
 		r.words(node, into, path)
+	case r.lang.Scalar != nil:
+		r.lang.Scalar(r, node, into, tag, path)
 	default:
 		r.scalar(node, into, path)
 	}
@@ -58,7 +62,8 @@ func (r *Reader) Keys(node *yaml.Node, path string, f func(key, value *yaml.Node
 		case key.ShortTag() == "!!merge":
 			r.Errorf(key, path, "merge keys are not supported: write the values out")
 		case twice:
-			r.Errorf(key, below, "is given twice, first on line %d", line)
+			// The field does not count as reported: what the first one says is still looked at.
+			r.Add(Error{Line: key.Line, Column: key.Column, Path: below, Message: "is given twice, first on line " + r.line(line, key.Line)})
 		default:
 			lines[key.Value] = key.Line
 			f(key, value, below)
@@ -67,20 +72,30 @@ func (r *Reader) Keys(node *yaml.Node, path string, f func(key, value *yaml.Node
 }
 
 func (r *Reader) mapping(node *yaml.Node, into reflect.Value, path string) {
-	fields := Fields(into.Type())
+	fields := r.types.Of(into.Type())
 	r.Keys(node, path, func(key, value *yaml.Node, below string) {
 		field, ok := fields.Find(key.Value)
 		if !ok {
-			r.Unknown(key, below, "key", key.Value, fields.Names())
+			r.Hint(key, below, r.Nearest(key.Value, fields.Names()), "unknown key")
 			return
 		}
-		r.value(value, into.FieldByIndex(field.Index), below)
+		r.value(value, into.FieldByIndex(field.Index), field.Tag, below)
 	})
 }
 
-func (r *Reader) list(node *yaml.Node, into reflect.Value, path string) {
+func (r *Reader) list(node *yaml.Node, into reflect.Value, tag reflect.StructTag, path string) {
 	if node.Kind != yaml.SequenceNode {
 		r.Errorf(node, path, "must be a list (- item), not %s", Describe(node))
+		return
+	}
+	if len(node.Content) == 0 {
+		return // nil, as if left out
+	}
+	before := r.items
+	if r.items += len(node.Content); r.lang.Items > 0 && r.items > r.lang.Items {
+		if before <= r.lang.Items { // once is enough
+			r.Errorf(node, path, "makes more than the %d list items a %s may have", r.lang.Items, r.lang.Noun)
+		}
 		return
 	}
 	into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
@@ -90,7 +105,7 @@ func (r *Reader) list(node *yaml.Node, into reflect.Value, path string) {
 			r.Errorf(item, below, "is empty")
 			continue
 		}
-		r.value(item, into.Index(i), below)
+		r.value(item, into.Index(i), tag, below)
 	}
 }
 
@@ -102,7 +117,7 @@ func (r *Reader) words(node *yaml.Node, into reflect.Value, path string) {
 		if made.Kind() == reflect.String && value.Kind == yaml.ScalarNode {
 			made.SetString(value.Value)
 		} else {
-			r.value(value, made, below)
+			r.value(value, made, "", below)
 		}
 		into.SetMapIndex(reflect.ValueOf(key.Value), made)
 	})
@@ -181,24 +196,6 @@ func Below(path, key string) string {
 // Item is the path of an item of a list.
 func Item(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// Describe says what the file has, for a message about what it should have.
-func Describe(node *yaml.Node) string {
-	switch node.Kind {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	}
-	if IsNull(node) {
-		return "nothing"
-	}
-	text := node.Value
-	if len(text) > 80 {
-		text = strings.ToValidUTF8(text[:80], "") + "…"
-	}
-	return strconv.Quote(text)
-}
-
 // FieldSet are the keys that a struct has, in the order of its fields.
 type FieldSet []Field
 
@@ -206,19 +203,28 @@ type FieldSet []Field
 type Field struct {
 	Name  string
 	Index []int
-	Type  reflect.Type
+	Tag   reflect.StructTag
+	// Optional fields are left out where they are zero.
+	Optional bool
 }
 
-// Fields reads the json tags of a struct.
-func Fields(t reflect.Type) FieldSet {
+// Types are the fields of struct types, each worked out once.
+type Types map[reflect.Type]FieldSet
+
+// Of reads the json tags of a struct, those of embedded structs as if they were its own.
+func (t Types) Of(typ reflect.Type) FieldSet {
+	if known, ok := t[typ]; ok {
+		return known
+	}
 	var all FieldSet
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	for _, f := range reflect.VisibleFields(typ) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous || name == "" || name == "-" {
 			continue
 		}
-		all = append(all, Field{Name: name, Index: f.Index, Type: f.Type})
+		all = append(all, Field{Name: name, Index: f.Index, Tag: f.Tag, Optional: strings.HasPrefix(options, "omit")})
 	}
+	t[typ] = all
 	return all
 }
 
