@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -240,4 +241,26 @@ func (c *conversion) files() ([]File, error) {
 // head is the comment at the beginning of a file.
 func (c *conversion) head(what string) string {
 	return fmt.Sprintf("# %s\n# Written by vsphere-sandbox migrate config.\n", what)
+}
+
+// Reasons that several keys share.
+const (
+	noWorkspace  = "volumes are made where their StorageClass and the nodes say, in the vCenters of the new file"
+	noHelperVM   = "no helper VM is made any more to find a place for a volume"
+	noController = "the CSI driver attaches disks to paravirtual controllers, always"
+	noAPI        = "was of a server in cloud-provider-vsphere that nothing starts any more"
+	saysNothing  = "is empty: it says nothing"
+	everyOwn     = "every vCenter has its own"
+)
+
+// lineHint points at another line.
+func lineHint(line int) string { return fmt.Sprintf("in line %d", line) }
+
+// joined are networks as a file has them.
+func joined(prefixes []netip.Prefix) string {
+	all := make([]string, len(prefixes))
+	for i, p := range prefixes {
+		all[i] = p.String()
+	}
+	return strings.Join(all, ",")
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // Disk is a disk as a node sees it. It holds no state but its directory; its methods may be called from several
@@ -162,4 +164,28 @@ func (d *Disk) Usage(ctx context.Context) (Usage, error) {
 		return nil
 	})
 	return u, err
+}
+
+// writeJSON replaces a file as a whole: a reader sees what was there before or v.
+func writeJSON(path string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, append(b, '\n'), 0o600)
+}
+
+// removeAll is os.RemoveAll that also gets into directories which their owner made unwritable, as a container may.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // what cannot be changed, RemoveAll complains of
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }

@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -178,4 +179,136 @@ func Values[T any](w *World, k Kind) []T {
 		all[i] = row.Value.(T)
 	}
 	return all
+}
+
+// Events are all that were told, or as many as are kept, oldest first. The slice is not to be changed.
+func (w *World) Events() []event.Event { return w.events }
+
+// Keep has the world forget all events but the newest n; with n <= 0 it keeps all, as a new world does. Slices that were
+// handed out stay as they are.
+func (w *World) Keep(n int) {
+	w.keep = n
+	w.forget()
+}
+
+// forget forgets what is too much: the slice moves on, and what is before it goes when the slice has to grow.
+func (w *World) forget() {
+	if w.keep > 0 && len(w.events) > w.keep {
+		w.events = w.events[len(w.events)-w.keep:]
+	}
+}
+
+// LastEvent is the Seq of the newest event.
+func (w *World) LastEvent() uint64 {
+	if len(w.events) == 0 {
+		return 0
+	}
+	return w.events[len(w.events)-1].Seq
+}
+
+// After are the events with a higher Seq.
+func (w *World) After(seq uint64) []event.Event {
+	i, _ := slices.BinarySearchFunc(w.events, seq+1, func(e event.Event, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+	return w.events[i:]
+}
+
+// Event finds one by its Seq.
+func (w *World) Event(seq uint64) (event.Event, bool) {
+	i, ok := slices.BinarySearchFunc(w.events, seq, func(e event.Event, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+	if !ok {
+		return event.Event{}, false
+	}
+	return w.events[i], true
+}
+
+// maxChain bounds how far causes are followed.
+const maxChain = 100
+
+// Causes are the events that made one happen, the nearest first.
+func (w *World) Causes(e event.Event) []event.Event {
+	var chain []event.Event
+	for e.Cause != 0 && e.Cause < e.Seq && len(chain) < maxChain {
+		cause, ok := w.Event(e.Cause)
+		if !ok {
+			break
+		}
+		chain, e = append(chain, cause), cause
+	}
+	return chain
+}
+
+// CausedBy tells whether the event of that Seq is among the causes of e, or e itself. It need not have been seen.
+func (w *World) CausedBy(e event.Event, seq uint64) bool {
+	if e.Seq == seq || e.Cause == seq {
+		return true
+	}
+	for _, cause := range w.Causes(e) {
+		if cause.Seq == seq || cause.Cause == seq {
+			return true
+		}
+	}
+	return false
+}
+
+// Kind is a kind of rows, in the word that scenarios have for it.
+type Kind string
+
+// The kinds. Events are no rows, but change the world, too.
+const (
+	Node       Kind = "node"
+	VM         Kind = "vm"
+	Host       Kind = "host"
+	VCenter    Kind = "vcenter"
+	Component  Kind = "component"
+	Lease      Kind = "lease"
+	Volume     Kind = "volume"
+	Attachment Kind = "attachment"
+	Event      Kind = "event"
+)
+
+// Kinds lists those that have rows.
+func Kinds() []Kind { return []Kind{Node, VM, Host, VCenter, Component, Lease, Volume, Attachment} }
+
+// typ is what the rows of a kind are; nil for others.
+func (k Kind) typ() reflect.Type {
+	switch k {
+	case Node:
+		return reflect.TypeFor[api.Node]()
+	case VM:
+		return reflect.TypeFor[api.VM]()
+	case Host:
+		return reflect.TypeFor[api.Host]()
+	case VCenter:
+		return reflect.TypeFor[api.VCenter]()
+	case Component:
+		return reflect.TypeFor[api.Component]()
+	case Lease:
+		return reflect.TypeFor[api.Lease]()
+	case Volume:
+		return reflect.TypeFor[api.Volume]()
+	case Attachment:
+		return reflect.TypeFor[api.Attachment]()
+	}
+	return nil
+}
+
+// Well tells whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
+// addresses, vCenters are up, components run.
+func (w *World) Well() bool {
+	for _, n := range Values[api.Node](w, Node) {
+		if n.Registered && (n.Ready != "True" || !n.Initialized || len(n.Addresses) == 0) {
+			return false
+		}
+	}
+	for _, vc := range Values[api.VCenter](w, VCenter) {
+		if vc.Gate != "up" {
+			return false
+		}
+	}
+	for _, c := range Values[api.Component](w, Component) {
+		if c.State != "running" {
+			return false
+		}
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package front
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/guard"
 )
 
@@ -213,3 +215,11 @@ func noPermission(why string, refusal *guard.Refusal) []byte {
 		`<faultstring>` + escape(why) + `</faultstring><detail><NoPermissionFault xmlns="urn:vim25" xsi:type="NoPermission">` + object +
 		`<privilegeId></privilegeId></NoPermissionFault></detail></soapenv:Fault></soapenv:Body></soapenv:Envelope>`)
 }
+
+// NewCertificate makes a certificate for the front, with a key of its own. It is not used until the gate is told.
+func (f *Front) NewCertificate(w cert.Wish) (tls.Certificate, error) {
+	return f.opts.CA.Replace(f.leaf, w)
+}
+
+// FirstCertificate is the one that the front began with.
+func (f *Front) FirstCertificate() tls.Certificate { return f.pair.TLS() }
