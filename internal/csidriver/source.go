@@ -187,3 +187,12 @@ func (o Options) folder(version string) (string, error) {
 	}
 	return filepath.Join(cache, "upstream", "csi", version, "linux-"+o.arch()), nil
 }
+
+// Codes of a [coded.Error]: stable kebab-case ids.
+const (
+	Usage           = "usage"
+	GoMissing       = "go-missing"
+	VersionUnknown  = "csi-version-unknown"
+	BuildFailed     = "csi-build-failed"
+	ManifestMissing = "csi-manifest-missing"
+)
