@@ -46,7 +46,6 @@ func sideways() []edge {
 		{"internal/child", "internal/secret", "a child's environment has no secret but those that its spec names"},
 		{"internal/preflight", "internal/loopback", "what listens later is tried before anything boots"},
 		{"internal/csidriver", "internal/upstream", "a CSI driver is programs and files of a Go module"},
-		{"pkg/tui/...", "pkg/scenario/world", "a screen shows what a scenario judges by"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},
 		{"pkg/cluster/kind/machine/...", "pkg/node", "a container of kind's is a guest of a VM, as a kubelet in a process is"},
 		{"internal/migrate/...", "pkg/vcenter/...", "a migration asks vCenters what doctor asks"},

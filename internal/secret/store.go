@@ -125,7 +125,7 @@ func readKey(dir string) ([]byte, error) {
 // makeKey makes the key file, which is there as a whole or not at all.
 func makeKey(dir string) ([]byte, error) {
 	key := make([]byte, keySize)
-	rand.Read(key) //nolint:errcheck // never returns an error, since Go 1.24
+	rand.Read(key) // never returns an error, since Go 1.24
 	text := base64.StdEncoding.EncodeToString(key) + "\n"
 	return key, atomicfile.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600)
 }

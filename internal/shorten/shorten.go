@@ -5,6 +5,7 @@ package shorten
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -26,4 +27,12 @@ func List(names []string, most int) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// Count is a number of things: "1 host", "3 hosts".
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }

@@ -15,6 +15,8 @@ func TestLines(t *testing.T) {
 		"last 2":   {shorten.LastLines(said, 2), "second\nthird"},
 		"last 9":   {shorten.LastLines("a\nb", 9), "a\nb"},
 		"list":     {shorten.List([]string{"a", "b"}, 2), "a, b"},
+		"one":      {shorten.Count(1, "host"), "1 host"},
+		"none":     {shorten.Count(0, "host"), "0 hosts"},
 		"longer":   {shorten.List([]string{"a", "b", "c"}, 2), "a, b and 1 more"},
 	} {
 		if c.got != c.want {

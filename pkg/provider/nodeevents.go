@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 const (
@@ -198,7 +200,7 @@ func hint(node *corev1.Node, err error) string {
 	case ReasonVMUUIDChanged:
 		return "the node stays; give the vm its bios uuid back, or delete the node, and it registers again when its kubelet is restarted"
 	case ReasonDeletionHeldBack:
-		if _, ok := errors.AsType[*staleError](err); ok {
+		if _, ok := errors.AsType[*match.StaleError](err); ok {
 			return "" // it says so itself
 		}
 		return sentence(remedy(err), "the node stays; delete it if you know that its vm is gone")

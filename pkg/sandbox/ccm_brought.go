@@ -82,7 +82,7 @@ func (s *Sandbox) awaitProjection(ctx context.Context) error {
 
 // lacking says what is not there yet, and how it gets there.
 func lacking(try, format string, args ...any) *api.Error {
-	e := conflict("no cloud controller manager can start: there is no "+format, args...)
+	e := api.Conflict("no cloud controller manager can start: there is no "+format, args...)
 	e.Try = try
 	return e
 }

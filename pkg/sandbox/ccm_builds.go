@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
@@ -50,15 +51,15 @@ func (s *Sandbox) keepBuild(p ccm.Program) (ccm.Program, error) {
 	if err := os.MkdirAll(s.buildsDir(), 0o700); err != nil {
 		return p, err
 	}
-	f, err := os.OpenFile(to+".next", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
+	f, err := atomicfile.Create(to, 0o700)
 	if err != nil {
 		return p, err
 	}
-	_, err = io.Copy(f, from)
-	if err := errors.Join(err, f.Close()); err != nil {
+	defer f.Discard()
+	if _, err = io.Copy(f, from); err != nil {
 		return p, err
 	}
-	source, err := ccm.Parse("file:" + to + ".next")
+	source, err := ccm.Parse("file:" + f.Name())
 	if err != nil {
 		return p, err
 	}
@@ -67,10 +68,10 @@ func (s *Sandbox) keepBuild(p ccm.Program) (ccm.Program, error) {
 		err = fmt.Errorf("%s: changed while it was copied", p.Path)
 	}
 	if err != nil {
-		return p, errors.Join(err, os.Remove(to+".next"))
+		return p, err
 	}
 	p.Path = to
-	return p, os.Rename(to+".next", to)
+	return p, f.Commit()
 }
 
 func (s *Sandbox) buildsDir() string { return s.opts.Dir.Path("ccm", "builds") }

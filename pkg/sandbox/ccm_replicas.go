@@ -208,7 +208,7 @@ func (s *Sandbox) replicaChanged(r *replica, ch child.Change) {
 			r.since = time.Now()
 		case child.Exited:
 			r.exits++
-			r.last = exitText(ch, s.opts.Dir.Log(r.name))
+			r.last = child.ExitText(ch, s.opts.Dir.Log(r.name))
 			r.healthy, r.leads, r.ill = false, false, "exited"
 		case child.Stopped:
 			r.healthy, r.leads, r.ill = false, false, "stopped"

@@ -32,7 +32,7 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 	}
 	c.Replicas = n
 	seq := s.log.Append(event.Event{
-		Plane: event.PlaneSandbox, Kind: "ccm.scaled", Cause: s.causing.of(ccmComponent), Object: event.Object{Kind: "Component", Name: ccmComponent},
+		Plane: event.PlaneSandbox, Kind: "ccm.scaled", Cause: s.ongoing.Of(ccmComponent), Object: event.Object{Kind: "Component", Name: ccmComponent},
 		Message: fmt.Sprintf("cloud controller managers: %d, before %d", n, len(list)),
 	})
 	s.setRestartCause(seq)
@@ -71,5 +71,5 @@ func (c *components) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.list, name)
-	c.s.rows.componentGone(name)
+	c.s.watchCache.DeleteComponent(name)
 }

@@ -144,7 +144,7 @@ func (s *Sandbox) ccmRuns() error {
 	s.mu.Unlock()
 	switch {
 	case s.opts.VCentersOnly:
-		return conflict("this sandbox has vCenters alone, and no cloud controller manager")
+		return api.Conflict("this sandbox has vCenters alone, and no cloud controller manager")
 	case phase != api.Ready:
 		return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
 	}
@@ -160,7 +160,7 @@ func (s *Sandbox) cycleCCM(ctx context.Context) (api.Done, error) {
 		return s.restartCCMPods(ctx)
 	}
 	if s.ccmReplicas() == 0 {
-		e := conflict("no cloud controller manager runs")
+		e := api.Conflict("no cloud controller manager runs")
 		e.Try = "vsphere-sandbox ccm swap builtin"
 		return api.Done{}, e
 	}
@@ -172,7 +172,7 @@ func (s *Sandbox) cycleCCM(ctx context.Context) (api.Done, error) {
 }
 
 func notHealthy(format string, args ...any) *api.Error {
-	e := conflict(format, args...)
+	e := api.Conflict(format, args...)
 	e.Try = "vsphere-sandbox logs " + ccmComponent
 	return e
 }

@@ -47,7 +47,7 @@ func (s *Sandbox) cloudConfigChanged(what string) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Kind: "ccm.config-changed",
 		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: cloudConfigKey + " " + what,
-		Cause: s.causeOfObject("ConfigMap", cloudConfigMap),
+		Cause: s.causes.OfChange("ConfigMap", cloudConfigMap),
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,6 +59,6 @@ func (s *Sandbox) cloudConfigRefused(err error) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.config-rejected",
 		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: err.Error(),
-		Cause: s.causeOfObject("ConfigMap", cloudConfigMap),
+		Cause: s.causes.OfChange("ConfigMap", cloudConfigMap),
 	})
 }

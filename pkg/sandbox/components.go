@@ -50,7 +50,7 @@ func (c *components) note(ch child.Change, object event.Object, cause uint64) {
 	e := event.Event{Plane: event.PlaneSandbox, Object: object, Cause: cause}
 	why := ""
 	if ch.State == child.Exited {
-		why = exitText(ch, c.s.opts.Dir.Log(ch.Name))
+		why = child.ExitText(ch, c.s.opts.Dir.Log(ch.Name))
 	}
 	c.mu.Lock()
 	row := c.list[ch.Name]
@@ -118,7 +118,7 @@ func (c *components) journal(ch child.Change) {
 func (c *components) tell(row api.Component) {
 	rows := []api.Component{row}
 	c.s.describe(rows)
-	c.s.rows.component(rows[0])
+	c.s.watchCache.SetComponent(rows[0])
 }
 
 // changed tells of a component of which something has changed that its supervisor does not know.

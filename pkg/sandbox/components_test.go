@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -190,18 +189,5 @@ func TestSpecOfAChild(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"-x"}, s.opts.Command); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
-	}
-}
-
-func TestTail(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	if got := tail(path, 0); got != "" {
-		t.Errorf("of no file: %q", got)
-	}
-	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat("x", tailBytes-5)+"\nlast\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := tail(path, 0); len(got) != tailBytes || !strings.HasSuffix(got, "x\nlast\n") {
-		t.Errorf("%d bytes", len(got))
 	}
 }

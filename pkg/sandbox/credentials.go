@@ -80,6 +80,6 @@ func (s *Sandbox) credentialsChanged(old, data map[string][]byte) {
 func (s *Sandbox) credentialsEvent(level event.Level, message string) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Level: level, Kind: "ccm.credentials-changed",
-		Object: event.Object{Kind: "Secret", Name: cloudSecret}, Message: message, Cause: s.causeOfObject("Secret", cloudSecret),
+		Object: event.Object{Kind: "Secret", Name: cloudSecret}, Message: message, Cause: s.causes.OfChange("Secret", cloudSecret),
 	})
 }

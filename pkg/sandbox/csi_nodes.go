@@ -32,7 +32,7 @@ func (s *Sandbox) csiNode(n *storagev1.CSINode, gone bool) {
 	if !has {
 		e.Level, e.Kind, e.Message = event.Warning, "node.csi-unregistered", "has no CSI node service"
 	}
-	e.Cause = s.causeOf(n.Name, e.Kind)
+	e.Cause = s.causes.OfNode(n.Name, e.Kind)
 	s.log.Append(e)
 }
 

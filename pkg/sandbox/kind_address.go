@@ -22,15 +22,15 @@ func (k *kindCluster) addressed(m *machine, address netip.Addr) {
 // report has the guest of a VM report an address in place of the first one of its family that it reported. Every other address
 // stays.
 func (k *kindCluster) report(vm world.VM, address netip.Prefix) {
-	vc := k.s.watchedVCenter(vm.VCenter)
-	if vc == nil || vc.sim == nil {
+	vc := k.s.vcenters.Find(vm.VCenter)
+	if vc == nil || vc.Sim == nil {
 		return // a real guest says itself what address it has
 	}
-	info, ok := vc.sim.Guest(vm.Ref)
+	info, ok := vc.Sim.Guest(vm.Ref)
 	if !ok {
 		return // it is gone
 	}
-	cards := vc.sim.Cards(vm.Ref) // the VM's own: one that is made anew has others than the topology says
+	cards := vc.Sim.Cards(vm.Ref) // the VM's own: one that is made anew has others than the topology says
 	if len(cards) == 0 {
 		return // it has no network card to have an address
 	}
@@ -56,7 +56,7 @@ func (k *kindCluster) report(vm world.VM, address netip.Prefix) {
 		}
 	}
 	info.Addresses, info.Static = addresses, true
-	if err := vc.sim.InstallGuest(vm.Ref, info); err != nil {
+	if err := vc.Sim.InstallGuest(vm.Ref, info); err != nil {
 		k.notice(strings.ToLower(vm.Name), err)
 	}
 }

@@ -12,7 +12,7 @@ func TestAddressed(t *testing.T) {
 	k := &kindCluster{s: s}
 	vm := s.world.VMs()[0]
 	vm.UUID = "42000000-0000-4000-8000-00000000dead" // no VM of the topology's
-	sim := s.watchedVCenter(vm.VCenter).sim
+	sim := s.vcenters.Find(vm.VCenter).Sim
 	card := sim.Cards(vm.Ref)[0]
 	info, _ := sim.Guest(vm.Ref)
 	info.Addresses[card] = []netip.Prefix{netip.MustParsePrefix("192.0.2.7/24"), netip.MustParsePrefix("2001:db8::7/64")}

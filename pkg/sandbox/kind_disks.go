@@ -83,8 +83,8 @@ func asRoot(root disks.AsRoot) disks.AsRoot {
 // is built later.
 func (k *kindCluster) volumeDir(vcenter string) func(id string) string {
 	return func(id string) string {
-		if vc := k.s.watchedVCenter(vcenter); vc != nil {
-			return k.s.volumeDir(vc)(id)
+		if vc := k.s.vcenters.Find(vcenter); vc != nil {
+			return vc.VolumeDir(id)
 		}
 		return ""
 	}

@@ -26,13 +26,13 @@ func (k *kindCluster) path(v api.Volume) (api.Path, error) {
 			Try: "vsphere-sandbox kubectl exec, in its pod\nor a sandbox with --kind-volumes dir, where it is a directory of this machine",
 		}
 	}
-	vc := k.s.watchedVCenter(v.VCenter)
+	vc := k.s.vcenters.Find(v.VCenter)
 	if vc == nil {
-		return api.Path{}, conflict("volume %q: is in no vCenter", v.Name)
+		return api.Path{}, api.Conflict("volume %q: is in no vCenter", v.Name)
 	}
-	d, err := disk.Open(k.s.volumeDir(vc)(v.Handle))
+	d, err := disk.Open(vc.VolumeDir(v.Handle))
 	if err != nil {
-		return api.Path{}, conflict("volume %q: %v", v.Name, err)
+		return api.Path{}, api.Conflict("volume %q: %v", v.Name, err)
 	}
 	return api.Path{Volume: v.Name, Node: v.Node, Path: d.Data()}, nil
 }

@@ -240,7 +240,7 @@ func (n *nodes) notify(m *machine, c child.Change) {
 	vm := m.vm
 	n.mu.Unlock()
 	about := func(e event.Event) bool { return e.Object.VCenter == vm.VCenter && e.Object.Name == vm.Name }
-	cause := n.s.causeOfProcess(c.State, about)
+	cause := n.s.causes.OfProcess(c.State, about)
 	if c.Name == "" {
 		c.Name = "node/" + strings.ToLower(vm.Name)
 	}

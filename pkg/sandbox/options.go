@@ -82,3 +82,12 @@ func (s *Sandbox) stepTime() time.Duration {
 
 // stopTimeout bounds one stop step.
 const stopTimeout = 5 * time.Second
+
+// grace is how long the cluster goes without hearing of a node before it takes the node for lost. A cluster that others
+// use keeps its own speed.
+func (o Options) grace() time.Duration {
+	if o.Cluster.Pod != nil {
+		return pace.Speed(1).Of(pace.NodeMonitorGracePeriod)
+	}
+	return o.Speed.Of(pace.NodeMonitorGracePeriod)
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // podChanged is told of a component as it is now, one change after the other.
-func (s *Sandbox) podChanged(ctx context.Context, c deploy.Change) {
+func (s *Sandbox) podChanged(c deploy.Change) {
 	p := s.pods
 	p.mu.Lock()
 	was, known := p.now[c.Component]
@@ -40,7 +40,7 @@ func (c *components) pod(is deploy.Change) {
 	defer c.mu.Unlock()
 	if is.State == deploy.Gone {
 		delete(c.list, is.Component)
-		c.s.rows.componentGone(is.Component)
+		c.s.watchCache.DeleteComponent(is.Component)
 		return
 	}
 	row := &api.Component{Name: is.Component, Log: c.s.opts.Dir.Log(is.Component), Restarts: is.Restarts, Since: time.Now()}

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -345,27 +344,5 @@ func TestWires(t *testing.T) {
 	}
 	if addr, err := s.wireFor("a"); err == nil {
 		t.Errorf("made one at the end: %s", addr)
-	}
-}
-
-func TestCausing(t *testing.T) {
-	var c causing
-	one := c.set("x", 1)
-	two := c.set("x", 2)
-	other := c.set("y", 3)
-	var got []uint64
-	see := func() { got = append(got, c.of("x")) }
-	see()
-	one()
-	one()
-	see()
-	two()
-	see()
-	if c.of("y") != 3 {
-		t.Error("y is lost")
-	}
-	other()
-	if diff := cmp.Diff([]uint64{2, 2, 0}, got); diff != "" || len(c.seqs) != 0 {
-		t.Errorf("%v, %v", fmt.Sprint(got), c.seqs)
 	}
 }

@@ -3,13 +3,13 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
@@ -17,7 +17,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -58,8 +63,8 @@ type Sandbox struct {
 	secrets      *secret.Store
 	sessions     atomic.Int32 // that were known
 	eventFile    *event.File
-	recorder     *recorder
-	server       *http.Server
+	recorder     *recording.Recorder
+	server       *control.Server
 	base         base
 	cluster      cluster.Cluster
 	pods         *pods             // nil where nothing runs as pods; guarded by mu until the boot is done
@@ -67,7 +72,7 @@ type Sandbox struct {
 	controlPlane *child.Child
 	sim          *sim.Simulation // nil where the vCenters are real
 	real         *reality        // nil where they are simulated
-	vcenters     []*watched
+	vcenters     vcenters.List
 	world        *world.World
 	nodes        *nodes
 	light        *lightNodes
@@ -75,17 +80,15 @@ type Sandbox struct {
 	csi          csi
 	components   *components
 	wires        wires
-	causing      causing
+	ongoing      causality.Ongoing
+	causes       *causality.Finder
 	faults       *fault.Engine // guarded by mu
 	leases       *os.File      // its journal
 	background   background    // goroutines of steps
 
-	rows rows          // what watchers are told
-	book *storage.Book // of volumes; guarded by mu
-	held held
-	// complaints are the last words of each kind about each object; guarded by mu.
-	complaints map[string]string
-	tags       tagReading
+	watchCache watchcache.Cache
+	storage    *storage.Watcher
+	tags       *vcenters.Tags
 }
 
 // New returns a sandbox that has not begun.
@@ -97,6 +100,27 @@ func New(opts Options) *Sandbox {
 		current: opts.Topology,
 		phase:   api.Booting,
 		asked:   make(chan struct{}),
+	}
+	s.causes = &causality.Finder{
+		Log: s.log, Grace: opts.grace(), Topology: s.topology,
+		VM: func(node string) (vcenter, vm string) {
+			b := s.nodes.behind(node)
+			return b.vcenter, b.vm
+		},
+		Lease: func(id string) (fault.Lease, bool) {
+			if e := s.engine(); e != nil {
+				return e.Lease(id)
+			}
+			return fault.Lease{}, false
+		},
+	}
+	s.tags = &vcenters.Tags{
+		VCenters: func() vcenters.List { return s.vcenters }, Log: s.log, Changed: s.tagsChanged, Logger: opts.Logger,
+		Categories: func() topology.Categories { return s.topology().Spec.Categories },
+	}
+	s.storage = &storage.Watcher{
+		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.mayActOnVolume,
+		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
 	}
 	s.base = s.newBase()
 	s.components = newComponents(s)
@@ -168,7 +192,7 @@ func (s *Sandbox) detail(text string) {
 }
 
 // Nodes lists what became of the nodes.
-func (s *Sandbox) Nodes() []api.Node { return s.rows.withPods(s.world.Nodes()) }
+func (s *Sandbox) Nodes() []api.Node { return s.watchCache.CountPods(s.world.Nodes()) }
 
 // Datacenters are those of all vCenters.
 func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() }

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,7 +10,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -49,21 +49,17 @@ func (t *theirCluster) guard(ctx context.Context) error {
 	return nil
 }
 
-// strays are the names of Nodes whose VM is none of the topology's: neither by providerID nor by system UUID.
+// strays are the names of Nodes of which the provider would find none of the topology's VMs.
 func strays(nodes []corev1.Node, top *topology.Topology) []string {
-	chosen := map[string]bool{}
+	var chosen match.List[match.VM]
 	for r := range top.AllVMs() {
-		if r.VM.UUID != "" {
-			chosen[strings.ToLower(r.VM.UUID)] = true
-		}
+		chosen.VMs = append(chosen.VMs, existing.VMOf(r))
 	}
 	var names []string
 	for i := range nodes {
-		has := false
-		for _, id := range uuidsOf(&nodes[i]) {
-			has = has || chosen[id]
-		}
-		if !has {
+		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Choices{}).Reason {
+		case match.Found, match.Ambiguous:
+		default:
 			names = append(names, nodes[i].Name)
 		}
 	}
@@ -73,14 +69,14 @@ func strays(nodes []corev1.Node, top *topology.Topology) []string {
 // uuidsOf are the UUIDs, in both byte orders, by which a Node has its VM: that of its providerID where it has one, else that
 // which its kubelet has read. None for a Node of another cloud.
 func uuidsOf(n *corev1.Node) []string {
-	if id := n.Spec.ProviderID; id != "" {
-		id, ours := strings.CutPrefix(id, "vsphere://")
-		if !ours {
-			return nil
-		}
-		return world.Orders(id)
+	u, err := match.ParseProviderID(n.Spec.ProviderID)
+	if n.Spec.ProviderID == "" {
+		u, err = match.ParseUUID(n.Status.NodeInfo.SystemUUID)
 	}
-	return world.Orders(n.Status.NodeInfo.SystemUUID)
+	if err != nil {
+		return nil
+	}
+	return []string{u.String(), u.Swapped().String()}
 }
 
 func endangered(stray []string) error {

@@ -39,12 +39,12 @@ func (s *Sandbox) abandon(name string) {
 
 // rebind has the VMs of these UUIDs be what they are by now, and tells of them.
 func (s *Sandbox) rebind(ids []string) {
-	for _, key := range s.rows.vmsOf(ids) {
-		vc := s.watchedVCenter(key.vcenter)
+	for _, key := range s.watchCache.VMs(ids) {
+		vc := s.vcenters.Find(key.VCenter)
 		if vc == nil {
 			continue
 		}
-		if v, ok := vc.inventory.VM(key.ref); ok {
+		if v, ok := vc.Inventory.VM(key.Ref); ok {
 			s.nodes.bind(v)
 			s.vmChanged(v)
 		}
@@ -119,7 +119,8 @@ func (t *theirNodes) set(name string, is theirNode) (touched []string) {
 func (t *theirNodes) drop(name string) []string {
 	ids := t.nodes[name].ids
 	for _, id := range ids {
-		if t.claims[id] = without(t.claims[id], name); len(t.claims[id]) == 0 {
+		t.claims[id] = slices.DeleteFunc(slices.Clone(t.claims[id]), func(n string) bool { return n == name })
+		if len(t.claims[id]) == 0 {
 			delete(t.claims, id)
 		}
 	}

@@ -89,8 +89,7 @@ func TestRefusedHeader(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := scenario.Load("s.yaml", []byte(tc.text))
-			var all topology.Errors
-			if !errors.As(err, &all) {
+			if _, ok := errors.AsType[topology.Errors](err); !ok {
 				t.Fatalf("got %v", err)
 			}
 			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {

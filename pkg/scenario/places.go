@@ -8,8 +8,8 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )

@@ -144,7 +144,7 @@ func (r *run) publish(u result.Update) {
 		now.Steps[i] = runStep(r.result.Steps[i])
 	}
 	if u.Change == result.Waiting {
-		now.Steps[u.Step.Index-1].Text = string(u.Step.Action) + " " + report.Line(u.Step.Text)
+		now.Steps[u.Step.Index-1].Text = u.Step.Action + " " + report.Line(u.Step.Text)
 		now.Steps[u.Step.Index-1].Message = report.Line(u.Text)
 	}
 	r.publisher.put(now, u.Change != result.Waiting)

@@ -144,7 +144,7 @@ func (s *Sandbox) setPhase(p api.Phase) {
 
 func (s *Sandbox) note(level event.Level, kind, message string) {
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: level, Kind: kind, Message: message})
-	s.opts.Logger.Info(message, "kind", kind)
+	s.opts.Logger.Info(message, "kind", kind) //nolint:sloglint // the message is the event's
 }
 
 // Log are the events of this side. Those of the sandbox are to be had on its socket.

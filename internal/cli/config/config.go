@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
@@ -37,14 +38,6 @@ The environment, from which a cloud provider takes values too, is not looked at.
 // oneFile accepts one argument.
 func oneFile() cobra.PositionalArgs {
 	return cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne)
-}
-
-// files completes one file.
-func files(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // check reads a file, "-" being standard input, and tells what there is to say about it. The error is one of reading.
@@ -97,7 +90,7 @@ section's or defaults, and without what has no effect. Passwords are masked.
 		Example: `  vsphere-sandbox config render vsphere.conf
   vsphere-sandbox config render in-tree.ini`,
 		Args:              oneFile(),
-		ValidArgsFunction: files,
+		ValidArgsFunction: complete.OneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.file = args[0]
 			if runF != nil {
@@ -153,7 +146,7 @@ Exit status: 0 when the file can be used, 2 when it cannot.`,
   vsphere-sandbox config validate vsphere.conf --secret-dir ./secret -o json
   vsphere-sandbox config validate - < vsphere.conf`,
 		Args:              oneFile(),
-		ValidArgsFunction: files,
+		ValidArgsFunction: complete.OneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.file = args[0]
 			if runF != nil {

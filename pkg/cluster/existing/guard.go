@@ -2,6 +2,7 @@ package existing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,15 +13,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // Intent is what is to be brought into a cluster, as far as its own nodes have to be guarded from it.
 type Intent struct {
 	// Name is the sandbox's.
 	Name string
-	// Nodes are the names that Nodes of the sandbox will have, UUIDs the BIOS UUIDs of their VMs, Addresses what is theirs: by
-	// each of them a cloud controller manager may take a node of the cluster for one of the VMs.
-	Nodes, UUIDs, Addresses []string
+	// VMs are those that will be Nodes of the sandbox: a cloud controller manager may take a node of the cluster for one of them.
+	VMs []match.VM
 	// BesideController allows a cluster that has a cloud controller manager, BesideUnowned one with nodes that no cloud has
 	// given a providerID. Nothing else is allowed by either.
 	BesideController, BesideUnowned bool
@@ -81,7 +84,7 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 	}
 	var unowned []string
 	for _, n := range list.Items {
-		if slices.Contains(i.Nodes, n.Name) {
+		if slices.ContainsFunc(i.VMs, func(vm match.VM) bool { return strings.EqualFold(vm.HostName, n.Name) }) {
 			return &coded.Error{
 				Code: CodeName, Message: fmt.Sprintf("the cluster has a node %s, and a VM of the topology would be one of that name", n.Name),
 				Try: "give the VM another hostname in the topology\n--context NAME   # another cluster",
@@ -114,27 +117,39 @@ func endangered(why string) error {
 	return &coded.Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
 }
 
-// isVSphere tells whether a providerID is one that vSphere's provider reads: with its prefix, or as a UUID alone.
+// isVSphere tells whether a providerID is one that vSphere's provider reads.
 func isVSphere(id string) bool {
-	id = strings.ToLower(strings.TrimSpace(id))
-	return strings.HasPrefix(id, "vsphere://") || id != "" && !strings.Contains(id, "://")
+	_, err := match.ParseProviderID(id)
+	return id != "" && !errors.Is(err, match.ErrForeignProviderID)
 }
 
 func uninitialized(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
 }
 
-// alike says by what a node would be taken for a VM.
+// alike says by what the provider would take a node for a VM; "" when it would not.
 func alike(n corev1.Node, i Intent) string {
-	if slices.ContainsFunc(i.UUIDs, func(u string) bool { return strings.EqualFold(u, n.Status.NodeInfo.SystemUUID) }) {
+	a := match.Find(kubenode.Facts(&n), match.List[match.VM]{VMs: i.VMs}, match.Choices{})
+	switch {
+	case a.Reason == match.NotFound:
+		return ""
+	case a.By == match.BySystemUUID:
 		return "the system UUID"
 	}
-	for _, a := range n.Status.Addresses {
-		if slices.Contains(i.Addresses, a.Address) || slices.Contains(i.Nodes, strings.ToLower(a.Address)) {
-			return "the address " + a.Address
+	return "the " + string(a.By) + " " + a.Key
+}
+
+// VMOf returns what the provider compares of a VM of a topology.
+func VMOf(r topology.VMRef) match.VM {
+	vm := match.VM{VCenter: r.VCenter.Name, Ref: r.VM.Name, HostName: r.VM.Hostname, Template: r.VM.Template == topology.Yes, Connected: true}
+	vm.UUID, _ = match.ParseUUID(r.VM.UUID)
+	for _, nic := range r.VM.NICs {
+		for _, a := range nic.Addresses {
+			ip, _, _ := strings.Cut(a, "/")
+			vm.Addresses = append(vm.Addresses, match.ParseAddresses([]string{ip})...)
 		}
 	}
-	return ""
+	return vm
 }
 
 // fresh is how long ago a Lease may have been renewed by somebody who is still there.

@@ -91,7 +91,7 @@ func (t *Tunnel) upgraded(ctx context.Context, pod *corev1.Pod) (httpstream.Conn
 		return nil, err
 	}
 	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
-	dialer := httpstream.Dialer(old)
+	dialer := old
 	if websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config); err == nil {
 		// API servers before 1.30, and proxies on the way, know the older protocol alone.
 		dialer = portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {

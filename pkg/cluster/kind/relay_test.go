@@ -39,7 +39,7 @@ func relayTo(t *testing.T, target string, lets func(netip.Addr) bool) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.close() })
+	t.Cleanup(func() { _ = r.close() })
 	return r
 }
 

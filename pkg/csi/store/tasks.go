@@ -85,6 +85,13 @@ func (t *tasks) drop(id ref) {
 	delete(t.pending, id)
 }
 
+// waits reports whether an operation waits for a task.
+func (t *tasks) waits(id ref) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pending[id] != nil
+}
+
 // quiet is for how long nothing has been heard of a task.
 func (t *tasks) quiet(p *task) time.Duration {
 	t.mu.Lock()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
 // Event is a statement about events of the log: that there is one that is so, or how many.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
 // Events is a statement about the order of events: that there are such events, each after the one before.

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
 // Rows is a statement about things that there are: nodes, VMs, volumes.

@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
 // Value is what a field has to be.

@@ -64,7 +64,8 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 		return "", r.healthyAgain(ctx, sandbox)
 	})
 	s := c.end()
-	if s.Verdict == result.Failed { // both of what can be wrong belong together
+	switch s.Verdict {
+	case result.Failed: // both of what can be wrong belong together
 		var parts []string
 		for _, st := range s.Steps {
 			if st.Verdict == result.Failed {
@@ -72,7 +73,7 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 			}
 		}
 		s.Message = strings.Join(parts, "; ")
-	} else if s.Verdict == result.Passed {
+	case result.Passed:
 		s.Message = fmt.Sprintf("%s, %d sessions are over", told, len(before))
 	}
 	return s

@@ -5,12 +5,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
-
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"

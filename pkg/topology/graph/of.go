@@ -126,21 +126,14 @@ func (m maker) vm(vm *topology.VM) *Node {
 }
 
 func sized(cpus int32, memory topology.Bytes) string {
-	return plural(int(cpus), "CPU") + " " + memory.String()
+	return shorten.Count(int(cpus), "CPU") + " " + memory.String()
 }
 
 func snapshots(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return plural(n, "snapshot")
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return shorten.Count(n, "snapshot")
 }
 
 // listed joins a few names, and counts the rest.

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
@@ -49,6 +50,21 @@ type VM struct {
 	// HostRef and PoolRef are its host and pool; zero where it has none.
 	HostRef, PoolRef types.ManagedObjectReference
 }
+
+// Facts implements [match.Candidate].
+func (vm VM) Facts() match.VM {
+	facts := match.VM{
+		VCenter: vm.VCenter, Ref: vm.Ref.Value, HostName: vm.Hostname, Template: vm.Template,
+		Connected: vm.Connection == string(types.VirtualMachineConnectionStateConnected),
+		On:        vm.Power == string(types.VirtualMachinePowerStatePoweredOn),
+	}
+	facts.UUID, _ = match.ParseUUID(vm.UUID)
+	facts.Addresses = match.ParseAddresses(vm.Addresses)
+	return facts
+}
+
+// String names the VM in messages.
+func (vm VM) String() string { return vm.VCenter + ":" + vm.Path }
 
 // vmProperties are what a VM is read for.
 func vmProperties() []string {

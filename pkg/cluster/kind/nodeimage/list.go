@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 )
 
@@ -85,7 +86,7 @@ func (f Finder) Archived(ctx context.Context) ([]Image, error) {
 	}
 	var found []aged
 	for _, e := range entries {
-		if ok, _ := filepath.Match("node-*.tar", e.Name()); !ok {
+		if !glob.Match("node-*.tar", e.Name()) {
 			continue
 		}
 		info, err := e.Info()

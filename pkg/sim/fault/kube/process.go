@@ -118,7 +118,7 @@ func killAgain(ctx context.Context, c *fault.Call, o *one) error {
 	for seq := c.Seq; ; {
 		events, _, err := c.Ground.Events.Wait(ctx, seq, 0)
 		if err != nil {
-			return nil //nolint:nilerr // it ends with the lease
+			return nil // it ends with the lease
 		}
 		seq = events[len(events)-1].Seq
 		if !cameUp(events, o.Component) {

@@ -8,6 +8,7 @@ import (
 	"github.com/vmware/govmomi/units"
 	"github.com/vmware/govmomi/vim25/mo"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
@@ -39,7 +40,7 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 			if len(hosts) == 0 {
 				return nil, "", fault.Refuse("datastore %q: no host has access to it", c.Target.Name)
 			}
-			return hosts, fmt.Sprintf("take away from %s; %s on it", count(len(hosts), "host"), count(len(ds.Vm), "VM")), nil
+			return hosts, fmt.Sprintf("take away from %s; %s on it", shorten.Count(len(hosts), "host"), shorten.Count(len(ds.Vm), "VM")), nil
 		},
 		Apply: func(ctx context.Context, c *fault.Call, hosts *[]vsphere.Ref) error {
 			ep, err := vsphere.At(c)
@@ -75,14 +76,6 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 			return ep.Sim.Hosts().RestoreDatastore(ctx, c.Target.Ref, back...)
 		},
 	})
-}
-
-// count says how many: "1 host", "3 hosts".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func full() *fault.Kind {
@@ -171,7 +164,7 @@ configuration is there become inaccessible and run on. Healing mounts the datast
 				return r, "", fault.Refuse("datastore %q: no host %q mounts it", c.Target.Name, name)
 			}
 			r.Host = hosts[i].Self
-			return r, fmt.Sprintf("remove from host %s (mounted by %s)", name, count(len(hosts), "host")), nil
+			return r, fmt.Sprintf("remove from host %s (mounted by %s)", name, shorten.Count(len(hosts), "host")), nil
 		},
 		Apply: func(ctx context.Context, c *fault.Call, r *removed) error {
 			ep, err := vsphere.At(c)

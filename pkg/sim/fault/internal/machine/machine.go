@@ -225,18 +225,6 @@ func UUID(r *rand.Rand) string {
 	return id.String()
 }
 
-// Swapped is a UUID with the bytes of its first three fields in the other order: what firmware that takes the fields for
-// little-endian numbers makes of it.
-func Swapped(text string) (string, error) {
-	id, err := uuid.Parse(text)
-	if err != nil {
-		return "", err
-	}
-	id[0], id[1], id[2], id[3] = id[3], id[2], id[1], id[0]
-	id[4], id[5], id[6], id[7] = id[5], id[4], id[7], id[6]
-	return id.String(), nil
-}
-
 // Files calls f, which makes, moves or removes the files of a VM and waits for that, while no other call does so in the
 // target's vCenter: a simulated one reads datastores and folders without their locks then. f must not call it again.
 func Files(ctx context.Context, c *kinds.Call, f func() error) error {

@@ -1,0 +1,24 @@
+package world
+
+import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+
+// Well tells whether everything is as it should be when nothing has been broken: nodes are ready, initialized and have
+// addresses, vCenters are up, components run.
+func (w *World) Well() bool {
+	for _, n := range Values[api.Node](w, Node) {
+		if n.Registered && (n.Ready != "True" || !n.Initialized || len(n.Addresses) == 0) {
+			return false
+		}
+	}
+	for _, vc := range Values[api.VCenter](w, VCenter) {
+		if vc.Gate != "up" {
+			return false
+		}
+	}
+	for _, c := range Values[api.Component](w, Component) {
+		if c.State != "running" {
+			return false
+		}
+	}
+	return true
+}
