@@ -151,10 +151,10 @@ csi-upstream: build ## run upstream's vSphere CSI driver, unmodified, against si
 		$(GO) test -count=1 -v -timeout 60m ./test/csiupstream -quiet $(QUIET)
 
 bench: build bench-sim bench-provider bench-faults bench-storage bench-tui ## measure boot, memory and reaction times, the simulator, the provider, faults, volumes, the terminal UI; prints the tables of docs/benchmarks.md
-	@$(GO) run ./hack/bench -bin $(BIN) $(ARGS)
+	@$(GO) test -run '^$$' -bench Up -benchtime 5x -timeout 0 $(ARGS) ./test/bench -args -bin $(abspath $(BIN))
 
 bench-sim: ## measure the simulator, beside stock vcsim
-	@$(GO) run ./hack/benchsim $(SIMARGS)
+	@$(GO) test -run '^$$' -bench Simulator -benchtime 3x -timeout 0 ./test/bench/sim -args $(SIMARGS)
 
 bench-provider: ## measure the cloud provider: lookups among 10,000 VMs, memory, addresses, nudges
 	@$(GO) test -run '^$$' -bench . -benchmem ./pkg/provider/inventory ./pkg/provider/address ./pkg/provider/guest ./pkg/provider/controllers
@@ -163,7 +163,7 @@ bench-faults: ## measure the event log, its file, an injection, and the wires to
 	@$(GO) test -run '^$$' -bench 'Append|File|Inject|RoundTrip|Throughput' -benchmem ./pkg/event ./pkg/sim/fault ./pkg/sandbox ./internal/wire
 
 bench-storage: build ## measure volumes: one, a hundred at once, calls, memory; CNS with 5,000 volumes
-	@$(GO) run ./hack/benchstorage -bin $(BIN)
+	@$(GO) test -run '^$$' -bench Storage -benchtime 3x -timeout 0 $(ARGS) ./test/bench -args -bin $(abspath $(BIN))
 	@$(GO) test -run '^$$' -bench . ./pkg/sim/cns
 
 bench-tui: ## measure the terminal UI: frames of 1,000 nodes, event to screen, attach, idle
@@ -187,7 +187,7 @@ secrets: build ## the scanner: no secret leaves a sandbox in bundles, recordings
 
 LIGHT ?= 5000
 bench-light: build ## measure LIGHT=5000 light nodes in two vCenters: until all are initialized, memory, what keeping them costs. About six minutes
-	@$(GO) run ./hack/benchlight -bin $(BIN) -n $(LIGHT)
+	@$(GO) test -run '^$$' -bench Light -benchtime 1x -timeout 0 ./test/bench -args -bin $(abspath $(BIN)) -light $(LIGHT)
 
 CALLS ?= 500000
 soak: ## half a million calls (CALLS=500000) at one simulated vCenter: no stall, no growth

@@ -6,14 +6,30 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/workqueue"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 )
 
 // controllers are what a sidecar is for.
@@ -137,4 +153,190 @@ func waitFor(wg *sync.WaitGroup, atMost time.Duration) {
 	case <-time.After(atMost):
 		klog.InfoS("Work in hand is left behind", "after", atMost)
 	}
+}
+
+// moduleRoot is where all their modules are.
+const moduleRoot = "github.com/kubernetes-csi/"
+
+func help(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "The stock sidecars of a CSI driver in one program.\n\nUsage: csi-sidecars SIDECAR [FLAGS]\n\n")
+	for _, s := range sidecars() {
+		fmt.Fprintf(t, "  %s\t%s\n", s.name, s.about)
+	}
+	fmt.Fprint(t, "\n`csi-sidecars SIDECAR --help` lists a sidecar's flags, `csi-sidecars version` the releases.\n")
+	return t.Flush()
+}
+
+// versions are this program's own and those of the modules in it.
+func versions(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "csi-sidecars\t%s\n", build.Version())
+	for _, s := range sidecars() {
+		fmt.Fprintf(t, "%s\t%s\n", s.name, s.version())
+	}
+	return t.Flush()
+}
+
+// version is the release of its module, as the linker has written it down.
+func (s sidecar) version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == moduleRoot+s.module {
+				return m.Version
+			}
+		}
+	}
+	return "unknown"
+}
+
+// logger is what the flags for logging say: -v and the like, as in every component of Kubernetes.
+type logger struct {
+	gate   featuregate.MutableVersionedFeatureGate
+	config *logsapi.LoggingConfiguration
+	err    error
+}
+
+func logFlags(fs *flag.FlagSet) *logger {
+	l := &logger{gate: featuregate.NewFeatureGate(), config: logsapi.NewLoggingConfiguration()}
+	l.err = logsapi.AddFeatureGates(l.gate)
+	logsapi.AddGoFlags(l.config, fs)
+	return l
+}
+
+// apply can be done once in a process.
+func (l *logger) apply() error {
+	if l.err != nil {
+		return l.err
+	}
+	logs.InitLogs()
+	return logsapi.ValidateAndApply(l.config, l.gate)
+}
+
+// setGates sets the feature gates of the sidecars. Upstream's for a clean end is on unless it is turned off: without it the
+// controllers' workers are not waited for.
+func setGates(asked map[string]bool) error {
+	gates := map[string]bool{"ReleaseLeaderElectionOnExit": true}
+	maps.Copy(gates, asked)
+	return utilfeature.DefaultMutableFeatureGate.SetFromMap(gates)
+}
+
+// run does what the arguments say, of which the first is the program's own name.
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	name, rest := filepath.Base(args[0]), args[1:]
+	if _, ok := find(name); !ok {
+		if len(rest) == 0 {
+			name, rest = "help", nil
+		} else {
+			name, rest = rest[0], rest[1:]
+		}
+	}
+	switch name {
+	case "help", "--help", "-help", "-h":
+		return help(stdout)
+	case "version", "--version", "-version":
+		return versions(stdout)
+	}
+	s, ok := find(name)
+	if !ok {
+		return fmt.Errorf("%q is no sidecar: one of %v is", name, names())
+	}
+	return s.run(ctx, rest, stdout)
+}
+
+// sidecar is one of the programs in this one.
+type sidecar struct {
+	name, about string
+	module      string // whose controllers it runs
+	driver      bool   // whether it talks to a driver
+	new         func() controllers
+}
+
+// sidecars are all there are.
+func sidecars() []sidecar {
+	return []sidecar{
+		{"csi-provisioner", "creates and deletes volumes", "external-provisioner/v6", true, func() controllers { return &provision{} }},
+		{"csi-attacher", "attaches volumes to nodes and detaches them", "external-attacher/v4", true, func() controllers { return &attach{} }},
+		{"csi-resizer", "expands volumes", "external-resizer/v2", true, func() controllers { return &resize{} }},
+		{"csi-snapshotter", "takes and deletes snapshots", "external-snapshotter/v8", true, func() controllers { return &snapshot{} }},
+		{"snapshot-controller", "binds VolumeSnapshots to their contents", "external-snapshotter/v8", false, func() controllers { return &snapshotController{} }},
+	}
+}
+
+func find(name string) (sidecar, bool) {
+	all := sidecars()
+	i := slices.IndexFunc(all, func(s sidecar) bool { return s.name == name })
+	if i < 0 {
+		return sidecar{}, false
+	}
+	return all[i], true
+}
+
+func names() []string {
+	var all []string
+	for _, s := range sidecars() {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// options are the flags that sidecars have in common, with the defaults of csi-lib-utils' standardflags.
+type options struct {
+	showVersion         bool
+	kubeconfig, address string
+	qps                 float64
+	burst               int
+	retryStart          time.Duration
+	retryMax            time.Duration
+	httpEndpoint        string
+	metricsPath         string
+	gates               map[string]bool
+	election            election
+}
+
+func (o *options) flags(fs *flag.FlagSet, driver bool) {
+	fs.BoolVar(&o.showVersion, "version", false, "Show the release and end.")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "File that says where the API server is; unless it is given, this has to run in a pod.")
+	if driver {
+		fs.StringVar(&o.address, "csi-address", "/run/csi/socket", "Unix socket of the CSI driver.")
+	}
+	fs.Float64Var(&o.qps, "kube-api-qps", 5, "Requests per second to the API server.")
+	fs.IntVar(&o.burst, "kube-api-burst", 10, "Requests to the API server that may be made at once.")
+	fs.DurationVar(&o.retryStart, "retry-interval-start", time.Second, "How long to wait after the first failure of an operation. It doubles with each one.")
+	fs.DurationVar(&o.retryMax, "retry-interval-max", 5*time.Minute, "How long to wait at most after a failure.")
+	fs.StringVar(&o.httpEndpoint, "http-endpoint", "", "TCP address for metrics and the health of leader election, such as 127.0.0.1:8080; none unless given.")
+	fs.StringVar(&o.metricsPath, "metrics-path", "/metrics", "Where metrics are below --http-endpoint.")
+	fs.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates", "Feature gates of the sidecar, as name=true,name=false.")
+	o.election.flags(fs)
+}
+
+func (o *options) validate(driver bool) error {
+	if driver && !strings.HasPrefix(o.address, "/") && !strings.HasPrefix(o.address, "unix://") {
+		return fmt.Errorf("--csi-address=%s: the path of a unix socket is needed", o.address)
+	}
+	if o.retryStart <= 0 || o.retryMax < o.retryStart {
+		return errors.New("--retry-interval-start and --retry-interval-max: the first has to be positive and no longer than the second")
+	}
+	return nil
+}
+
+// kube is how to reach the API server; protobuf is for what is not a custom resource.
+func (o *options) kube() (plain, protobuf *rest.Config, err error) {
+	if o.kubeconfig == "" {
+		plain, err = rest.InClusterConfig()
+	} else {
+		plain, err = clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("--kubeconfig=%s: %w", o.kubeconfig, err)
+	}
+	plain.QPS, plain.Burst = float32(o.qps), o.burst
+	protobuf = rest.CopyConfig(plain)
+	protobuf.ContentType = runtime.ContentTypeProtobuf
+	return plain, protobuf, nil
+}
+
+// retries says how long to wait after a failure: a limiter of its own for each queue.
+func (o *options) retries() workqueue.TypedRateLimiter[string] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[string](o.retryStart, o.retryMax)
 }

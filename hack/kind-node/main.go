@@ -1,12 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -63,4 +71,131 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "%s\n%s\n", o.image, archive)
 	return nil
+}
+
+// kept is how many archives stay in the cache: that of the image that was made last, and the one before it, which somebody
+// may be comparing with.
+const kept = 2
+
+// retire removes all archives from the cache but the youngest, what a build that was cut off has left of one, and Debian's
+// packages of other lists than current.
+func retire(cache, current string) error {
+	archives, err := filepath.Glob(filepath.Join(cache, "node-*.tar"))
+	if err != nil {
+		return err
+	}
+	type aged struct {
+		path string
+		info fs.FileInfo
+	}
+	var all []aged
+	for _, path := range archives {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		all = append(all, aged{path, info})
+	}
+	slices.SortFunc(all, func(a, b aged) int {
+		return cmp.Or(b.info.ModTime().Compare(a.info.ModTime()), cmp.Compare(a.path, b.path))
+	})
+	var errs []error
+	for _, old := range all[min(kept, len(all)):] {
+		errs = append(errs, os.Remove(old.path))
+	}
+	for _, pattern := range []string{"node-*.tar.new", "debian-*"} {
+		left, err := filepath.Glob(filepath.Join(cache, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range left {
+			if path != current {
+				errs = append(errs, remove(path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// inputs is a hash of all that decides what is in an image: the files of this folder but its texts and tests, the Go
+// release, the architecture. It is 12 hexadecimal digits, and the same on every machine.
+func inputs(source string) (string, error) {
+	all := sha256.New()
+	fmt.Fprintln(all, runtime.Version(), runtime.GOARCH)
+	err := filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(source, path)
+		if err != nil {
+			return err
+		}
+		if !input(filepath.ToSlash(name)) {
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		// Of a file's mode, only whether it is a program gets into the image.
+		fmt.Fprintf(all, "%s %t %x\n", filepath.ToSlash(name), info.Mode()&0o111 != 0, sha256.Sum256(data))
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", all.Sum(nil))[:12], nil
+}
+
+// input tells whether a file, by its path with slashes, has an effect on the image.
+func input(name string) bool {
+	switch {
+	case strings.HasPrefix(name, "programs/"), strings.HasPrefix(name, "rootfs/"):
+		return !strings.HasSuffix(name, "_test.go")
+	case strings.Contains(name, "/"):
+		return false
+	default:
+		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+	}
+}
+
+// roomy is what an image, what it is made of and what Go keeps take, in bytes.
+const roomy = 8 << 30
+
+// missing tells everything that stands in the way of making an image, at once and before anything is made.
+func missing(o *options) error {
+	var all []error
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		all = append(all, fmt.Errorf("%s/%s: node images are made on linux/amd64", runtime.GOOS, runtime.GOARCH))
+	}
+	if os.Geteuid() != 0 {
+		all = append(all, errors.New("not root: debootstrap and the node's containerd need it; try sudo"))
+	}
+	for _, program := range []string{"debootstrap", "zstd", "tar", "cp"} {
+		if _, err := exec.LookPath(program); err != nil {
+			all = append(all, fmt.Errorf("%s is not installed: try apt-get install --no-install-recommends debootstrap zstd", program))
+		}
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		all = append(all, errors.New("go is not installed: https://go.dev/dl has it"))
+	}
+	if o.load {
+		if _, err := exec.LookPath("docker"); err != nil {
+			all = append(all, errors.New("docker is not installed, which -load needs: try apt-get install --no-install-recommends docker.io"))
+		}
+	}
+	if err := os.MkdirAll(o.cache, 0o755); err != nil {
+		return errors.Join(append(all, err)...)
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(o.cache, &disk); err != nil {
+		all = append(all, err)
+	} else if free := disk.Bavail * uint64(disk.Bsize); free < roomy {
+		all = append(all, fmt.Errorf("%s has %d MiB left, %d are needed: give -cache a folder on another disk", o.cache, free>>20, uint64(roomy)>>20))
+	}
+	return errors.Join(all...)
 }

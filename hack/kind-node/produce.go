@@ -1,7 +1,11 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -49,3 +53,78 @@ type build struct {
 
 // in is a path in the working folder: programs/NAME, root (the node's files), images/NAME (those of an image).
 func (b *build) in(name string) string { return b.work + "/" + name }
+
+// archive writes the node's files as an image that `docker load` takes. It is made here, not by `docker import`, which
+// refuses to set a stop signal, and so needs no Docker.
+func (b *build) archive(ctx context.Context, file string) error {
+	layer := b.in("layer.tar")
+	if err := pack(ctx, b.in("root"), layer); err != nil {
+		return err
+	}
+	diffID, _, err := digest(layer)
+	if err != nil {
+		return err
+	}
+	c := newConfig(diffID)
+	// What tells systemd that it is in a container, and to end when it is asked to.
+	c.Config.Env = append(c.Config.Env, "container=docker")
+	c.Config.StopSignal = "SIGRTMIN+3"
+	c.Config.Entrypoint = []string{"/usr/local/bin/entrypoint", "/sbin/init"}
+	c.Config.Labels = map[string]string{
+		"org.opencontainers.image.title":       "node of a kind cluster, of Debian packages and Go modules",
+		"org.opencontainers.image.version":     kubernetesVersion,
+		"com.github.vsphere-sandbox.kind-node": b.image,
+	}
+	out, err := os.Create(file + ".new")
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := writeArchive(out, b.image, c, layer); err != nil {
+		return err
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// writeArchive writes an image of one layer in Docker's format.
+func writeArchive(w io.Writer, image string, c config, layer string) error {
+	described, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%x.json", sha256.Sum256(described))
+	manifest, err := json.Marshal([]map[string]any{{"Config": name, "RepoTags": []string{image}, "Layers": []string{"layer.tar"}}})
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(layer)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	all := tar.NewWriter(w)
+	for _, part := range []struct {
+		name string
+		size int64
+		from io.Reader
+	}{
+		{name, int64(len(described)), bytes.NewReader(described)},
+		{"layer.tar", info.Size(), f},
+		{"manifest.json", int64(len(manifest)), bytes.NewReader(manifest)},
+	} {
+		if err := all.WriteHeader(&tar.Header{Name: part.name, Mode: 0o644, Size: part.size, Format: tar.FormatGNU}); err != nil {
+			return err
+		}
+		if _, err := io.Copy(all, part.from); err != nil {
+			return err
+		}
+	}
+	return all.Close()
+}

@@ -1,7 +1,7 @@
 // Package archtest says who may import whom, with the reason, and fails `go test` when somebody does otherwise.
 //
-// The rules are data: the floors (floors.go), outside modules that stay in one place (confined.go), what may not even be
-// linked indirectly (linked.go), packages that only some may use (reserved.go), and names (names.go). To change the
+// The rules are data: the floors (floors_test.go), outside modules that stay in one place (confined_test.go), what may not even be
+// linked indirectly (linked_test.go), packages that only some may use (reserved_test.go), and names (names_test.go). To change the
 // architecture, change a table here, in the same commit and with a reason that a reader can weigh. This is the only statement
 // of these rules: .golangci.yml has none of them.
 //

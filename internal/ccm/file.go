@@ -1,17 +1,24 @@
 package ccm
 
 import (
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
 // file checks the program at path.
@@ -72,4 +79,155 @@ func digestOf(path string) (string, error) {
 		return "", err
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// kept is what is written down beside a program in the cache.
+type kept struct {
+	// File is its name in the image, SHA256 what it was when it was unpacked.
+	File    string `json:"file"`
+	SHA256  string `json:"sha256"`
+	Version string `json:"version,omitempty"`
+}
+
+const keptName = "program.json"
+
+// fromCache returns a program that was unpacked before, if it is what it was: in a folder that others can write to, it and
+// its digest may be theirs.
+func fromCache(dir string) (Program, bool) {
+	if private.Dir(dir) != nil {
+		return Program{}, false
+	}
+	note, err := private.ReadFile(filepath.Join(dir, keptName))
+	if err != nil {
+		return Program{}, false
+	}
+	var k kept
+	if json.Unmarshal(note, &k) != nil || !filepath.IsLocal(k.File) {
+		return Program{}, false
+	}
+	file := filepath.Join(dir, k.File)
+	if digest, err := digestOf(file); err != nil || digest != k.SHA256 {
+		return Program{}, false
+	}
+	p := Program{Path: file}
+	if p.Version, p.Own = builtAs(file); k.Version != "" {
+		p.Version = k.Version
+	}
+	return p, true
+}
+
+// beat is how often something is said while one thing takes its time.
+const beat = 4 * time.Second
+
+// voice tells what is being done, and says it again as long as it takes.
+type voice struct {
+	say func(string)
+
+	mu    sync.Mutex
+	what  func() string
+	since time.Time
+
+	end  chan struct{}
+	gone chan struct{}
+}
+
+// speak begins; the caller ends it with quiet.
+func speak(say func(string)) *voice {
+	v := &voice{say: say, since: time.Now(), end: make(chan struct{}), gone: make(chan struct{})}
+	go v.repeat()
+	return v
+}
+
+// quiet ends it, and waits for what is being said.
+func (v *voice) quiet() {
+	close(v.end)
+	<-v.gone
+}
+
+// now says what is begun.
+func (v *voice) now(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	v.doing(func() string { return text })
+	v.say(text)
+}
+
+// doing is what is said from the next beat on.
+func (v *voice) doing(what func() string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.what, v.since = what, time.Now()
+}
+
+func (v *voice) repeat() {
+	defer close(v.gone)
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-v.end:
+			return
+		case <-tick.C:
+		}
+		v.mu.Lock()
+		what, since := v.what, v.since
+		v.mu.Unlock()
+		if what != nil && time.Since(since) >= beat/2 {
+			v.say(fmt.Sprintf("%s (%.0f s)", what(), time.Since(since).Seconds()))
+		}
+	}
+}
+
+// Settle is how long a file that is being written has to have been left alone to count as written.
+const Settle = 300 * time.Millisecond
+
+// Watch calls rebuilt with the program at path each time that it has become another: once its file has been left alone
+// for [Settle], can be run here, and holds something else than before. It follows the folder, so that the file may be
+// deleted and made anew, as compilers do; the folder has to stay. It returns nil when ctx ends, and an error when the
+// folder cannot be watched. Calls of rebuilt come one at a time; what is built during one is told by a later one.
+func Watch(ctx context.Context, path string, rebuilt func(Program)) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", path, err)
+	}
+	defer w.Close()
+	if err := w.Add(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("watch %s: %w", path, err)
+	}
+	source := Source{File, path}
+	known, _ := source.Resolve(ctx, Options{}) // it may be to come
+	// What was built before the folder was watched is told, too: known is what there was then.
+	settled := time.NewTimer(Settle)
+	defer settled.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-w.Events:
+			if !ok {
+				return errors.New("watch ended")
+			}
+			if e.Name == path {
+				settled.Reset(Settle)
+			}
+		case err, ok := <-w.Errors:
+			if !ok {
+				return errors.New("watch ended")
+			}
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return fmt.Errorf("watch %s: %w", path, err)
+			}
+			settled.Reset(Settle)
+		case <-settled.C:
+			now, err := source.Resolve(ctx, Options{})
+			if err != nil || now.Digest == known.Digest {
+				continue // not yet there, or whole; or the same once more
+			}
+			known = now
+			rebuilt(now)
+		}
+	}
 }

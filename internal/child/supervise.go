@@ -1,10 +1,17 @@
 package child
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 )
 
 // reapWait is how long a killed process may take to go away. Only one that
@@ -150,4 +157,169 @@ func (c *Child) kill(p *process) error {
 		}
 		return fmt.Errorf("%s: process %d is still there %v after SIGKILL", c.spec.Name, p.pid, reapWait)
 	}
+}
+
+// launch starts one process. Awake says that a wish to be suspended ends here.
+func (c *Child) launch(awake bool) (*process, error) {
+	path := c.spec.Path
+	if path == "" {
+		self, err := self()
+		if err != nil {
+			return nil, err
+		}
+		path = self
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("lifeline: %w", err)
+	}
+	defer read.Close()
+	cmd := c.command(path, read)
+
+	p := &process{cmd: cmd, lifeline: write, logPath: c.spec.LogPath, alive: true, gone: make(chan struct{})}
+	if c.spec.LogPath != "" {
+		log, size, err := openLog(c.spec.LogPath, c.spec.LogLimit)
+		if err != nil {
+			_ = write.Close()
+			return nil, err
+		}
+		defer log.Close()
+		cmd.Stdout, cmd.Stderr, p.logStart = log, log, size
+	}
+	if err := spawn.start(cmd); err != nil {
+		_ = write.Close()
+		return nil, err
+	}
+	p.pid = cmd.Process.Pid
+	c.adopt(p, awake)
+	go p.watch()
+	return p, nil
+}
+
+func (c *Child) command(path string, lifeline *os.File) *exec.Cmd {
+	env := c.spec.Env
+	if env == nil {
+		env, _ = secret.Split(os.Environ())
+	}
+	files := append([]*os.File(nil), c.spec.Files...)
+	fd := 3 + len(files)
+	return &exec.Cmd{
+		Path:        path,
+		Args:        append([]string{path}, c.spec.Args...),
+		Env:         append(append([]string(nil), env...), LifelineEnv+"="+strconv.Itoa(fd)),
+		Dir:         c.spec.Dir,
+		ExtraFiles:  append(files, lifeline),
+		SysProcAttr: procAttr(),
+	}
+}
+
+// adopt makes p the child's process.
+func (c *Child) adopt(p *process, awake bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.process = p
+	if !c.first {
+		c.restarts++
+	}
+	c.first = false
+	if awake {
+		c.suspended = false
+	}
+	if c.suspended {
+		// It cannot fail but for p having died already.
+		_ = p.signalGroup(unix.SIGSTOP)
+	}
+}
+
+// LifelineEnv is the environment variable that gives a child the number of the
+// file descriptor of its lifeline: the reading end of a pipe to which nothing
+// is written, and whose other end is closed by the parent's death, whatever
+// the parent died of.
+const LifelineEnv = "VSPHERE_SANDBOX_LIFELINE"
+
+// Lifeline ties this process to the parent that started it as a [Child]: when
+// the parent is gone, exit(1) is called, from a goroutine that lives as long as
+// the process. Main passes os.Exit, early and once. In a process that is no
+// child it does nothing. The variable is removed from the environment and the
+// descriptor kept from processes started later, to which it means nothing.
+//
+// On Linux the kernel kills children in any case, and did so even if they were
+// suspended; elsewhere, this is what ends them.
+func Lifeline(exit func(code int)) error {
+	value, ok := os.LookupEnv(LifelineEnv)
+	if !ok {
+		return nil
+	}
+	fd, err := strconv.Atoi(value)
+	if err != nil || fd < 3 {
+		return fmt.Errorf("%s=%q is not a file descriptor", LifelineEnv, value)
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return fmt.Errorf("%s=%d: %w", LifelineEnv, fd, err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return fmt.Errorf("%s=%d is not a pipe", LifelineEnv, fd)
+	}
+	unix.CloseOnExec(fd)
+	if err := unix.SetNonblock(fd, true); err != nil { // so that waiting costs no thread
+		return fmt.Errorf("%s=%d: %w", LifelineEnv, fd, err)
+	}
+	if err := os.Unsetenv(LifelineEnv); err != nil {
+		return err
+	}
+	pipe := os.NewFile(uintptr(fd), "lifeline")
+	go func() {
+		defer pipe.Close()
+		_, _ = io.Copy(io.Discard, pipe) // returns at the end of file; an error is no better a sign of life
+		exit(1)
+	}()
+	return nil
+}
+
+// restartRequest is a restart on its way to the supervisor; the channel, of
+// capacity 1, takes the outcome of the start.
+type restartRequest struct {
+	done   chan error
+	gentle bool // TERM first
+}
+
+// Restart kills the process if there is one and starts a new one at once, not
+// suspended and with the back-off as after a healthy run. It returns when the
+// new process has been started, or with the reason why it was not; the child
+// goes on trying then. When ctx is done first, the restart happens without
+// being waited for, or not at all.
+func (c *Child) Restart(ctx context.Context) error { return c.restart(ctx, false) }
+
+// Renew is Restart with a process that is ended as [Child.Stop] ends it: TERM,
+// and KILL only after the Spec's StopGrace.
+func (c *Child) Renew(ctx context.Context) error { return c.restart(ctx, true) }
+
+func (c *Child) restart(ctx context.Context, gentle bool) error {
+	ask := &restartRequest{done: make(chan error, 1), gentle: gentle}
+	select {
+	case c.asks <- ask:
+	case <-c.done:
+		return fmt.Errorf("%s: %w", c.spec.Name, ErrStopped)
+	case <-ctx.Done():
+		return fmt.Errorf("%s: restart: %w", c.spec.Name, ctx.Err())
+	}
+	select {
+	case err := <-ask.done:
+		return err
+	case <-c.done:
+		return fmt.Errorf("%s: %w", c.spec.Name, ErrStopped)
+	case <-ctx.Done():
+		return fmt.Errorf("%s: restart: %w", c.spec.Name, ctx.Err())
+	}
+}
+
+// makeWay ends p for its successor; stuck as in end.
+func (c *Child) makeWay(p *process, ask *restartRequest) (err error, stuck bool) { //nolint:revive // as in end
+	if ask.gentle {
+		return c.end(p)
+	}
+	p.ending.Store(true)
+	err = c.kill(p)
+	return err, err != nil
 }

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,4 +120,92 @@ func resolveRoot(root string) (string, error) {
 		return "", fmt.Errorf("state directory: %w", err)
 	}
 	return real, nil
+}
+
+// ShortPath returns a path for a directory below the instance directory in which somebody else makes unix sockets: that
+// of the directory itself, or where the socket's path (suffix is what comes after the directory) would be too long for
+// one, a short link to it beside the control socket. The directory need not exist. Owner only; the link goes with
+// [Dir.Remove].
+func (d *Dir) ShortPath(suffix string, elem ...string) (string, error) {
+	path := d.Path(elem...)
+	if len(path)+len(suffix) <= maxSocketPath {
+		return path, nil
+	}
+	if err := d.owned(); err != nil {
+		return "", err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dir, err := makeShortDir(d.path)
+	if err != nil {
+		return "", err
+	}
+	if link, ok := d.links[path]; ok {
+		return link, nil
+	}
+	link := filepath.Join(dir, fmt.Sprintf("%d", len(d.links)))
+	if err := os.Symlink(path, link); err != nil {
+		return "", fmt.Errorf("short path of %s: %w", path, err)
+	}
+	if d.links == nil {
+		d.links = map[string]string{}
+	}
+	d.links[path] = link
+	return link, nil
+}
+
+// Create makes the directory of a new sandbox and takes its lock. What a dead
+// sandbox of that name has left is ended and removed first (see [Reap] and
+// [Dir.Predecessor]). The error is an ErrRunning when a live sandbox has the
+// name, and one with ErrForeign when the directory is none of a sandbox's.
+// The caller keeps the Dir, for the lock goes with it, and ends with Remove.
+func Create(root, name string) (*Dir, error) {
+	if err := ValidateName(name); err != nil {
+		return nil, err
+	}
+	if err := makeRoot(root); err != nil {
+		return nil, err
+	}
+	path, err := resolve(root, name)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := takeClaim(path, name)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := acquire(path, name, toRun)
+	if err != nil {
+		return nil, errors.Join(err, claim.giveUp())
+	}
+	d := &Dir{name: name, path: path, lock: lock, claim: claim}
+	if d.left, err = clean(context.Background(), path, name); err != nil {
+		// What is left may still be in use: it stays for another try.
+		return nil, errors.Join(fmt.Errorf("what sandbox %q left: %w", name, err), d.Close())
+	}
+	// Where the claim cannot be written, the disk of its place being full, the sandbox can do without.
+	_ = claim.enter()
+	if err := d.furnish(); err != nil {
+		_, emptyErr := empty(path)
+		abandon(path, lock)
+		return nil, errors.Join(fmt.Errorf("state directory: %w", err), emptyErr, claim.giveUp())
+	}
+	return d, nil
+}
+
+// furnish puts into the empty directory what every sandbox has.
+func (d *Dir) furnish() error {
+	if err := os.Chmod(d.path, 0o700); err != nil {
+		return err
+	}
+	if err := os.Mkdir(filepath.Join(d.path, "logs"), 0o700); err != nil {
+		return err
+	}
+	socket, err := makeSocketDir(d.path)
+	if err != nil {
+		return err
+	}
+	d.socket = socket
+	d.journal = &Journal{path: filepath.Join(d.path, journalName), owned: d.owned}
+	return nil
 }

@@ -134,3 +134,238 @@ func judgeNodes(c *conversion, _ *plan) judgment {
 	}
 	return judgment{verdict: Dropped, why: saysNothing}
 }
+
+const notReadOutside = "cloud-provider-vsphere does not read it, and this is a file of that"
+
+func judgeServer(c *conversion, at located) judgment {
+	if empty(at) {
+		return judgment{verdict: Dropped, why: saysNothing}
+	}
+	if at.of != nil {
+		return judgment{verdict: Kept, to: []string{toCloud + "vcenter." + at.of.was.Tenant + ".server"}}
+	}
+	for _, p := range c.plans {
+		if !config.SameHost(p.was.Server, at.entry.Value) && !config.SameHost(p.was.Tenant, at.entry.Value) {
+			continue
+		}
+		if c.hasSection(p) {
+			return judgment{verdict: Dropped, why: "the vCenter has a section of its own, which says it too"}
+		}
+		return judgment{
+			verdict: Changed, to: []string{toCloud + "vcenter." + p.was.Tenant, fmt.Sprintf("%s[VirtualCenter %q]", toCSI, p.was.Server)},
+			why: "every vCenter has an entry of its own, one alone too",
+		}
+	}
+	return judgment{}
+}
+
+// hasSection is whether a vCenter has one in the old file, and is not only the server of the global section.
+func (c *conversion) hasSection(p *plan) bool {
+	for _, s := range c.sections {
+		if strings.EqualFold(s.Name, "VirtualCenter") && s.Sub == p.was.Tenant {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeCredential is about half of a login: part is what its key in a Secret ends in.
+func judgeCredential(part string) func(*conversion, located) judgment {
+	return func(c *conversion, at located) judgment {
+		if empty(at) {
+			return judgment{verdict: Dropped, why: saysNothing}
+		}
+		users, inline := []*plan{}, false
+		for _, p := range c.users(at, func(p *plan) bool { return !p.own[strings.ToLower(at.entry.Key)] }) {
+			if p.secret != nil {
+				users = append(users, p)
+			}
+		}
+		for _, p := range c.plans {
+			inline = inline || p.secret != nil
+		}
+		switch {
+		case len(users) == 0 && (at.of != nil || !inline):
+			return judgment{verdict: Dropped, why: secretFirst}
+		case len(users) == 0:
+			return judgment{verdict: Dropped, why: everyOwn}
+		}
+		var secrets []string
+		for _, p := range users {
+			secrets = append(secrets, fmt.Sprintf("%s/%s %s", p.secret.Namespace, p.secret.Name, secretKeys(p.was.Server).key(part)))
+		}
+		return judgment{
+			verdict: Moved, to: []string{"Secret: " + shorten.List(secrets, 3), toCSI + c.csiPlace(users, strings.ToLower(at.entry.Key))},
+			why: "credentials are kept in Secrets, not in a file that is in a ConfigMap",
+		}
+	}
+}
+
+// judgeReference is about half of a Secret's name.
+func judgeReference(yaml string, half func(config.SecretRef) string) func(*conversion, located) judgment {
+	return func(c *conversion, at located) judgment {
+		if empty(at) {
+			return judgment{verdict: Dropped, why: saysNothing}
+		}
+		var users []*plan
+		lacking := false
+		for _, p := range c.users(at, func(p *plan) bool {
+			return !p.own["secret-name"] && !p.own["secret-namespace"] && !p.own["user"] && !p.own["password"]
+		}) {
+			if half(p.was.Secret) != "" {
+				users = append(users, p)
+				lacking = lacking || p.csi.User == ""
+			}
+		}
+		if len(users) == 0 {
+			return judgment{verdict: Dropped, why: everyOwn}
+		}
+		j := judgment{verdict: Kept, to: []string{toCloud + c.cloudPlace(users, yaml)}}
+		if lacking {
+			j.why = "the Secret stays as it is; csi-vsphere.conf can name none, and lacks the credentials"
+		}
+		return j
+	}
+}
+
+func judgeDirectory(c *conversion, at located) judgment {
+	if empty(at) {
+		return judgment{verdict: Dropped, why: saysNothing}
+	}
+	for _, p := range c.plans {
+		if p.was.SecretsDirectory != "" {
+			return judgment{
+				verdict: Kept, to: []string{toCloud + "global.secretsDirectory"},
+				why: "the directory stays as it is; csi-vsphere.conf can name none, and lacks the credentials",
+			}
+		}
+	}
+	return judgment{verdict: Dropped, why: everyOwn}
+}
+
+// judgeDatacenter is about the one datacenter of the in-tree provider's old form. Where vCenters had sections it was for
+// those that no list was for.
+func judgeDatacenter(c *conversion, at located) judgment {
+	users := c.plans
+	switch {
+	case empty(at):
+		return judgment{verdict: Dropped, why: saysNothing}
+	case c.dialect == OutOfTree && (c.hasVCenters() || c.globalList()):
+		return judgment{verdict: Dropped, why: "had no effect beside sections of vCenters or a list of datacenters"}
+	case c.dialect == InTree:
+		users = c.users(at, func(p *plan) bool { return !p.own["datacenters"] })
+	}
+	if len(users) == 0 {
+		return judgment{verdict: Dropped, why: everyOwn}
+	}
+	j := judgment{
+		verdict: Changed, to: []string{toCloud + c.cloudPlace(users, "datacenters"), toCSI + c.csiPlace(users, "datacenters")},
+		why: "is a list now, of one",
+	}
+	if c.dialect == InTree && strings.Contains(at.entry.Value, ",") {
+		j.why = "is a list now: nodes were looked for in each of what its commas part"
+	}
+	return j
+}
+
+func judgeInsecure(c *conversion, at located) judgment {
+	j := carried("insecureFlag", "insecure-flag")(c, at)
+	for _, p := range c.users(at, func(p *plan) bool { return !p.own["insecure-flag"] }) {
+		if j.verdict == Kept && p.was.InsecureFlag {
+			j.why = "nobody verifies the vCenter's certificate, as before; a thumbprint or a ca-file would"
+		}
+	}
+	return j
+}
+
+func judgeCAFile(c *conversion, at located) judgment {
+	j := carried("caFile", "ca-file")(c, at)
+	if j.verdict == Kept {
+		j.why = "it was read on the machine, and is read in a pod now: it has to be mounted there"
+		c.attend("mount the CA file " + at.entry.Value + " into the pods of the cloud controller manager and of the CSI controller")
+	}
+	return j
+}
+
+func judgeClusterID(c *conversion, at located) judgment {
+	switch {
+	case empty(at):
+		return judgment{verdict: Dropped, why: saysNothing}
+	case c.opts.ClusterID != "" && c.opts.ClusterID != at.entry.Value:
+		return judgment{verdict: Changed, to: []string{toCSI + "[Global] cluster-id"}, why: "the one that was asked for takes its place"}
+	}
+	return judgment{verdict: Moved, to: []string{toCSI + "[Global] cluster-id"}, why: "is the CSI driver's alone"}
+}
+
+func judgeLabel(key string) func(*conversion, located) judgment {
+	return func(c *conversion, at located) judgment {
+		if empty(at) {
+			return judgment{verdict: Dropped, why: saysNothing}
+		}
+		j := judgment{verdict: Kept, to: []string{toCloud + "labels." + key}}
+		if c.zones() {
+			j.to = append(j.to, toCSI+"[Labels] topology-categories")
+		} else {
+			j.why = "has no effect, as before: region and zone are needed together"
+		}
+		return j
+	}
+}
+
+// zones is whether there are regions and zones.
+func (c *conversion) zones() bool { return c.cfg.Labels.Region != "" && c.cfg.Labels.Zone != "" }
+
+func judgeNode(yaml string) func(*conversion, located) judgment {
+	return func(_ *conversion, at located) judgment {
+		if empty(at) {
+			return judgment{verdict: Dropped, why: saysNothing}
+		}
+		return judgment{verdict: Kept, to: []string{toCloud + "nodes." + yaml}}
+	}
+}
+
+func judgeSubnets(yaml string, of func(config.Nodes) string) func(*conversion, located) judgment {
+	return func(c *conversion, at located) judgment {
+		j := judgeNode(yaml)(c, at)
+		if now := of(c.cfg.Nodes); j.verdict == Kept && now != at.entry.Value {
+			j.verdict, j.why = Changed, "is written as "+now+", which is the same"
+		}
+		return j
+	}
+}
+
+func judgePublic(c *conversion, at located) judgment {
+	switch {
+	case empty(at):
+		return judgment{verdict: Dropped, why: saysNothing}
+	case c.dialect == OutOfTree:
+		return judgment{verdict: Dropped, why: notReadOutside}
+	}
+	c.attend("see that the VM of every node has an adapter in the network " + oneLine(c.publicNetwork()) + ", those of the control plane too: " +
+		"one without gets no address, and is not initialized. The in-tree provider took the addresses of a control plane from its own machine. " +
+		"Where some have none, take internalVmNetworkName and externalVmNetworkName out of vsphere.conf and the ConfigMap")
+	return judgment{
+		verdict: Changed, to: []string{toCloud + "nodes.internalVmNetworkName", toCloud + "nodes.externalVmNetworkName"},
+		why: "an address in that network was a node's internal and external one",
+	}
+}
+
+func judgeDatastore(c *conversion, at located) judgment {
+	name, from := c.defaultDatastore()
+	switch {
+	case empty(at):
+		return judgment{verdict: Dropped, why: saysNothing}
+	case c.dialect == OutOfTree:
+		return judgment{verdict: Dropped, why: notReadOutside}
+	case !strings.EqualFold(at.section.Name, from):
+		return judgment{verdict: Dropped, why: "had no effect: where there are sections of vCenters, [Workspace] says it, else [Global]"}
+	}
+	users := c.datastoreUsers()
+	switch {
+	case len(users) > 0:
+		return judgment{verdict: Moved, to: []string{toClasses + shorten.List(users, 3)}, why: "there is no default datastore: a class names one, by its URL"}
+	case len(c.classes) > 0 && !c.wantsDefault():
+		return judgment{verdict: Dropped, why: "no class needs it: each names a datastore or a storage policy of its own"}
+	}
+	return judgment{verdict: Dropped, why: fmt.Sprintf("a class names a datastore by its URL, and that of %s was not told", name)}
+}

@@ -3,9 +3,11 @@ package migrate
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -207,4 +209,98 @@ func (c *conversion) merge(theirs, ours []config.Problem) []config.Problem {
 		theirs = append(theirs, p)
 	}
 	return theirs
+}
+
+// Dialect is whose file an old file is.
+type Dialect string
+
+// The dialects.
+const (
+	// InTree is a file of the provider in Kubernetes, which stopped at a key that it did not know.
+	InTree Dialect = "in-tree"
+	// OutOfTree has a key that only cloud-provider-vsphere knows. That ignored sections that it did not know.
+	OutOfTree Dialect = "out-of-tree"
+	// Either has only keys that both know.
+	Either Dialect = "either"
+)
+
+// String says it in a sentence.
+func (d Dialect) String() string {
+	switch d {
+	case InTree:
+		return "a file of the in-tree provider"
+	case OutOfTree:
+		return "an INI file of cloud-provider-vsphere"
+	}
+	return "a file that the in-tree provider and cloud-provider-vsphere both read"
+}
+
+// readers are who knows a section or a key.
+type readers uint8
+
+const (
+	nobody  readers = 0
+	inTree  readers = 1
+	outside readers = 2
+	both            = inTree | outside
+)
+
+// dialect looks at the sections and keys that only one of them knows.
+func (all known) dialect(of []config.INISection) Dialect {
+	var old bool
+	for _, s := range of {
+		section, ok := all.section(s.Name)
+		if !ok {
+			continue
+		}
+		if section.readers == outside {
+			return OutOfTree
+		}
+		old = old || section.readers == inTree
+		for _, e := range s.Entries {
+			k, ok := section.key(e.Key)
+			if ok && k.readers == outside {
+				return OutOfTree
+			}
+			old = old || ok && k.readers == inTree
+		}
+	}
+	if old {
+		return InTree
+	}
+	return Either
+}
+
+// urls are those of datastores, and which of them anything asked for.
+type urls struct {
+	given map[string]string
+	used  map[string]bool
+	asked []string
+}
+
+// of is the URL of a datastore; empty when it is not known.
+func (u *urls) of(name string) string {
+	u.used[name] = true
+	u.asked = append(u.asked, name)
+	return u.given[name]
+}
+
+// unused are the problems of URLs that are none, or that nothing asked for: a name that is mistyped would be lost.
+func (u *urls) unused() (problems []config.Problem) {
+	for _, name := range slices.Sorted(maps.Keys(u.given)) {
+		p := config.Problem{File: "datastore URLs", Path: name}
+		switch {
+		case !strings.HasPrefix(u.given[name], "ds:///"):
+			p.Message = "the URL of a datastore begins with ds:///"
+		case u.used[name]:
+			continue
+		default:
+			p.Message = "neither the file nor a StorageClass names this datastore"
+			if best := nearest.Of(name, u.asked); best != "" {
+				p.Hint = "did you mean " + best + "?"
+			}
+		}
+		problems = append(problems, p)
+	}
+	return problems
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -148,4 +149,118 @@ func (c *conversion) account(lines []Line) (comments int, err error) {
 		}
 	}
 	return comments, err
+}
+
+// Verdict is what became of a line.
+type Verdict string
+
+// The verdicts.
+const (
+	// Kept: the same is said in a new file, if by another name.
+	Kept Verdict = "kept"
+	// Changed: it is said differently, or less of it.
+	Changed Verdict = "changed"
+	// Moved: it is said in another place than vsphere.conf.
+	Moved Verdict = "moved"
+	// Dropped: it is said nowhere any more.
+	Dropped Verdict = "dropped"
+)
+
+// Line is what became of one line, or of several that belong together.
+type Line struct {
+	// File is the name of the source; Line and Last are its first and last line, from 1.
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Last int    `json:"last"`
+	// What is what stands there: a section, a key. It has no value in it.
+	What    string  `json:"what"`
+	Verdict Verdict `json:"verdict"`
+	// To are the places where it is said now, "FILE: KEY" each.
+	To []string `json:"to,omitempty"`
+	// Why is empty where a line is kept and there is nothing to say about it.
+	Why string `json:"why,omitempty"`
+}
+
+// judgment is the part of a line that has to be thought about.
+type judgment struct {
+	verdict Verdict
+	to      []string
+	why     string
+}
+
+// File is one new file.
+type File struct {
+	// Name has no folder in it.
+	Name string
+	Data []byte
+	// Secret files hold credentials: nobody but their owner is to read them.
+	Secret bool
+	// Manifest files are YAML documents for kubectl apply.
+	Manifest bool
+
+	masked []byte
+}
+
+// Masked is the text with a note in the place of everything secret.
+func (f File) Masked() []byte {
+	if f.Secret {
+		return f.masked
+	}
+	return f.Data
+}
+
+// Withheld stands in a masked text for what is secret.
+const Withheld = "(not shown: it is in the files that are written to a folder)"
+
+// files makes all of them but the report.
+func (c *conversion) files() ([]File, error) {
+	conf, err := c.cloudConfig()
+	if err != nil {
+		return nil, err
+	}
+	all := []File{{Name: "vsphere.conf", Data: conf}, {Name: "configmap.yaml", Data: c.configMap(conf), Manifest: true}}
+	for _, p := range c.plans {
+		if p.secret != nil {
+			all = append(all, File{
+				Name: "secret-" + p.secret.Name + ".yaml", Secret: true, Manifest: true,
+				Data: c.secret(p, p.csi.User, p.csi.Password), masked: c.secret(p, Withheld, Withheld),
+			})
+		}
+	}
+	all = append(all, File{
+		Name: "secret-" + csiSecret + ".yaml", Secret: true, Manifest: true,
+		Data: c.csiSecret(c.csiConfig(given)), masked: c.csiSecret(c.csiConfig(withheld)),
+	})
+	if len(c.classes) == 0 {
+		return all, nil
+	}
+	classes, err := c.classManifests()
+	return append(all, File{Name: "storageclasses.yaml", Data: classes, Manifest: true}), err
+}
+
+// head is the comment at the beginning of a file.
+func (c *conversion) head(what string) string {
+	return fmt.Sprintf("# %s\n# Written by vsphere-sandbox migrate config.\n", what)
+}
+
+// Reasons that several keys share.
+const (
+	noWorkspace  = "volumes are made where their StorageClass and the nodes say, in the vCenters of the new file"
+	noHelperVM   = "no helper VM is made any more to find a place for a volume"
+	noController = "the CSI driver attaches disks to paravirtual controllers, always"
+	noAPI        = "was of a server in cloud-provider-vsphere that nothing starts any more"
+	saysNothing  = "is empty: it says nothing"
+	everyOwn     = "every vCenter has its own"
+)
+
+// lineHint points at another line.
+func lineHint(line int) string { return fmt.Sprintf("in line %d", line) }
+
+// joined are networks as a file has them.
+func joined(prefixes []netip.Prefix) string {
+	all := make([]string, len(prefixes))
+	for i, p := range prefixes {
+		all[i] = p.String()
+	}
+	return strings.Join(all, ",")
 }

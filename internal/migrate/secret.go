@@ -2,9 +2,12 @@ package migrate
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
 // keysOf are the keys of a Secret for a server: SERVER.username as a rule, and numbered ones where a key cannot hold the
@@ -58,4 +61,191 @@ func oneLine(name string) string {
 		}
 		return r
 	}, name)
+}
+
+// pair is an entry of a mapping.
+type pair struct{ key, value *yaml.Node }
+
+// pairs are the entries of a mapping in their order; none of what is no mapping.
+func pairs(n *yaml.Node) []pair {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var all []pair
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		all = append(all, pair{n.Content[i], n.Content[i+1]})
+	}
+	return all
+}
+
+// field is a value of a mapping; nil when there is none.
+func field(n *yaml.Node, key string) *yaml.Node {
+	for _, p := range pairs(n) {
+		if p.key.Value == key {
+			return p.value
+		}
+	}
+	return nil
+}
+
+// text is a scalar's; empty for everything else.
+func text(n *yaml.Node) string {
+	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+// put adds an entry to a mapping.
+func put(n *yaml.Node, key string, value *yaml.Node) {
+	n.Content = append(n.Content, scalar(key), value)
+}
+
+func scalar(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	return n
+}
+
+func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"} }
+
+// plain is a copy with every alias replaced by what it stands for. It gives up when the budget of nodes is used up, which
+// then is less than zero.
+func plain(n *yaml.Node, budget *int) *yaml.Node {
+	if *budget--; *budget < 0 {
+		return n
+	}
+	if n.Kind == yaml.AliasNode {
+		return plain(n.Alias, budget)
+	}
+	c := *n
+	c.Anchor, c.Content = "", nil
+	for _, item := range n.Content {
+		if c.Content = append(c.Content, plain(item, budget)); *budget < 0 {
+			break
+		}
+	}
+	return &c
+}
+
+// repeated is how many keys stand in their mapping again.
+func repeated(n *yaml.Node) (count int) {
+	seen := map[string]bool{}
+	for _, p := range pairs(n) {
+		if seen[p.key.Value] {
+			count++
+		}
+		seen[p.key.Value] = true
+	}
+	for _, item := range n.Content {
+		count += repeated(item)
+	}
+	return count
+}
+
+// filling says what stands for the credentials of a vCenter in csi-vsphere.conf.
+type filling func(*plan) (user, password string)
+
+func given(p *plan) (user, password string) { return p.csi.User, p.csi.Password }
+func withheld(p *plan) (user, password string) {
+	if p.csi.User == "" {
+		return "", ""
+	}
+	return Withheld, Withheld
+}
+
+// csiConfig is csi-vsphere.conf.
+func (c *conversion) csiConfig(fill filling) string {
+	var b strings.Builder
+	b.WriteString(c.head("The configuration of the CSI driver."))
+	if id := c.clusterID(); id != "" {
+		b.WriteString("[Global]\n" + entry("cluster-id", id))
+	}
+	for _, p := range c.plans {
+		b.WriteString("\n[VirtualCenter " + quotedINI(p.was.Server) + "]\n")
+		if user, password := fill(p); user != "" {
+			b.WriteString(entry("user", user) + entry("password", password))
+		} else {
+			b.WriteString("# user and password are needed here: those of " + credentialsIn(p.was) + "\n")
+		}
+		b.WriteString(entry("port", strconv.Itoa(p.was.Port)))
+		b.WriteString(entry("insecure-flag", strconv.FormatBool(p.was.InsecureFlag)))
+		b.WriteString(entry("ca-file", p.was.CAFile) + entry("thumbprint", p.was.Thumbprint))
+		b.WriteString(entry("datacenters", strings.Join(p.was.Datacenters, ", ")))
+	}
+	if c.zones() {
+		b.WriteString("\n[Labels]\n" + entry("topology-categories", c.cfg.Labels.Region+", "+c.cfg.Labels.Zone))
+	}
+	return b.String()
+}
+
+// clusterID is the one that was asked for, or the file's.
+func (c *conversion) clusterID() string {
+	if c.opts.ClusterID != "" {
+		return c.opts.ClusterID
+	}
+	return c.value("Global", "cluster-id")
+}
+
+// credentialsIn says where a vCenter's credentials are.
+func credentialsIn(vc config.VCenter) string {
+	if vc.SecretsDirectory != "" {
+		return "the directory " + oneLine(vc.SecretsDirectory)
+	}
+	return "the Secret " + oneLine(vc.Secret.Namespace+"/"+vc.Secret.Name)
+}
+
+// entry is a line of an INI file; none for a value that is empty.
+func entry(key, value string) string {
+	if value == "" {
+		return ""
+	}
+	return key + " = " + quotedINI(value) + "\n"
+}
+
+func quotedINI(value string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
+}
+
+// csiSecret is the manifest of the Secret that holds csi-vsphere.conf.
+func (c *conversion) csiSecret(conf string) []byte {
+	var b strings.Builder
+	b.WriteString(c.head("What the CSI driver mounts as /etc/cloud."))
+	b.WriteString("apiVersion: v1\nkind: Secret\nmetadata:\n")
+	b.WriteString("  name: " + csiSecret + "\n  namespace: " + csiNamespace + "\n")
+	b.WriteString("type: Opaque\nstringData:\n  csi-vsphere.conf: |\n")
+	b.WriteString(indented(conf, "    "))
+	return []byte(b.String())
+}
+
+// cloudConfig is vsphere.conf.
+func (c *conversion) cloudConfig() ([]byte, error) {
+	text, err := c.cfg.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte(c.head("The configuration of the cloud controller manager.")), text...), nil
+}
+
+// configMap is the manifest of the ConfigMap that holds vsphere.conf.
+func (c *conversion) configMap(conf []byte) []byte {
+	var b strings.Builder
+	b.WriteString(c.head("What the cloud controller manager mounts as /etc/cloud."))
+	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata:\n")
+	b.WriteString("  name: " + cloudConfigMap + "\n  namespace: " + cloudNamespace + "\n")
+	b.WriteString("data:\n  vsphere.conf: |\n")
+	b.WriteString(indented(string(conf), "    "))
+	return []byte(b.String())
+}
+
+// indented is text as it stands in a block of YAML.
+func indented(text, by string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.TrimRight(line, "\n") != "" {
+			b.WriteString(by)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }

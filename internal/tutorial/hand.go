@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 )
 
 // This is a session by hand: one command at a time, in the order that a reader takes.
@@ -100,4 +102,111 @@ func Remove(ctx context.Context, dir, binary string) (left []string, err error) 
 		return nil, os.RemoveAll(dir)
 	}
 	return h.remove(ctx)
+}
+
+// beside is the terminal of commands that a reader does not see.
+const beside = 0
+
+// patience of a check whose block is not waited for: what a command started may take a moment to be so.
+const checking = 30 * time.Second
+
+// check asks whether the world is as it is to be after a block, again and again.
+func (s *Session) check(ctx context.Context, b *Block) error {
+	if b.Check == "" {
+		return nil
+	}
+	long := b.Wait
+	if long == 0 {
+		long = min(checking, s.runner.Patience)
+	}
+	_, err := s.aside(ctx, b.Line, "check", b.Check, long)
+	return err
+}
+
+// offer breaks something, looks at it and puts it right.
+func (s *Session) offer(ctx context.Context, o *Offer) error {
+	for _, c := range []struct{ what, command string }{{"offer", o.Command}, {"look", o.Look}, {"undo", o.Undo}} {
+		if c.command == "" {
+			continue
+		}
+		ran, err := s.aside(ctx, o.Line, c.what, c.command, 0)
+		if err != nil {
+			return err
+		}
+		if s.runner.Ran != nil {
+			s.runner.Ran(&Command{Line: o.Line, Text: c.command}, ran)
+		}
+	}
+	return nil
+}
+
+// aside runs a command in the terminal that nobody sees until it ends with 0, for at most so long; 0 is once.
+func (s *Session) aside(ctx context.Context, line int, what, command string, long time.Duration) (Ran, error) {
+	t, err := s.terminal(beside)
+	if err != nil {
+		return Ran{}, fmt.Errorf("%s:%d: %s: %w", s.page.File, line, what, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(long, s.runner.Patience))
+	defer cancel()
+	until := time.NewTimer(long)
+	defer until.Stop()
+	c := &Command{Line: line, Text: command, Want: []Line{{Number: line, Text: anything}}}
+	for {
+		ran, m, err := s.once(ctx, t, c, 0, false)
+		if err != nil {
+			return ran, fmt.Errorf("%s:%d: %s: $ %s: %w", s.page.File, line, what, command, err)
+		}
+		if m == nil {
+			return ran, nil
+		}
+		if long == 0 {
+			return ran, m
+		}
+		select {
+		case <-until.C:
+			m.Waited = long
+			return ran, m
+		case <-time.After(s.runner.Again):
+		}
+	}
+}
+
+// Offer is something to break beside the way, and how it is put right. Pages do not show it; who is guided is asked.
+type Offer struct {
+	Line    int    // of its first comment
+	Command string // breaks it
+	About   string // what the reader is asked, such as "Does a node notice that its vCenter is silent?"
+	Look    string // a command to look at it with; empty for none
+	Undo    string // puts it right
+	Why     string // what the reader has seen, told before it is put right; empty for none
+}
+
+// offers are the directives of offers; the first begins one.
+func offers() []string { return []string{"offer", "about", "look", "undo", "why"} }
+
+// directive takes in one comment of an offer, which is one of those that stand together.
+func (o *Offer) directive(text string) error {
+	word, value, _ := strings.Cut(text, ":")
+	field := map[string]*string{"offer": &o.Command, "about": &o.About, "look": &o.Look, "undo": &o.Undo, "why": &o.Why}[word]
+	value = strings.TrimSpace(value)
+	switch {
+	case field == nil:
+		return fmt.Errorf("%q: write \"offer: COMMAND\", and below it \"about: WORDS\", \"look: COMMAND\", \"why: WORDS\" and \"undo: COMMAND\"", text)
+	case value == "":
+		return fmt.Errorf("%q: nothing is said; write \"%s: …\"", text, word)
+	case *field != "":
+		return fmt.Errorf("%q: there is one already", text)
+	case word != "offer" && o.Command == "":
+		return fmt.Errorf("%q: an offer begins with \"offer: COMMAND\"", text)
+	}
+	*field = value
+	return nil
+}
+
+// whole says what an offer lacks.
+func (o *Offer) whole() error {
+	if o.Undo == "" {
+		return fmt.Errorf("the offer has no \"undo: COMMAND\", which puts it right")
+	}
+	return nil
 }

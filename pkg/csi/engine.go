@@ -3,10 +3,17 @@ package csi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/controller"
@@ -16,6 +23,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/store"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -150,4 +159,59 @@ func categoriesOf(cfg *config.Config) []nodes.Category {
 		all = append(all, nodes.Category{Name: name, Key: cmp.Or(cfg.Labels[name], names.TopologyPrefix+name)})
 	}
 	return all
+}
+
+// Status returns how every vCenter fares, from memory: connected, and in sync when it is known which VMs, hosts and
+// datastores it has.
+func (e *Engine) Status(ctx context.Context) []health.Status {
+	clients := e.source.Clients()
+	all := make([]health.Status, len(clients))
+	for i, c := range clients {
+		s := health.Status{Tenant: c.Name(), Connected: c.State().Connected, Err: c.State().Err}
+		// In sync it is known that there is no such datastore.
+		_, err := e.nodes.SegmentsOf(ctx, c.Name(), "")
+		if s.Synced = err == nil || errors.Is(err, volume.ErrNotFound); !s.Synced {
+			s.Err = err
+		}
+		all[i] = s
+	}
+	return all
+}
+
+// Ready returns why nothing can be done at all; nil when one vCenter is in sync.
+func (e *Engine) Ready(ctx context.Context) error {
+	if _, known := e.informer.Nodes(); !known {
+		return errors.New("the cluster's nodes are not known yet")
+	}
+	var errs []error
+	for _, s := range e.Status(ctx) {
+		if s.Connected && s.Synced {
+			return nil
+		}
+		errs = append(errs, s.Err)
+	}
+	return errors.Join(errs...)
+}
+
+// WaitReady waits until everything is known of every vCenter, or returns what is not when ctx ends.
+func (e *Engine) WaitReady(ctx context.Context) error { return e.nodes.WaitSynced(ctx) }
+
+// measures is what metrics tell of the vCenters.
+func measures(all []health.Status) []metrics.VCenter {
+	var list []metrics.VCenter
+	for _, s := range all {
+		list = append(list, metrics.VCenter{Name: s.Tenant, Connected: s.Connected, Synced: s.Synced})
+	}
+	return list
+}
+
+// newRecorder returns a recorder of Kubernetes events, until stop is called.
+func newRecorder(ctx context.Context, client kubernetes.Interface) (_ record.EventRecorder, stop func()) {
+	b := record.NewBroadcaster(record.WithContext(context.WithoutCancel(ctx)))
+	watch := b.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	stop = func() {
+		watch.Stop()
+		b.Shutdown()
+	}
+	return b.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "vsphere-csi-controller"}), stop
 }

@@ -5,12 +5,31 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
+	csiapi "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/go-logr/logr"
+	"google.golang.org/grpc"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/identity"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/metrics"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/device"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/dir"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/folder"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node/hollow"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/nodetopology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/rpc"
+	providerconfig "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/health"
+	providermetrics "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
 // Run is the driver: it takes its command line (args without the program's name) and returns when ctx has ended, calls
@@ -62,4 +81,156 @@ func background(ctx context.Context, log *slog.Logger, what string, f func(conte
 		<-done
 		log.Debug("ended", "part", what, "seconds", time.Since(began).Seconds())
 	}
+}
+
+// runController is the controller mode.
+func (c *command) runController(ctx context.Context, log *slog.Logger) error {
+	k, err := connect(c.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	reading, err := c.controller.reading(ctx, k, c.environ)
+	if err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	var engine atomic.Pointer[Engine] // that metrics ask, from the moment there is one
+	status := func() []health.Status {
+		if e := engine.Load(); e != nil {
+			return e.Status(ctx)
+		}
+		return nil
+	}
+	m, err := metrics.New(providermetrics.Process(), func() []metrics.VCenter { return measures(status()) })
+	if err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	e, err := NewEngine(ctx, Options{
+		Config: config.Options{
+			Reading: reading, File: c.controller.config, Period: c.controller.configPeriod,
+			UserAgent: UserAgent, CallTimeout: c.controller.callTimeout, MaxWait: c.controller.maxWait,
+		},
+		Kubernetes: k, TagRefresh: c.controller.tagRefresh, Metrics: m, Logger: log,
+	})
+	if err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	engine.Store(e)
+	defer e.Close()
+	stopHealth, err := serveHealth(ctx, c.metricsAddress, status, log)
+	if err != nil {
+		return err
+	}
+	defer stopHealth()
+	s, err := rpc.Listen(ctx, rpc.Config{
+		Endpoint: c.endpoint, Timeout: c.timeout, Observe: m.Call, Logger: log,
+		Register: func(r grpc.ServiceRegistrar) {
+			csiapi.RegisterIdentityServer(r, &identity.Server{Version: version(), Ready: func() error { return e.Ready(ctx) }})
+			csiapi.RegisterControllerServer(r, e.Controller)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	log.Info("serving", "endpoint", c.endpoint)
+	return s.Run(ctx)
+}
+
+// UserAgent is what the controller says it is at vCenters.
+const UserAgent = "vsphere-csi-controller"
+
+// reading is how the configuration file is read. Where neither the file nor the command line says which cluster this is,
+// the cluster is asked.
+func (f *controllerFlags) reading(ctx context.Context, k *Kubernetes, environ []string) (config.Reading, error) {
+	r := config.Reading{ClusterID: f.clusterID, Environment: environ, DefaultSecrets: providerconfig.DefaultSecretsDirectory}
+	if _, err := config.LoadFile(f.config, r); err == nil || r.ClusterID != "" {
+		return r, err
+	}
+	probe := r
+	probe.ClusterID = "any"
+	if _, err := config.LoadFile(f.config, probe); err != nil {
+		return r, err // a cluster id is not all that it lacks
+	}
+	var err error
+	r.ClusterID, err = k.clusterUID(ctx)
+	return r, err
+}
+
+// serveHealth serves the probes and the metrics at their address, if there is one, until stop is called.
+func serveHealth(ctx context.Context, address string, status func() []health.Status, log *slog.Logger) (stop func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	s, err := health.Listen(ctx, health.Config{Address: address, Source: status, Metrics: legacyregistry.Handler(), Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("csi: --metrics-address: %w", err)
+	}
+	return background(ctx, log, "health server", s.Run), nil
+}
+
+// runNode is the node mode.
+func (c *command) runNode(ctx context.Context, log *slog.Logger) error {
+	n := &c.node
+	id := n.id
+	if id == "" {
+		var err error
+		if id, err = device.NodeID(n.serialFile); err != nil {
+			return fmt.Errorf("csi: --node-id is missing, and: %w", err)
+		}
+	}
+	b, err := n.newBackend(log)
+	if err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	o := node.Options{
+		NodeID: id, MaxVolumes: n.maxVolumes, TopologyTimeout: n.askTopology, Timeout: c.timeout,
+		Backend: b, Logger: log,
+	}
+	if n.topology {
+		k, err := connect(c.kubeconfig)
+		if err != nil {
+			return fmt.Errorf("csi: %w", err)
+		}
+		o.Topology = func(ctx context.Context) (map[string]string, error) { return k.topology(ctx, n.name, id) }
+	}
+	stopHealth, err := serveHealth(ctx, c.metricsAddress, func() []health.Status { return nil }, log)
+	if err != nil {
+		return err
+	}
+	defer stopHealth()
+	p, err := node.Listen(ctx, o, node.Sockets{CSI: c.endpoint, Registration: n.registration, Announced: n.announced, Version: version()})
+	if err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	defer p.Close()
+	log.Info("serving", "endpoint", c.endpoint, "node", n.name, "uuid", id, "backend", n.backend)
+	return p.Run(ctx)
+}
+
+func (n *nodeFlags) newBackend(log *slog.Logger) (node.Backend, error) {
+	switch n.backend {
+	case backendDir:
+		return dir.New(dir.Options{Root: n.root, StateDir: n.stateDir, Bind: folder.CanBind(), Logger: log})
+	case backendHollow:
+		return hollow.New(n.hollow(log))
+	}
+	return device.New(device.Options{ByIDDir: n.byIDDir, Timeout: n.deviceTimeout, Logger: log})
+}
+
+// hollow are the options of that backend. With bind mounts a pod sees a directory, and nothing there could be its device.
+func (n *nodeFlags) hollow(log *slog.Logger) hollow.Options {
+	o := hollow.Options{ByIDDir: n.byIDDir, StateDir: n.stateDir, Timeout: n.deviceTimeout, Bind: n.bind, Logger: log}
+	if n.bind {
+		o.NoBlock = "volumes are directories on this node, which are no block devices"
+	}
+	return o
+}
+
+// topology asks the controller where the node is.
+func (k *Kubernetes) topology(ctx context.Context, name, uuid string) (map[string]string, error) {
+	n, err := k.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return nodetopology.Request(ctx, k.Dynamic, name, uuid, n)
 }

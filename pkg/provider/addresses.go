@@ -1,11 +1,13 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
@@ -75,4 +77,21 @@ func providedNodeIPs(node *corev1.Node) []netip.Addr {
 		}
 	}
 	return ips
+}
+
+// errOff says that a guest reports nothing because its VM does not run.
+var errOff = errors.New("does not run")
+
+// unaddressed says why a VM has no addresses; of a guest that cannot report any, that.
+func unaddressed(vm *inventory.VM, err error) error {
+	var p *address.Problem
+	if errors.As(err, &p) && p.Reason == address.GuestNotReporting {
+		switch vm.Power {
+		case types.VirtualMachinePowerStatePoweredOff:
+			return fmt.Errorf("vm %s %w: %w", vm, errOff, &address.Problem{Reason: p.Reason, Message: "it is off; power it on"})
+		case types.VirtualMachinePowerStateSuspended:
+			return fmt.Errorf("vm %s %w: %w", vm, errOff, &address.Problem{Reason: p.Reason, Message: "it is suspended; power it on"})
+		}
+	}
+	return fmt.Errorf("vm %s (%s): %w", vm, vm.Power, err)
 }

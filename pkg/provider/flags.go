@@ -2,8 +2,12 @@ package provider
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"reflect"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,6 +18,8 @@ import (
 	"k8s.io/component-base/cli/globalflag"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/term"
+	"k8s.io/component-base/version"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/controllers"
 )
@@ -130,4 +136,55 @@ func (c *command) check() error {
 		}
 	}
 	return nil
+}
+
+// printHelp writes every flag, by sections, as wide as the terminal that w may be.
+func (c *command) printHelp(w io.Writer) {
+	fmt.Fprintf(w, `The vSphere cloud controller manager initializes the nodes of a Kubernetes cluster that are virtual machines of one or
+more vCenters: providerID, addresses, instance type, region and zone. It taints those whose VM is off, and deletes
+those whose VM is gone for certain.
+
+Where the vCenters are is in the cloud config, upstream's vsphere.conf; without --cloud-config it is in environment
+variables (VSPHERE_VCENTER and so on). A changed file is taken up without a restart where that is safe.
+
+Usage:
+  %s --cloud-config=FILE [FLAGS]
+`, commandName)
+	columns, _, _ := term.TerminalSize(w)
+	cliflag.PrintSections(w, c.sections, columns)
+}
+
+// printVersion writes one line.
+func printVersion(w io.Writer) {
+	info, _ := debug.ReadBuildInfo()
+	fmt.Fprintf(w, "%s %s\n", commandName, versionOf(version.Get().GitVersion, info))
+}
+
+// versionOf is what was stamped, by hack/image for one; without a stamp, what the Go command has recorded of the module
+// and of the repository that it was built from. info may be nil.
+func versionOf(stamped string, info *debug.BuildInfo) string {
+	if stamped != "" && !strings.Contains(stamped, "$Format") { // what git export-subst has not replaced
+		return stamped
+	}
+	v := "v0.0.0-dev"
+	if info == nil {
+		return v
+	}
+	here := reflect.TypeFor[Provider]().PkgPath()
+	for _, m := range slices.Concat(info.Deps, []*debug.Module{&info.Main}) {
+		if strings.HasPrefix(here, m.Path+"/") && m.Version != "" && m.Version != "(devel)" {
+			return m.Version // where the Go command has made it of the repository, it holds the revision
+		}
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if revision := settings["vcs.revision"]; revision != "" {
+		v += " " + revision
+	}
+	if settings["vcs.modified"] == "true" {
+		v += " modified"
+	}
+	return v
 }

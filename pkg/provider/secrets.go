@@ -9,6 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -175,4 +178,204 @@ func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
 		}
 	}
 	return plain(config.ParseSecret("secret", h.data).For(server))
+}
+
+// directories follows the directories that hold credentials.
+type directories struct {
+	log     *slog.Logger
+	period  time.Duration
+	changed func(path string)
+
+	mu    sync.Mutex
+	held  map[string]*heldDirectory
+	begin func(*heldDirectory) // nil until follow
+}
+
+type heldDirectory struct {
+	*config.Directory
+	stop context.CancelFunc // nil until it is followed
+}
+
+func newDirectories(log *slog.Logger, period time.Duration, changed func(string)) *directories {
+	return &directories{log: log, period: period, changed: changed, held: map[string]*heldDirectory{}}
+}
+
+// want has a directory followed from now on, or from follow on.
+func (d *directories) want(path string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held[path] != nil {
+		return
+	}
+	h := &heldDirectory{Directory: config.NewDirectory(path, d.period, func(err error) {
+		d.log.Info("secrets directory changed", "directory", path, "err", err)
+		d.changed(path)
+	})}
+	d.held[path] = h
+	if d.begin != nil {
+		d.begin(h)
+	}
+}
+
+// follow begins; running counts what it starts.
+func (d *directories) follow(ctx context.Context, running *sync.WaitGroup) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.begin = func(h *heldDirectory) {
+		var of context.Context
+		of, h.stop = context.WithCancel(ctx)
+		running.Go(func() { h.Run(of) })
+	}
+	for _, h := range d.held {
+		d.begin(h)
+	}
+}
+
+// keep ends all but these.
+func (d *directories) keep(paths map[string]bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for path, h := range d.held {
+		if paths[path] {
+			continue
+		}
+		if h.stop != nil {
+			h.stop()
+		}
+		delete(d.held, path)
+	}
+}
+
+// credentials returns what the directory holds for a server.
+func (d *directories) credentials(path, server string) (config.Credentials, error) {
+	d.mu.Lock()
+	h := d.held[path]
+	d.mu.Unlock()
+	if h == nil {
+		return config.Credentials{}, fmt.Errorf("secrets directory %s: no longer in use", path)
+	}
+	return h.Credentials(server)
+}
+
+// origin is where a vCenter's credentials come from: a Secret, a directory, or the configuration itself.
+type origin struct {
+	secret         config.SecretRef
+	directory      string
+	user, password string
+}
+
+func originOf(vc config.VCenter) origin {
+	switch {
+	case vc.SecretsDirectory != "":
+		return origin{directory: vc.SecretsDirectory}
+	case vc.Secret != (config.SecretRef{}):
+		return origin{secret: vc.Secret}
+	}
+	return origin{user: vc.User, password: vc.Password}
+}
+
+// credentials returns what to log in with at this moment.
+func (p *Provider) credentials(ctx context.Context, vc config.VCenter) (vcenter.Credentials, error) {
+	o := originOf(vc)
+	switch {
+	case o.directory != "":
+		return plain(p.dirs.credentials(o.directory, vc.Server))
+	case o.secret != (config.SecretRef{}):
+		return p.secrets.credentials(ctx, o.secret, vc.Server)
+	}
+	return vcenter.Credentials{User: o.user, Password: o.password}, nil
+}
+
+// want has the place of a vCenter's credentials followed.
+func (p *Provider) want(vc config.VCenter) {
+	switch o := originOf(vc); {
+	case o.directory != "":
+		p.dirs.want(o.directory)
+	case o.secret != (config.SecretRef{}):
+		p.secrets.want(o.secret)
+	}
+}
+
+// keep ends the following of places that no generation has credentials in any more.
+func (p *Provider) keep(generations ...*generation) {
+	secrets, dirs := map[config.SecretRef]bool{}, map[string]bool{}
+	for _, g := range generations {
+		for _, vc := range g.cfg.VCenters {
+			secrets[originOf(vc).secret] = true
+			dirs[originOf(vc).directory] = true
+		}
+	}
+	p.secrets.keep(secrets)
+	p.dirs.keep(dirs)
+}
+
+// originChanged wakes the connections whose credentials are there, also those that are not in force yet.
+func (p *Provider) originChanged(o origin) {
+	inForce, seen := p.now(), map[*connection]bool{}
+	for _, g := range []*generation{inForce, p.next.Load()} {
+		if g == nil {
+			continue
+		}
+		for _, vc := range g.cfg.VCenters {
+			c := g.clients[vc.Tenant]
+			if originOf(vc) != o || seen[c] {
+				continue
+			}
+			seen[c] = true
+			c.CredentialsChanged()
+			// A client that is connected keeps its session, and has nothing to say about credentials that are not there.
+			if g == inForce {
+				p.events.credentials(vc, c.State().Connected, p.lacking(vc))
+			}
+		}
+	}
+}
+
+// lacking says why there are no credentials at this moment, without waiting for any.
+func (p *Provider) lacking(vc config.VCenter) error {
+	var err error
+	switch o := originOf(vc); {
+	case o.directory != "":
+		_, err = p.dirs.credentials(o.directory, vc.Server)
+	case o.secret != (config.SecretRef{}):
+		_, err = p.secrets.now(o.secret, vc.Server)
+	}
+	return err
+}
+
+// plain are credentials for a login, or for a session manager that has one to share.
+func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
+	if err != nil {
+		return vcenter.Credentials{}, err
+	}
+	return vcenter.Credentials(c), nil
+}
+
+// watch follows one Secret until ctx ends, by a watch of that one name: a Role that grants list and watch on it is
+// all that is needed.
+func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup, ref config.SecretRef, h *heldSecret) {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithNamespace(ref.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
+		}))
+	informer := factory.Core().V1().Secrets().Informer()
+	// Neither call can fail before the informer has been started.
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		s.failed(ref, h, err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	handler, _ := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.set(ref, h, o, false) },
+		UpdateFunc: func(_, o any) { s.set(ref, h, o, false) },
+		DeleteFunc: func(o any) { s.set(ref, h, o, true) },
+	})
+	factory.StartWithContext(ctx)
+	running.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+			s.listed(ref, h)
+		}
+		<-ctx.Done()
+		factory.Shutdown()
+	})
 }

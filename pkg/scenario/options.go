@@ -1,11 +1,21 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // Sandbox is one that is up: an [api.Client].
@@ -100,4 +110,107 @@ func (s *Step) within() Duration {
 		return *s.Within
 	}
 	return Duration{D: DefaultWithin}
+}
+
+// Requirements are what a sandbox has to be for a scenario.
+type Requirements struct {
+	Topology   *topology.Topology
+	Components Components
+}
+
+// Requirements are what the scenario needs.
+func (s *Scenario) Requirements() Requirements {
+	return Requirements{Topology: s.Topology.Resolved, Components: s.Components}
+}
+
+// Key is the same for the same requirements only.
+func (r Requirements) Key() string {
+	if r.Components.CCM.Replicas == 1 {
+		r.Components.CCM.Replicas = 0 // as if left out
+	}
+	if r.Components.CSI == "off" {
+		r.Components.CSI = "" // the same
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return "" // plain data always can be
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Group are scenarios that can run on one sandbox, one after the other.
+type Group struct {
+	Requirements
+	Scenarios []*Scenario
+}
+
+// GroupBy puts scenarios that can share a sandbox together: the groups in the order of their first scenarios, the
+// scenarios of a group in theirs.
+func GroupBy(list []*Scenario) []Group {
+	var groups []Group
+	at := map[string]int{}
+	for _, s := range list {
+		r := s.Requirements()
+		i, ok := at[r.Key()]
+		if !ok {
+			i = len(groups)
+			at[r.Key()] = i
+			groups = append(groups, Group{Requirements: r})
+		}
+		groups[i].Scenarios = append(groups[i].Scenarios, s)
+	}
+	// Plain ones first: what most people look at comes early.
+	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(a.weight(), b.weight()) })
+	return groups
+}
+
+func (g Group) weight() int {
+	c := g.Components.CCM
+	if g.Components.Speed == 0 && g.Components.CSI == "" && c.Source == "" && c.Replicas <= 1 && len(c.Args) == 0 && len(c.Env) == 0 {
+		return 0
+	}
+	return 1
+}
+
+// LoadCatalogue loads a scenario of the catalogue: by name, or by theme/name. For a name that there is not, the error
+// wraps [fs.ErrNotExist] and tells what was probably meant.
+func LoadCatalogue(name string, settings ...topology.Setting) (*Scenario, error) {
+	entry, err := scenarios.Find(name)
+	if err != nil {
+		var names []string
+		for _, e := range scenarios.Catalogue() {
+			names = append(names, e.Name)
+		}
+		if near := nearest.Of(name, names); near != "" {
+			err = fmt.Errorf("%w; did you mean %q?", err, near)
+		}
+		return nil, err
+	}
+	return loadEntry(entry, settings)
+}
+
+func loadEntry(entry scenarios.Entry, settings []topology.Setting) (*Scenario, error) {
+	s, err := LoadFS(scenarios.FS(), entry.Path, settings...)
+	if err != nil {
+		return nil, err
+	}
+	s.Theme = entry.Theme
+	return s, nil
+}
+
+// Catalogue loads all scenarios that come with the program, by theme and name. Those that cannot be loaded are left out,
+// and told in the error.
+func Catalogue() ([]*Scenario, error) {
+	var all []*Scenario
+	var errs []error
+	for _, entry := range scenarios.Catalogue() {
+		s, err := loadEntry(entry, nil)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, s)
+	}
+	return all, errors.Join(errs...)
 }

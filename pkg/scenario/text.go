@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // Text says in one line what a step does, without the name of its action.
@@ -77,3 +81,9 @@ func (s *Step) text(patience float64) string {
 	}
 	return s.Note
 }
+
+// texts is one text or several.
+type texts []string
+
+// DecodeYAML reads either.
+func (t *texts) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) { *t = r.Texts(node, path) }

@@ -2,11 +2,16 @@ package scenario
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -55,4 +60,147 @@ func subject(e event.Event) string {
 		return ""
 	}
 	return objectName(e.Object)
+}
+
+// catchUp asks for what nobody tells, and returns when all that was counted, measured and logged up to now is known.
+func (r *run) catchUp(ctx context.Context) {
+	if r.needs.polled() {
+		r.session.ask(ctx, r.needs)
+	}
+	if len(r.needs.logs) > 0 {
+		r.logs.catchUp(ctx)
+	}
+}
+
+// mark takes down the moment, for what is counted from here on.
+func (r *run) mark(ctx context.Context) *expect.Mark {
+	r.catchUp(ctx)
+	m := &expect.Mark{Time: time.Now(), Lines: map[string]int{}}
+	r.session.with(func(v *expect.View) {
+		m.Seq, m.Calls, m.Samples = v.World.LastEvent(), v.Calls, maps.Clone(v.Samples)
+		for name, lines := range v.Lines {
+			m.Lines[name] = len(lines)
+		}
+	})
+	return m
+}
+
+// marksFor finds moments for a step: a never counts from its own beginning, everything else from that of the scenario.
+func (r *run) marksFor(s *Step, own *expect.Mark) expect.Marks {
+	known := maps.Clone(r.marks)
+	return func(name string) *expect.Mark {
+		switch {
+		case name == expect.SinceStep, name == "" && s.Action == ActionNever:
+			return own
+		case name == "", name == expect.SinceStart:
+			return r.began
+		}
+		return known[name]
+	}
+}
+
+// needs are what a scenario asks for beside the world.
+type needs struct {
+	calls      bool
+	metrics    []string
+	logs       []string
+	components map[string]bool
+}
+
+// needsOf looks through all statements.
+func needsOf(s *Scenario) needs {
+	n := needs{components: map[string]bool{}}
+	add := func(list *[]string, kind, name string) {
+		if !n.components[kind+name] {
+			n.components[kind+name] = true
+			*list = append(*list, name)
+		}
+	}
+	for _, step := range s.Steps {
+		x := step.Statement()
+		if x == nil {
+			continue
+		}
+		x.Walk(func(x *expect.Expectation) {
+			switch {
+			case x.Calls != nil:
+				n.calls = true
+			case x.Metric != nil:
+				add(&n.metrics, "metric ", x.Metric.Component)
+			case x.Log != nil:
+				add(&n.logs, "log ", x.Log.Component)
+			}
+		})
+	}
+	return n
+}
+
+// polled tells whether there is anything that nobody tells and that has to be asked for.
+func (n needs) polled() bool { return n.calls || len(n.metrics) > 0 }
+
+// ask asks once. What does not answer stays as it was: a component that is down has no metrics to tell.
+func (s *session) ask(ctx context.Context, n needs) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if n.calls {
+		if calls, err := s.sandbox.Calls(ctx); err == nil {
+			s.refresh(func(v *expect.View) { v.Calls = calls })
+		}
+	}
+	for _, component := range n.metrics {
+		if text, err := s.sandbox.Metrics(ctx, component); err == nil {
+			samples := expect.ParseSamples(string(text))
+			s.refresh(func(v *expect.View) { v.Samples[component] = samples })
+		}
+	}
+}
+
+// poll asks again and again until ctx ends.
+func (s *session) poll(ctx context.Context, n needs) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.ask(ctx, n)
+		}
+	}
+}
+
+// watcher looks for one expectation. All of it but changed is guarded by the session's lock.
+type watcher struct {
+	tracker expect.Tracker
+	sighting
+	looked bool
+	// changed has a value when there is something new to be asked for.
+	changed chan struct{}
+}
+
+// sighting is what a watcher has found.
+type sighting struct {
+	// Met tells whether it is so now, Since when it became so, or ceased to be.
+	Met   bool
+	Since time.Time
+	// Event is the one that decided it.
+	Event uint64
+	// Ever tells whether it has been so at any time, First when it was for the first time, Then what there was.
+	Ever       bool
+	First      time.Time
+	FirstEvent uint64
+	Then       []string
+}
+
+func (w *watcher) look(v *expect.View) {
+	f := w.tracker.Look(v)
+	if !w.looked || f.Met != w.Met {
+		w.looked, w.Met, w.Since, w.Event = true, f.Met, time.Now(), f.Event
+	}
+	if f.Met && !w.Ever {
+		w.Ever, w.First, w.FirstEvent, w.Then = true, w.Since, f.Event, w.tracker.Was(v)
+	}
+	notify.Wake(w.changed)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/console"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/host"
@@ -251,3 +252,12 @@ func (v *VCenter) Gate() *gate.Gate { return v.gate }
 
 // VMs counts the VMs in the inventory now.
 func (v *VCenter) VMs() int { return len(v.service.ctx.Map.AllReference("VirtualMachine")) }
+
+// Hosts returns the hosts and datastores: what happens to them and no client of a vCenter can ask for.
+func (v *VCenter) Hosts() *host.Hosts { return v.hosts }
+
+// Guests returns the guests of VMs: what no client can ask of them.
+func (v *VCenter) Guests() *guest.Guests { return v.guests }
+
+// CNS returns the manager of volumes: what happens to them behind Kubernetes' back, and rules for its calls.
+func (v *VCenter) CNS() *cns.Manager { return v.service.volumes }

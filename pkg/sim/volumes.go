@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -51,9 +53,6 @@ func (v *VCenter) VolumeDir(id string) string {
 	return v.service.volumes.Dir(id)
 }
 
-// DiskDir is [VCenter.VolumeDir] of the volume whose disk has that UUID, in any form; false when there is none.
-func (v *VCenter) DiskDir(uuid string) (string, bool) { return v.service.volumes.DirOfDisk(uuid) }
-
 // newVolumes makes the vCenter's CNS. vSphere's file systems and policies have to be there.
 func (s *service) newVolumes(p parts) *cns.Manager {
 	return cns.New(s.ctx, cns.Options{
@@ -77,4 +76,49 @@ func (v *VCenter) causeOf(vm types.ManagedObjectReference) uint64 {
 		return 0 // it is not serving yet
 	}
 	return v.guests.Cause(vm)
+}
+
+// What happens to volumes behind Kubernetes' back.
+
+// DetachVolume takes the volume off the VM that it is on, as an administrator does who edits the VM. On none is an error.
+func (v *VCenter) DetachVolume(ctx context.Context, id string) error {
+	return v.service.volumes.Detach(ctx, id)
+}
+
+// RelocateVolume moves the volume to the datastore of that name, in the datacenter of the one that it is on.
+func (v *VCenter) RelocateVolume(ctx context.Context, id, datastore string) error {
+	is, ok := v.service.volumes.Volume(id)
+	if !ok {
+		return fmt.Errorf("volume %s: no such volume", id)
+	}
+	to, err := v.datastoreBeside(is.Datastore, datastore)
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", id, err)
+	}
+	return v.service.volumes.Relocate(ctx, id, to)
+}
+
+// datastoreBeside finds a datastore by name in the datacenter of another one; anywhere, when that is gone and the name is
+// not ambiguous.
+func (v *VCenter) datastoreBeside(beside types.ManagedObjectReference, name string) (vc.Ref, error) {
+	ctx := vc.Fresh(v.service.ctx)
+	here, known := vc.Datacenter(ctx.Map, beside)
+	var found []vc.Ref
+	for _, obj := range ctx.Map.AllReference("Datastore") {
+		ds, ok := obj.(*simulator.Datastore)
+		if !ok || v.nameOf(ds.Self) != name {
+			continue
+		}
+		if there, _ := vc.Datacenter(ctx.Map, ds.Self); known && there == here {
+			return ds.Self, nil
+		}
+		found = append(found, ds.Self)
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return vc.Ref{}, fmt.Errorf("datastore %q: no such datastore", name)
+	}
+	return vc.Ref{}, fmt.Errorf("datastore %q: there are %d in other datacenters", name, len(found))
 }

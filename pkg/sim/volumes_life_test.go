@@ -136,7 +136,7 @@ func TestVolumeIsWhereItIsSaid(t *testing.T) {
 	if size, err := disk.Size(r.vcenter.VolumeDir(id)); err != nil || size != 1<<30 {
 		t.Errorf("content of %d bytes, %v", size, err)
 	}
-	if dir, ok := r.vcenter.DiskDir(strings.ToLower(v.DiskUUID)); !ok || dir != r.vcenter.VolumeDir(id) {
+	if dir, ok := r.vcenter.CNS().DirOfDisk(strings.ToLower(v.DiskUUID)); !ok || dir != r.vcenter.VolumeDir(id) {
 		t.Errorf("content of disk %s: %q", v.DiskUUID, dir)
 	}
 	if len(r.vcenter.Volumes()) != 1 {
@@ -228,7 +228,7 @@ func TestVolumeMovesWithItsVM(t *testing.T) {
 	if v, _ := r.vcenter.Volume(id); v.VM.Value != "" {
 		t.Errorf("still on %s", v.VMName)
 	}
-	r.ok(r.vcenter.ForgetVolume(id))
+	r.ok(r.vcenter.CNS().Forget(id))
 	if _, ok := r.vcenter.Volume(id); ok {
 		t.Error("not forgotten")
 	}
@@ -239,7 +239,7 @@ func TestVolumesAndHosts(t *testing.T) {
 	r := startRooms(t)
 	id := r.create("pvc-1", "shared")
 	host := r.ref("/dc/host/c1/h-1")
-	r.ok(r.vcenter.CrashHost(t.Context(), host))
+	r.ok(r.vcenter.Hosts().Crash(t.Context(), host))
 	if err := r.attach(id, "a"); err == nil {
 		t.Error("attached on a host that is not there")
 	}
@@ -247,13 +247,13 @@ func TestVolumesAndHosts(t *testing.T) {
 	one := r.ref("/dc/datastore/one")
 	r.is(outcome(t)(r.cns.CreateVolume(t.Context(), block("pvc-2", one))), new(types.InaccessibleDatastore))
 	two := r.ref("/dc/datastore/two")
-	r.ok(r.vcenter.FillDatastore(t.Context(), two))
+	r.ok(r.vcenter.Hosts().Fill(t.Context(), two))
 	r.is(outcome(t)(r.cns.CreateVolume(t.Context(), block("pvc-2", two))), new(types.NoDiskSpace))
 	shared := r.ref("/dc/datastore/shared")
-	r.ok(r.vcenter.LoseDatastore(t.Context(), shared))
+	r.ok(r.vcenter.Hosts().LoseDatastore(t.Context(), shared))
 	r.is(r.detach(id, r.vm("b").Reference()), new(types.InvalidState)) // its home is there, too
-	r.ok(r.vcenter.RestoreDatastore(t.Context(), shared))
-	undo := r.vcenter.ScriptCNS(simcns.Rule{Method: "CnsDetachVolume", Fault: new(types.NotSupported)})
+	r.ok(r.vcenter.Hosts().RestoreDatastore(t.Context(), shared))
+	undo := r.vcenter.CNS().Script(simcns.Rule{Method: "CnsDetachVolume", Fault: new(types.NotSupported)})
 	r.is(r.detach(id, r.vm("b").Reference()), new(types.NotSupported))
 	undo()
 	r.ok(r.detach(id, r.vm("b").Reference()))
@@ -269,7 +269,7 @@ func TestVolumesHaveCauses(t *testing.T) {
 	release := r.vcenter.Causing("a", 4711)
 	must(t)(r.vm("a").Destroy(t.Context()))
 	release()
-	release = r.vcenter.CausingVolume(id, 4712)
+	release = r.vcenter.CNS().Causing(id, 4712)
 	r.ok(r.attach(id, "b"))
 	release()
 	var causes []uint64

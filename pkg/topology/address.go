@@ -1,9 +1,11 @@
 package topology
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"strings"
@@ -90,4 +92,105 @@ func parseUUID(s string) (string, error) {
 
 func formatUUID(u [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+}
+
+// subnet is a network whose NICs get their addresses from its CIDR.
+type subnet struct {
+	prefix  netip.Prefix
+	network string
+	gateway netip.Addr
+	// size counts the addresses that can be given out: all but the network's own, the gateway's and, with IPv4, the
+	// broadcast address.
+	size uint64
+	// needs counts the NICs of each VM entry that want an address, and got those that have theirs.
+	needs, got map[*path]int
+	full       bool
+}
+
+func newSubnet(network *Network) *subnet {
+	prefix, err := parseSubnet(network.CIDR)
+	if err != nil {
+		return nil
+	}
+	n := &subnet{prefix: prefix, network: network.Name, gateway: gatewayOf(prefix), needs: map[*path]int{}, got: map[*path]int{}}
+	switch bits := prefix.Addr().BitLen() - prefix.Bits(); {
+	case prefix.Addr().Is4():
+		n.size = 1<<bits - 3
+	case bits < 63:
+		n.size = 1<<bits - 2
+	default:
+		n.size = math.MaxInt64 // the lower half of the range: nobody will see its end
+	}
+	return n
+}
+
+// gatewayOf is the first address after the network's own.
+func gatewayOf(prefix netip.Prefix) netip.Addr { return prefix.Masked().Addr().Next() }
+
+// address is the nth one of those that can be given out.
+func (n *subnet) address(number uint64) netip.Addr {
+	first := n.gateway.Next()
+	if first.Is4() {
+		raw := first.As4()
+		binary.BigEndian.PutUint32(raw[:], binary.BigEndian.Uint32(raw[:])+uint32(number))
+		return netip.AddrFrom4(raw)
+	}
+	raw := first.As16()
+	low := binary.BigEndian.Uint64(raw[8:]) + number
+	binary.BigEndian.PutUint64(raw[8:], low)
+	return netip.AddrFrom16(raw)
+}
+
+// subnets finds the networks of a datacenter that have a CIDR.
+func subnets(dc *Datacenter) map[string]*subnet {
+	found := map[string]*subnet{}
+	for _, network := range dc.AllNetworks() {
+		if n := newSubnet(network); n != nil {
+			found[network.Name] = n
+		}
+	}
+	return found
+}
+
+// Cluster is a compute cluster.
+type Cluster struct {
+	Name  string `json:"name"`
+	Place `json:",inline"`
+	Marks `json:",inline"`
+	// Hosts holds at least one.
+	Hosts []Host `json:"hosts"`
+	// Pools are resource pools below the cluster's own, VApps vApps.
+	Pools []Pool `json:"pools,omitempty"`
+	VApps []VApp `json:"vapps,omitempty"`
+}
+
+// Host is an ESXi host.
+type Host struct {
+	// Name is a DNS name, unique in its vCenter. In a group of replicas it may hold {n} (or {nn}, {nnn}: zero-padded),
+	// the replica's number from 1; without one, the replicas get "-1", "-2" … appended.
+	Name string `json:"name"`
+	// Replicas makes that many hosts of one entry; zero in a resolved topology.
+	Replicas int `json:"replicas,omitempty"`
+	// Place may hold {n} too, so that every host of a group can be a zone; so may the names of tags.
+	Place `json:",inline"`
+	Marks `json:",inline"`
+	// CPUs are cores (default 16), Memory defaults to 64Gi.
+	CPUs   int32 `json:"cpus,omitempty"`
+	Memory Bytes `json:"memory,omitempty"`
+	// Pools are resource pools of a standalone host; hosts of a cluster have none of their own.
+	Pools []Pool `json:"pools,omitempty"`
+}
+
+// Pool is a resource pool.
+type Pool struct {
+	Name  string `json:"name"`
+	Marks `json:",inline"`
+	Pools []Pool `json:"pools,omitempty"`
+	VApps []VApp `json:"vapps,omitempty"`
+}
+
+// VApp is a vApp: a pool that is started and stopped as one.
+type VApp struct {
+	Name  string `json:"name"`
+	Marks `json:",inline"`
 }

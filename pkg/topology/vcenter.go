@@ -1,5 +1,7 @@
 package topology
 
+import "strconv"
+
 // VCenter is one vSphere management endpoint.
 type VCenter struct {
 	// Name is a DNS label, unique in the topology.
@@ -132,4 +134,112 @@ const (
 
 func (DatastoreType) choices() []string {
 	return []string{string(VMFS), string(NFS), string(NFS41), string(VSAN), string(VVOL)}
+}
+
+// site is a datacenter while it is resolved: its parts together with where the file has them, which after expansion is
+// no longer their index.
+type site struct {
+	vcenter    *VCenter
+	datacenter *Datacenter
+	at         *path
+	hosts      []sitedHost
+	vms        []*path // of datacenter.VMs, index by index
+	subnets    map[string]*subnet
+}
+
+// sitedHost is a host of a datacenter, with its compute cluster unless it stands alone.
+type sitedHost struct {
+	*Host
+	cluster *Cluster
+	at      *path
+}
+
+// list gathers the hosts, compute clusters first, once the slices have their final place in memory.
+func (s *site) list(clusterHosts [][]*path, standalone []*path) {
+	for i := range s.datacenter.Clusters {
+		cluster := &s.datacenter.Clusters[i]
+		for j := range cluster.Hosts {
+			s.hosts = append(s.hosts, sitedHost{&cluster.Hosts[j], cluster, clusterHosts[i][j]})
+		}
+	}
+	for i := range s.datacenter.Hosts {
+		s.hosts = append(s.hosts, sitedHost{&s.datacenter.Hosts[i], nil, standalone[i]})
+	}
+}
+
+// clusterName is the name of its compute cluster, empty for a standalone host.
+func (h sitedHost) clusterName() string {
+	if h.cluster == nil {
+		return ""
+	}
+	return h.cluster.Name
+}
+
+// compute is the name of its compute resource, which a standalone host has to itself.
+func (h sitedHost) compute() string {
+	if h.cluster == nil {
+		return h.Name
+	}
+	return h.cluster.Name
+}
+
+// source is one of the files that a topology is read from. Lines are numbered on from file to file, so that the line of
+// a node tells its file, too: base is what a file's own lines are moved by, 0 for the first.
+type source struct {
+	name string
+	base int
+}
+
+// sources are the files read so far, by base. There is always the first.
+type sources []source
+
+// open begins the next file, behind one whose text had size bytes and so at most as many lines and one.
+func (s *sources) open(name string, size int) {
+	last := (*s)[len(*s)-1]
+	*s = append(*s, source{name: name, base: last.base + size + 2})
+}
+
+// find returns the file that a line is in, and its number there.
+func (s sources) find(line int) (file source, own int) {
+	i := len(s) - 1
+	for i > 0 && line <= s[i].base {
+		i--
+	}
+	return s[i], line - s[i].base
+}
+
+// describe is a line for a message at another one: its number, and its file where that is a different one.
+func (s sources) describe(line, seenFrom int) string {
+	file, own := s.find(line)
+	if other, _ := s.find(seenFrom); other != file {
+		return strconv.Itoa(own) + " of " + file.name
+	}
+	return strconv.Itoa(own)
+}
+
+// refuseShared reports what the replicas of a VM cannot have in common, unless it may be there twice.
+func (g replicas) refuseShared(group VM, spec *Spec) {
+	if g.count < 2 {
+		return
+	}
+	refuse := func(at *path, value string, kind Duplicate) {
+		if value != "" && !spec.Allows(kind) {
+			g.field(at, "", "would be the same for all %d replicas: leave it out to have it derived", g.count)
+		}
+	}
+	refuse(g.at.key("uuid"), group.UUID, DuplicateUUID)
+	refuse(g.at.key("instanceUUID"), group.InstanceUUID, DuplicateInstanceUUID)
+	for i, nic := range group.NICs {
+		at := g.at.key("nics").item(i)
+		refuse(at.key("mac"), nic.MAC, DuplicateMAC)
+		for j, address := range nic.Addresses {
+			if _, numbered := number(address, 1); !numbered {
+				refuse(at.key("addresses").item(j), address, DuplicateAddress)
+			}
+		}
+	}
+	_, numbered := number(group.Hostname, 1)
+	if group.Hostname != "" && !numbered && !spec.Allows(DuplicateHostname) {
+		g.field(g.at.key("hostname"), "", "needs {n}: it would be the same for all %d replicas", g.count)
+	}
 }

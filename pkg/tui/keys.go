@@ -1,6 +1,16 @@
 package tui
 
-import "charm.land/bubbles/v2/key"
+import (
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/pane"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+)
 
 // keymap are the keys of the root model. Those of panels are their own.
 type keymap struct {
@@ -63,4 +73,209 @@ func (k keymap) selected() []key.Binding {
 // playing are those of a recording.
 func (k keymap) playing() []key.Binding {
 	return []key.Binding{k.pause, k.rewind, k.forward, k.slower, k.faster}
+}
+
+// typesText tells whether letters are for what is on top.
+func (m *Model) typesText() bool {
+	w, ok := m.top().(panel.Typist)
+	return ok && w.Typing()
+}
+
+// rootKeys are the keys of the root model as they are now: without those that what is on top takes for itself, which are
+// nearly all while text is typed there.
+func (m *Model) rootKeys() keymap {
+	always := []string{"ctrl+c", "ctrl+z", "f1"}
+	k := m.keys
+	k.help.SetEnabled(!m.helps())
+	var taken []string
+	for _, b := range enabled(m.top().Bindings()) {
+		taken = append(taken, b.Keys()...)
+	}
+	typing := m.typesText()
+	for _, b := range k.all() {
+		left := slices.DeleteFunc(slices.Clone(b.Keys()), func(name string) bool {
+			return !slices.Contains(always, name) && (typing || slices.Contains(taken, name))
+		})
+		switch {
+		case len(left) == 0:
+			b.SetEnabled(false)
+		case len(left) < len(b.Keys()):
+			b.SetKeys(left...)
+			b.SetHelp(strings.Join(left, "/"), b.Help().Desc)
+		}
+	}
+	return k
+}
+
+// helpPane shows all keys that have an effect now.
+func (m *Model) helpPane() panel.Panel {
+	k := m.rootKeys()
+	here := "What is open"
+	if len(m.over) == 0 {
+		here = m.at.String()
+	}
+	sections := []pane.Section{
+		{Title: here, Bindings: m.bindings(m.top())},
+		{Title: "What is selected", Bindings: enabled(k.selected())},
+		{Title: "Everywhere", Bindings: enabled(k.general())},
+	}
+	if m.play != nil {
+		sections = append(sections, pane.Section{Title: "The recording", Bindings: enabled(k.playing())})
+	}
+	return pane.NewHelp(sections)
+}
+
+// helps tells whether the help is open.
+func (m *Model) helps() bool {
+	_, ok := m.top().(*pane.Help)
+	return ok
+}
+
+// help opens the help, or closes it.
+func (m *Model) help() {
+	if m.helps() {
+		m.pop()
+		return
+	}
+	m.push(m.helpPane(), false, nil)
+}
+
+// foot is the last line: what is being typed, else what is to be said, else what can be pressed.
+func (m *Model) foot() string {
+	switch {
+	case m.leaving:
+		return m.theme.Prompt.Render(text.Fit(" "+leaveQuestion, m.width))
+	case m.typing:
+		return m.line.View(m.width)
+	case m.flash.text != "":
+		said := m.said()
+		return said[len(said)-1]
+	}
+	first, last := m.hints()
+	room := m.width - text.Width(m.hinted(last, m.width))
+	return text.Fit(m.hinted(first, room), room) + m.hinted(last, m.width)
+}
+
+// hinted are as many hints as there is room for.
+func (m *Model) hinted(hints []key.Binding, room int) string {
+	var b strings.Builder
+	used := 0
+	for _, k := range hints {
+		h := k.Help()
+		hint := " " + m.theme.Key.Render(h.Key) + " " + m.theme.Dim.Render(h.Desc) + " "
+		if used += text.Width(hint); used > room {
+			break
+		}
+		b.WriteString(hint)
+	}
+	return b.String()
+}
+
+// hints are the keys that are worth a place at the foot, the most useful first, and those that always have one at its end.
+// How to move is known, or looked up.
+func (m *Model) hints() (first, last []key.Binding) {
+	k := m.rootKeys()
+	own := m.worth(m.bindings(m.top()))
+	if len(m.over) > 0 {
+		return enabled(append(own, k.back)), enabled([]key.Binding{k.filter, k.help})
+	}
+	if m.play != nil {
+		first = k.playing()
+	}
+	for i, b := range own { // what enter does is what a row is for
+		if slices.Contains(b.Keys(), "enter") {
+			first, own = append(first, b), slices.Delete(own, i, i+1)
+			break
+		}
+	}
+	first = append(first, k.details, k.why, k.breaks, k.power)
+	first = append(append(first, own...), k.logs, k.focus, k.quit)
+	return enabled(first), enabled([]key.Binding{k.filter, k.prompt, k.help})
+}
+
+// worth leaves out the keys that only move. Where text is typed, ctrl+d does something else.
+func (m *Model) worth(all []key.Binding) []key.Binding {
+	moves := []string{"up", "down", "left", "right", "home", "end", "pgup", "pgdown", "shift+tab"}
+	if !m.typesText() {
+		moves = append(moves, "ctrl+u", "ctrl+d")
+	}
+	return slices.DeleteFunc(all, func(b key.Binding) bool {
+		return slices.ContainsFunc(b.Keys(), func(k string) bool { return slices.Contains(moves, k) })
+	})
+}
+
+// bindings are those of a panel that have an effect now.
+func (m *Model) bindings(p panel.Panel) []key.Binding {
+	all := enabled(p.Bindings())
+	w, ok := p.(panel.Writer)
+	if !ok || !m.readOnly {
+		return all
+	}
+	var left []key.Binding
+	for _, b := range all {
+		if !writes(w.Writes(), b) {
+			left = append(left, b)
+		}
+	}
+	return left
+}
+
+func writes(names []string, b key.Binding) bool {
+	for _, n := range names {
+		if slices.Contains(b.Keys(), n) {
+			return true
+		}
+	}
+	return false
+}
+
+func enabled(all []key.Binding) (on []key.Binding) {
+	for _, b := range all {
+		if b.Enabled() && b.Help().Key != "" {
+			on = append(on, b)
+		}
+	}
+	return on
+}
+
+// typeCommand opens the line at the foot for a command.
+func (m *Model) typeCommand(text string) {
+	m.typing = true
+	m.line.SetState(m.state)
+	m.line.Command(text)
+}
+
+// typeFilter opens it for the filter of what is on top.
+func (m *Model) typeFilter() {
+	if _, ok := m.top().(panel.Filterer); !ok {
+		return
+	}
+	before := ""
+	if len(m.over) == 0 {
+		before = m.filters[m.at]
+	}
+	m.typing = true
+	m.line.Filter(before)
+}
+
+// typed gives a key to the line.
+func (m *Model) typed(k tea.KeyPressMsg) tea.Cmd {
+	i, done := m.line.Handle(k)
+	if done {
+		m.typing = false
+	}
+	cmd := m.do(i)
+	m.bind()
+	return cmd
+}
+
+// paste types what was pasted, as far as it is one line.
+func (m *Model) paste(s string) tea.Cmd {
+	if m.typing {
+		return m.do(m.line.Paste(s))
+	}
+	if p, ok := m.top().(interface{ Paste(string) }); ok {
+		p.Paste(s)
+	}
+	return nil
 }

@@ -1,14 +1,21 @@
 package tui
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/panel"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/replay"
 )
 
 // clock says that time has passed.
@@ -265,4 +272,227 @@ func (m *Model) placeOf() rect {
 		return rect{b.x + 1, b.y + 1, b.width - 2, b.height - 2}
 	}
 	return m.layout.body
+}
+
+const (
+	// frame is how often a recording that plays is shown anew.
+	frame = 50 * time.Millisecond
+	// jump is how far one key goes.
+	jump = 10 * time.Second
+	// The slowest and the fastest that a recording plays.
+	slowest, fastest = 1.0 / 16, 1024.0
+)
+
+// play is a recording that plays.
+type play struct {
+	player *replay.Player
+	state  *fold.State
+	speed  float64
+	paused bool
+	ended  bool
+	last   time.Time // when time passed last
+}
+
+func newPlay(p *replay.Player, speed float64) *play {
+	if !(speed > 0) {
+		speed = 1
+	}
+	return &play{player: p, state: p.Seek(0), speed: min(max(speed, slowest), fastest)}
+}
+
+func (p *play) running() bool { return !p.paused && !p.ended }
+
+// pass goes on as far as time has passed.
+func (p *play) pass(now time.Time) {
+	since := now.Sub(p.last)
+	first := p.last.IsZero()
+	p.last = now
+	if first || !p.running() || since <= 0 {
+		return
+	}
+	p.state, p.ended = p.player.Step(time.Duration(float64(since) * p.speed))
+}
+
+// seek goes to an offset.
+func (p *play) seek(to time.Duration) {
+	to = min(max(0, to), p.player.Len())
+	p.state = p.player.Seek(to)
+	p.ended = to >= p.player.Len()
+}
+
+// String says where it is: "▶ 0:12/1:05 ×4".
+func (p *play) String() string {
+	glyph := "▶"
+	switch {
+	case p.ended:
+		glyph = "■"
+	case p.paused:
+		glyph = "‖"
+	}
+	s := fmt.Sprintf("%s %s/%s", glyph, minutes(p.player.At()), minutes(p.player.Len()))
+	if p.speed != 1 {
+		s += fmt.Sprintf(" ×%g", p.speed)
+	}
+	return s
+}
+
+func minutes(d time.Duration) string {
+	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// playKey gives a key to the recording, and tells whether it is one of its.
+func (m *Model) playKey(k tea.KeyPressMsg) bool {
+	p := m.play
+	if p == nil {
+		return false
+	}
+	switch {
+	case key.Matches(k, m.keys.pause):
+		if p.ended {
+			p.seek(0)
+			p.paused = false
+			break
+		}
+		p.paused = !p.paused
+	case key.Matches(k, m.keys.rewind):
+		p.seek(p.player.At() - jump)
+	case key.Matches(k, m.keys.forward):
+		p.seek(p.player.At() + jump)
+	case key.Matches(k, m.keys.slower):
+		p.speed = max(slowest, p.speed/2)
+	case key.Matches(k, m.keys.faster):
+		p.speed = min(fastest, p.speed*2)
+	default:
+		return false
+	}
+	m.state = p.state
+	m.tell()
+	return true
+}
+
+const (
+	// gather is how long updates are gathered before they are shown together: two frames.
+	gather = 33 * time.Millisecond
+	// most is how many updates are taken in before a frame is made of them.
+	most = 4096
+	// history is how many events of before the UI was opened are asked for.
+	history = 20000
+	// again is how long it takes before a stream that was cut off is taken up again.
+	again = time.Second
+)
+
+// errEnded is why the stream ended when the sandbox did.
+var errEnded = errors.New("the sandbox has ended")
+
+// errAnother is why the stream ended when another sandbox answers than the one it was of.
+var errAnother = errors.New("another sandbox answers")
+
+// told is something of the stream.
+type told struct {
+	update api.Update
+	cut    error // the stream has ended; it is taken up again unless it is errEnded or errAnother
+}
+
+// batch is some updates that are shown together.
+type batch struct {
+	at      time.Time
+	updates []api.Update
+	cut     error
+}
+
+// feed reads the stream of a sandbox until ctx ends. A reader that is slow makes the sandbox wait, and then be cut off,
+// which costs nothing but time: what there is, is told anew. began is when the sandbox was started: one that was started
+// later counts its events from the beginning.
+func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan told {
+	stream := make(chan told, most)
+	send := func(t told) error {
+		select {
+		case stream <- t:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	go func() {
+		defer close(stream)
+		defer guard(func(err error) { _ = send(told{cut: err}) })
+		watch := func() error {
+			return s.Watch(ctx, after, func(u api.Update) error {
+				if u.Event != nil {
+					after = u.Event.Seq
+				}
+				return send(told{update: u})
+			})
+		}
+		for {
+			err := watch()
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				_ = send(told{cut: errEnded})
+				return
+			}
+			for err != nil { // until one answers
+				if send(told{cut: err}) != nil {
+					return
+				}
+				if backoff.Sleep(ctx, again) != nil {
+					return
+				}
+				var now time.Time
+				if now, err = start(ctx, s); err == nil && !now.Equal(began) {
+					_ = send(told{cut: errAnother})
+					return
+				}
+			}
+		}
+	}()
+	return stream
+}
+
+// start is when a sandbox was started.
+func start(ctx context.Context, s Sandbox) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	status, err := s.Status(ctx)
+	return status.StartedAt, err
+}
+
+// listen waits for updates, and gathers those that come at once.
+func listen(stream <-chan told, now func() time.Time) tea.Cmd {
+	return func() tea.Msg {
+		first, ok := <-stream
+		if !ok {
+			return nil
+		}
+		b := batch{at: now()}
+		if b.add(first); b.cut != nil {
+			return b
+		}
+		enough := time.NewTimer(gather)
+		defer enough.Stop()
+		for len(b.updates) < most {
+			select {
+			case t, ok := <-stream:
+				if !ok {
+					return b
+				}
+				if b.add(t); b.cut != nil {
+					return b
+				}
+			case <-enough.C:
+				return b
+			}
+		}
+		return b
+	}
+}
+
+func (b *batch) add(t told) {
+	if t.cut != nil {
+		b.cut = t.cut
+		return
+	}
+	b.updates = append(b.updates, t.update)
 }

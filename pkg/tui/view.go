@@ -1,12 +1,17 @@
 package tui
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // View is the frame.
@@ -70,4 +75,113 @@ func (m *Model) frameOf(view string, b rect) []string {
 		lines = append(lines, line("│")+l+line("│"))
 	}
 	return append(lines, line("└"+bar+"┘"))
+}
+
+// themeOf is the theme of a name; "" is that for a dark or a light terminal.
+func themeOf(name string, dark bool) *theme.Theme {
+	switch {
+	case name == "mono":
+		return theme.Mono()
+	case name == "light", name == "" && !dark:
+		return theme.Light()
+	}
+	return theme.Dark()
+}
+
+// The smallest terminal in which all that matters can be seen.
+const (
+	LeastWidth  = 80
+	LeastHeight = 24
+)
+
+// rect is a place on the screen, in cells.
+type rect struct{ x, y, width, height int }
+
+// layout is where everything is.
+type layout struct {
+	small                    bool // nothing fits
+	header, tabs, body, foot rect
+}
+
+// arrange divides a terminal.
+func arrange(width, height int) layout {
+	if width < LeastWidth || height < LeastHeight {
+		return layout{small: true}
+	}
+	return layout{
+		header: rect{0, 0, width, 1},
+		tabs:   rect{0, 1, width, 1},
+		body:   rect{0, 2, width, height - 3},
+		foot:   rect{0, height - 1, width, 1},
+	}
+}
+
+// box is where an overlay of a size stands in the body, with a line around it.
+func (l layout) box(width, height int) rect {
+	w, h := min(width+2, l.body.width), min(height+2, l.body.height)
+	return rect{l.body.x + (l.body.width-w)/2, l.body.y + (l.body.height-h)/2, w, h}
+}
+
+// put lays lines over a text, from column x and line y on.
+func put(under string, lines []string, x, y int) string {
+	rows := strings.Split(under, "\n")
+	for i, l := range lines {
+		if y+i < 0 || y+i >= len(rows) {
+			continue
+		}
+		row := rows[y+i]
+		rows[y+i] = ansi.Cut(row, 0, x) + l + ansi.Cut(row, x+ansi.StringWidth(l), ansi.StringWidth(row))
+	}
+	return strings.Join(rows, "\n")
+}
+
+// Still is one frame of a recording as text: at an offset, after some keys, named as in the help and with spaces
+// between ("2 j enter"). It is the same whenever and wherever it is made: in the mono theme, without escapes.
+func Still(o Options, width, height int, at time.Duration, keys string) (string, error) {
+	if o.Player == nil {
+		return "", errors.New("a frame is made of a recording")
+	}
+	o.Theme = "mono"
+	m := NewModel(context.Background(), o)
+	m.resize(width, height)
+	m.play.paused = true
+	m.play.seek(at)
+	m.state = m.play.state
+	m.tell()
+	m.bind()
+	for name := range strings.FieldsSeq(keys) {
+		k, err := keyOf(name)
+		if err != nil {
+			return "", err
+		}
+		m.press(k)
+	}
+	rows := strings.Split(ansi.Strip(m.Frame()), "\n")
+	for i := range rows {
+		rows[i] = strings.TrimRight(rows[i], " ")
+	}
+	return strings.Join(rows, "\n"), nil
+}
+
+// keyOf is the key of a name.
+func keyOf(name string) (tea.KeyPressMsg, error) {
+	special := map[string]rune{
+		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft,
+		"right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
+		"backspace": tea.KeyBackspace, "delete": tea.KeyDelete, "f1": tea.KeyF1,
+	}
+	if code, ok := special[name]; ok {
+		return tea.KeyPressMsg{Code: code}, nil
+	}
+	switch letter, ctrl := strings.CutPrefix(name, "ctrl+"); {
+	case name == "space":
+		return tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}, nil
+	case name == "shift+tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}, nil
+	case ctrl && len(letter) == 1:
+		return tea.KeyPressMsg{Code: rune(letter[0]), Mod: tea.ModCtrl}, nil
+	case len([]rune(name)) == 1:
+		return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}, nil
+	}
+	return tea.KeyPressMsg{}, fmt.Errorf("there is no key %q; letters are single, others are enter, esc, tab, up, down, pgdown, space, ctrl+r", name)
 }

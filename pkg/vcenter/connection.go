@@ -3,14 +3,17 @@ package vcenter
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
@@ -111,4 +114,57 @@ func (c *Connection) Do(ctx context.Context, f func(context.Context, *vim25.Clie
 // DoREST is Do for the REST API, which needs a login of its own at the first call.
 func (c *Connection) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
 	return c.client.DoREST(ctx, f)
+}
+
+// Login is whom the vCenter is to take us for, for those who log in by other means than [VCenter.Connect]. Credentials in a
+// directory are read anew. What it returns is a secret: it belongs in no log, argument or error.
+func (v VCenter) Login(ctx context.Context) (client.Credentials, error) { return v.credentials(ctx) }
+
+// Shortcoming is what a release of vCenter cannot do, and what can be done about it.
+type Shortcoming struct {
+	Why, Try string
+	// Serious says that something does not work at all.
+	Serious bool
+}
+
+// ShortcomingOf goes by the version of the API, as the CSI driver does: 6.7 Update 3, with which CNS came, is 6.7.3 there and
+// calls itself 6.7.0. It is nil for a release that does all; one that nobody can read is an error.
+func ShortcomingOf(about types.AboutInfo) (*Shortcoming, error) {
+	var major, minor, update int
+	if n, err := fmt.Sscanf(about.ApiVersion, "%d.%d.%d", &major, &minor, &update); n < 2 {
+		return nil, fmt.Errorf("API version %q: %w", about.ApiVersion, err)
+	}
+	const upgrade = "upgrade to 7.0 or newer"
+	switch number := major*10000 + minor*100 + update; {
+	case about.ApiType != "VirtualCenter":
+		return &Shortcoming{"a host alone has no tags and no volumes", "use the vCenter that manages it", true}, nil
+	case number < 60703:
+		return &Shortcoming{"it has no cloud native storage: no volume can be made", upgrade, true}, nil
+	case number < 70000:
+		return &Shortcoming{"it is out of support, and the CSI driver can neither snapshot volumes nor grow those in use", upgrade, false}, nil
+	}
+	return nil, nil
+}
+
+// handshake bounds the making of one connection.
+const handshake = 30 * time.Second
+
+// DialTLS makes a connection to the vCenter and verifies its certificate as [VCenter.Connect] does: by the authorities, or
+// by the thumbprint where there is no other reason to trust it. An error for lack of trust wraps
+// [client.ErrCertificate].
+func (v VCenter) DialTLS(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshake)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", v.Address())
+	if err != nil {
+		return nil, fmt.Errorf("vcenter %q: %w", v.Name, err)
+	}
+	trust := client.Config{Insecure: v.Insecure, CAFile: v.CAFile, CAData: v.Authorities, Thumbprint: v.Thumbprint}
+	config := trust.TLS(v.Server)
+	config.NextProtos = []string{"http/1.1"}
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("vcenter %q: %w", v.Name, err), conn.Close())
+	}
+	return secure, nil
 }

@@ -3,14 +3,23 @@ package clitest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // Sandboxes is a state directory made of data.
@@ -88,4 +97,133 @@ func Words(t *testing.T, f func(*cobra.Command, []string, string) ([]string, cob
 		t.Errorf("directive = %d, want no file names", directive)
 	}
 	return words
+}
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// Golden compares got with testdata/<name>.golden.
+func Golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", strings.ReplaceAll(name, "/", "-")+".golden")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run with -update", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", path, d)
+	}
+}
+
+// Tell sends a row to all who watch. It does not change the world: rows that a test makes up are up to it. Events are
+// told by [Server.Change].
+func (s *Server) Tell(u api.Update) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(u)
+}
+
+// tell is Tell. The caller holds the lock.
+func (s *Server) tell(u api.Update) {
+	s.told = append(s.told, u)
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+// watch streams the world as it is, and then whatever is told.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	after, _ := strconv.ParseUint(r.FormValue("after"), 10, 64)
+	s.mu.Lock()
+	rows, told := rowsOf(s.world), len(s.told)
+	if n := len(s.world.Events); n > 0 {
+		after = min(after, s.world.Events[n-1].Seq)
+	} else {
+		after = 0
+	}
+	s.mu.Unlock()
+	enc := json.NewEncoder(w)
+	for synced := false; ; synced = true {
+		lines, grown := s.after(after)
+		s.mu.Lock()
+		if synced {
+			rows = append(rows, s.told[told:]...)
+			told = len(s.told)
+		}
+		s.mu.Unlock()
+		for _, line := range lines {
+			rows = append(rows, api.Update{Event: &line.Event, Lost: line.Lost})
+			after = line.Seq
+		}
+		if !synced {
+			rows = append(rows, api.Update{Synced: true})
+		}
+		for _, u := range rows {
+			if enc.Encode(u) != nil {
+				return
+			}
+		}
+		idle := synced && len(rows) == 0
+		rows = nil
+		if http.NewResponseController(w).Flush() != nil || idle && !s.wait(r.Context(), grown) {
+			return
+		}
+	}
+}
+
+func rowsOf(w World) []api.Update {
+	var rows []api.Update
+	for _, v := range w.VCenters {
+		rows = append(rows, api.Update{VCenter: &v})
+	}
+	for _, h := range w.Hosts {
+		rows = append(rows, api.Update{Host: &h})
+	}
+	for _, v := range w.VMs {
+		rows = append(rows, api.Update{VM: &v})
+	}
+	for _, n := range w.Nodes {
+		rows = append(rows, api.Update{Node: &n})
+	}
+	for _, c := range w.Status.Components {
+		rows = append(rows, api.Update{Component: &c})
+	}
+	for _, l := range w.Leases {
+		rows = append(rows, api.Update{Lease: &l})
+	}
+	return rows
+}
+
+// routeExplain answers questions about one thing: with what the world has under KIND/NAME.
+func (s *Server) routeExplain(mux *http.ServeMux) {
+	mux.HandleFunc("POST /v1/explain", func(w http.ResponseWriter, r *http.Request) {
+		tellOf(s, w, r, func(world World) map[string]api.Explanation { return world.Explanations })
+	})
+	mux.HandleFunc("POST /v1/inspect", func(w http.ResponseWriter, r *http.Request) {
+		tellOf(s, w, r, func(world World) map[string]api.Inspection { return world.Inspections })
+	})
+}
+
+func tellOf[T any](s *Server, w http.ResponseWriter, r *http.Request, table func(World) map[string]T) {
+	var of api.Subject
+	if err := json.NewDecoder(r.Body).Decode(&of); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, ok := table(s.world)[of.Kind+"/"+of.Name]
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(&api.Error{Code: "not-found", Message: of.Kind + " \"" + of.Name + "\": there is none", Try: "vsphere-sandbox get " + of.Kind + "s"})
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
 }

@@ -1,9 +1,22 @@
 package config
 
 import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
 // NewCmdConfig returns the group of commands.
@@ -25,4 +38,256 @@ The environment, from which a cloud provider takes values too, is not looked at.
 // oneFile accepts one argument.
 func oneFile() cobra.PositionalArgs {
 	return cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne)
+}
+
+// check reads a file, "-" being standard input, and tells what there is to say about it. The error is one of reading.
+func check(streams *iostreams.Streams, file string) (*provider.Config, []provider.Problem, error) {
+	// One byte more than there may be has Check say that it is too long.
+	name, read := file, func() ([]byte, error) { return input.Head(file, provider.MaxSize+1) }
+	if file == "-" {
+		name, read = "standard input", func() ([]byte, error) { return io.ReadAll(io.LimitReader(streams.In, provider.MaxSize+1)) }
+	}
+	data, err := read()
+	if err != nil {
+		return nil, nil, &report.Error{Code: "cloud-config-unreadable", Message: "cloud config: " + err.Error(), Exit: report.Usage, Try: "name a vsphere.conf, or - for standard input"}
+	}
+	cfg, problems := provider.Check(name, data)
+	return cfg, problems, nil
+}
+
+// invalid is the error of a configuration that cannot be used.
+func invalid(file string, problems []provider.Problem) error {
+	try := "mend what is named, then " + command.Program + " config validate " + shellescape.Quote(file)
+	if file == "-" {
+		file, try = "from standard input", "mend what is named, then "+command.Program+" config validate -"
+	}
+	message := "cloud config " + file + " cannot be used"
+	var lines []string
+	for _, p := range problems {
+		if !p.Warning {
+			lines = append(lines, p.String())
+		}
+	}
+	return &report.Error{Code: "cloud-config-invalid", Message: message + "\n" + strings.Join(lines, "\n"), Exit: report.Usage, Try: try}
+}
+
+type renderOptions struct {
+	streams *iostreams.Streams
+
+	file string
+}
+
+// NewCmdRender returns the command; runF, when not nil, runs in its place.
+func NewCmdRender(d *command.Deps, runF func(*renderOptions) error) *cobra.Command {
+	o := &renderOptions{streams: d.Streams}
+	return &cobra.Command{
+		Use:   "render FILE",
+		Short: "Write a vsphere.conf out in its normal form",
+		Long: `Write a vsphere.conf out in its normal form: the YAML of the upstream provider,
+every vCenter with all its values, whether they were its own, the global
+section's or defaults, and without what has no effect. Passwords are masked.
+"-" is standard input.`,
+		Example: `  vsphere-sandbox config render vsphere.conf
+  vsphere-sandbox config render in-tree.ini`,
+		Args:              oneFile(),
+		ValidArgsFunction: complete.OneFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.file = args[0]
+			if runF != nil {
+				return runF(o)
+			}
+			return render(o)
+		},
+	}
+}
+
+func render(o *renderOptions) error {
+	cfg, problems, err := check(o.streams, o.file)
+	if err != nil {
+		return err
+	}
+	if cfg == nil {
+		return invalid(o.file, problems)
+	}
+	text, err := cfg.Masked().YAML()
+	if err != nil {
+		return err
+	}
+	_, err = o.streams.Out.Write(text)
+	return err
+}
+
+type validateOptions struct {
+	streams *iostreams.Streams
+
+	file      string
+	secretDir string
+	format    string
+}
+
+// NewCmdValidate returns the command; runF, when not nil, runs in its place.
+func NewCmdValidate(d *command.Deps, runF func(*validateOptions) error) *cobra.Command {
+	o := &validateOptions{streams: d.Streams}
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Find everything that is wrong with a vsphere.conf",
+		Long: `Find everything that is wrong with a vsphere.conf: each error with its line, the
+key and, where one is near, the key that was probably meant. What is right and
+has no effect is a warning. "-" is standard input.
+
+With --secret-dir, a directory that has a file for each key of a Secret, it is
+an error too when the Secret lacks the credentials of a vCenter that takes them
+from a Secret or a directory.
+
+With -o json or yaml, errors and warnings are data on standard output.
+
+Exit status: 0 when the file can be used, 2 when it cannot.`,
+		Example: `  vsphere-sandbox config validate vsphere.conf
+  vsphere-sandbox config validate vsphere.conf --secret-dir ./secret -o json
+  vsphere-sandbox config validate - < vsphere.conf`,
+		Args:              oneFile(),
+		ValidArgsFunction: complete.OneFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.file = args[0]
+			if runF != nil {
+				return runF(o)
+			}
+			return validate(o)
+		},
+	}
+	cmd.Flags().StringVar(&o.secretDir, "secret-dir", "", "`DIRECTORY` with the data of the Secret, a file for each key")
+	// Cannot fail: the flag was added in the line above, and stays there.
+	_ = cmd.MarkFlagDirname("secret-dir")
+	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
+	return cmd
+}
+
+// validation is what came of a file.
+type validation struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	File       string `json:"file"`
+	Valid      bool   `json:"valid"`
+	// Format is that of a valid file, VCenters its vCenters.
+	Format   provider.Format `json:"format,omitempty"`
+	VCenters []vcenter       `json:"vcenters,omitempty"`
+	Problems []problem       `json:"problems,omitempty"`
+}
+
+type vcenter struct {
+	Tenant      string `json:"tenant"`
+	Server      string `json:"server"`
+	Port        int    `json:"port"`
+	Credentials string `json:"credentials"`
+}
+
+type problem struct {
+	Severity string `json:"severity"`
+	File     string `json:"file"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+func validate(o *validateOptions) error {
+	cfg, problems, err := check(o.streams, o.file)
+	if err != nil {
+		return err
+	}
+	if o.secretDir != "" {
+		more, err := checkSecret(cfg, o.secretDir)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, more...)
+	}
+	bad := slices.ContainsFunc(problems, func(p provider.Problem) bool { return !p.Warning })
+	if o.format != output.Text {
+		if err := output.Encode(o.streams.Out, o.format, describe(o.file, cfg, bad, problems)); err != nil {
+			return err
+		}
+		if bad {
+			return report.Exit(report.Usage) // it has been told
+		}
+		return nil
+	}
+	for _, p := range problems {
+		if p.Warning {
+			fmt.Fprintf(o.streams.Err, "warning: %s\n", printable.Line(p.String()))
+		}
+	}
+	if bad {
+		return invalid(o.file, problems)
+	}
+	fmt.Fprintf(o.streams.Out, "%s can be used: %s\n", o.file, summary(cfg))
+	return nil
+}
+
+// checkSecret tells what is wrong with the Secret, and what it lacks.
+func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
+	secret, err := provider.ReadSecretsDirectory(dir)
+	if err != nil {
+		return nil, &report.Error{
+			Code: "cloud-secret-unreadable", Message: err.Error(), Exit: report.Usage,
+			Try: "--secret-dir FOLDER with a file for each key of the Secret, as it is mounted",
+		}
+	}
+	problems := secret.Problems()
+	if cfg == nil {
+		return problems, nil
+	}
+	for _, vc := range cfg.VCenters {
+		if vc.User != "" {
+			continue
+		}
+		if _, err := secret.For(vc.Server); err != nil {
+			problems = append(problems, provider.Problem{File: dir, Message: fmt.Sprintf("vCenter %s: %v", vc.Tenant, err)})
+		}
+	}
+	return problems, nil
+}
+
+func describe(file string, cfg *provider.Config, bad bool, problems []provider.Problem) validation {
+	v := validation{APIVersion: output.APIVersion, Kind: "CloudConfigValidation", File: file, Valid: !bad}
+	for _, p := range problems {
+		severity := "error"
+		if p.Warning {
+			severity = "warning"
+		}
+		v.Problems = append(v.Problems, problem{severity, p.File, p.Line, p.Column, p.Path, p.Message, p.Hint})
+	}
+	if cfg == nil {
+		return v
+	}
+	v.Format = cfg.Format
+	for _, vc := range cfg.VCenters {
+		v.VCenters = append(v.VCenters, vcenter{vc.Tenant, vc.Server, vc.Port, credentials(vc)})
+	}
+	return v
+}
+
+// credentials says where a vCenter's come from.
+func credentials(vc provider.VCenter) string {
+	switch {
+	case vc.Secret != provider.SecretRef{}:
+		return "secret " + vc.Secret.Namespace + "/" + vc.Secret.Name
+	case vc.SecretsDirectory != "":
+		return "directory " + vc.SecretsDirectory
+	}
+	return "inline"
+}
+
+// summary says what a file holds, in one line.
+func summary(cfg *provider.Config) string {
+	vcenters := "1 vCenter"
+	if n := len(cfg.VCenters); n != 1 {
+		vcenters = fmt.Sprintf("%d vCenters", n)
+	}
+	form := map[provider.Format]string{provider.YAML: "YAML", provider.INI: "INI"}[cfg.Format]
+	if cfg.Labels.Region == "" || cfg.Labels.Zone == "" {
+		return form + ", " + vcenters + ", no zones"
+	}
+	return fmt.Sprintf("%s, %s, region from tags of %s, zone from %s", form, vcenters, cfg.Labels.Region, cfg.Labels.Zone)
 }

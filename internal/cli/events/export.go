@@ -1,16 +1,22 @@
 package events
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
@@ -149,4 +155,101 @@ func errThere(path string) error {
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// copier copies a recording, and counts what is in it.
+type copier struct {
+	w     io.Writer
+	mask  *mask.Mask
+	flush bool // each line, for somebody who reads along
+
+	began  bool
+	head   api.Recording
+	to     time.Time
+	synced bool
+	// events are all that are in it, changes those after what there was at the beginning.
+	events, changes int
+	bytes           int64
+}
+
+func (c *copier) copy(ctx context.Context, from *api.Client, follow bool) error {
+	w := bufio.NewWriterSize(c.w, 64<<10)
+	put := func(v any) error {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		b = c.mask.Bytes(b)
+		c.bytes += int64(len(b)) + 1
+		if _, err := w.Write(append(b, '\n')); err != nil {
+			return err
+		}
+		if c.flush {
+			return w.Flush()
+		}
+		return nil
+	}
+	err := from.Record(ctx, follow, func(head api.Recording) error {
+		c.began, c.head, c.to = true, head, head.Began
+		return put(head)
+	}, func(line api.Recorded) error {
+		switch c.to = line.Time; {
+		case line.Event != nil:
+			c.events++
+		case line.Synced:
+			c.synced = true
+		case c.synced:
+			c.changes++
+		}
+		return put(line)
+	})
+	if ferr := w.Flush(); err == nil {
+		err = ferr
+	}
+	return err
+}
+
+// tell says what was copied, and what to do with the file.
+func (c *copier) tell(w io.Writer, zone *time.Location, file string) {
+	clock := func(t time.Time) string { return t.In(zone).Format("15:04:05") }
+	took := c.to.Sub(c.head.Began).Round(time.Second)
+	fmt.Fprintf(w, "recorded of sandbox %q: %d events, %d changes, %s to %s (%s), %sB\n",
+		c.head.Sandbox, c.events, c.changes, clock(c.head.Began), clock(c.to), took, output.Bytes(c.bytes))
+	if file != "" {
+		fmt.Fprintf(w, "to replay it:\n  vsphere-sandbox tui --replay %s\n", file)
+	}
+}
+
+// pending is a file that is not there before it is complete.
+type pending struct {
+	*atomicfile.File
+	path  string
+	force bool
+}
+
+// create makes one for its owner only. A file that is there is replaced with force only, and stays until then.
+func create(path string, force bool) (*pending, error) {
+	if there(path) && !force {
+		return nil, errThere(path)
+	}
+	f, err := atomicfile.Create(path, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &report.Error{
+			Code: "usage", Message: "events export " + path, Try: "mkdir -p " + filepath.Dir(path), Exit: report.Usage, Err: fs.ErrNotExist,
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	return &pending{f, path, force}, nil
+}
+
+func (p *pending) keep() error {
+	if p.force {
+		return p.Commit()
+	}
+	err := p.CommitNew()
+	if errors.Is(err, fs.ErrExist) {
+		return errThere(p.path)
+	}
+	return err
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/vmware/govmomi/cli"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -149,4 +151,19 @@ func needsVCenter(args []string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" || a == "-help" })
+}
+
+// completion completes govc's commands; it has no completion of its own for what comes after.
+func completion(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return slices.Sorted(maps.Keys(cli.Commands())), cobra.ShellCompDirectiveNoFileComp
+}
+
+// Main runs govc with arguments, those after its name, and returns its exit status. It writes to the standard streams
+// of the process, and must be called once per process only: its commands remember their flags.
+func Main(args []string) int {
+	os.Args[0] = "govc" // how it calls itself in what it says
+	return cli.Run(args)
 }

@@ -6,12 +6,19 @@ package images
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -68,4 +75,88 @@ func (o *options) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.runtime, "runtime", "", "container runtime: `docker`, podman or nerdctl (default: whichever answers)")
 	// Cannot fail: the flag was added in the line above.
 	_ = cmd.RegisterFlagCompletionFunc("runtime", cobra.FixedCompletions([]string{"docker", "podman", "nerdctl"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+type loadOptions struct {
+	options
+	file   string
+	format string
+}
+
+// NewCmdLoad returns the command; runF, when not nil, runs in its place.
+func NewCmdLoad(d *command.Deps, runF func(context.Context, *loadOptions) error) *cobra.Command {
+	o := &loadOptions{options: newOptions(d)}
+	if runF == nil {
+		runF = load
+	}
+	cmd := &cobra.Command{
+		Use:   "load FILE",
+		Short: "Give the images of a file to the container runtime",
+		Long: `Give the images of a file that "images save" has written to the container
+runtime: Docker, Podman or nerdctl. The whole file is checked against its
+digests first: of one that is damaged nothing is loaded. What the runtime has
+already is not loaded again.`,
+		Example: `  vsphere-sandbox images load images.tar
+  vsphere-sandbox images load images.tar --runtime podman`,
+		Args:              cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne),
+		ValidArgsFunction: complete.OneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.file = args[0]
+			return runF(cmd.Context(), o)
+		},
+	}
+	o.bind(cmd)
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON, output.YAML)
+	return cmd
+}
+
+// answer is what programs get.
+type answer struct {
+	Runtime string      `json:"runtime"`
+	Images  []imageDone `json:"images"`
+}
+
+type imageDone struct {
+	images.Item
+	// Loaded is false where the runtime had it.
+	Loaded bool `json:"loaded"`
+}
+
+func load(ctx context.Context, o *loadOptions) error {
+	p := newProgress(o.streams)
+	defer p.end()
+	p.now("checking " + o.file)
+	archive, err := images.Open(ctx, o.file, p.share)
+	if errors.Is(err, fs.ErrNotExist) {
+		return report.UsageError("vsphere-sandbox images save "+o.file+", on a machine that has the images", "there is no file %s", o.file)
+	} else if err != nil {
+		return explain(err)
+	}
+	rt, err := o.detect(ctx, o.runtime)
+	if err != nil {
+		return explain(err)
+	}
+	p.now("loading into " + rt.Name())
+	loaded, err := archive.Load(ctx, images.Store{Runtime: rt}, p.share)
+	if err != nil {
+		return explain(err)
+	}
+	p.end()
+	done := answer{Runtime: rt.Name()}
+	for _, l := range loaded {
+		done.Images = append(done.Images, imageDone{l.Item, !l.Had})
+	}
+	if o.format == output.JSON || o.format == output.YAML {
+		return output.Object(o.streams.Out, o.format, "LoadedImages", done)
+	}
+	for _, i := range done.Images {
+		text := "loaded"
+		if !i.Loaded {
+			text = "was there"
+		}
+		if _, err := fmt.Fprintf(o.streams.Out, "%s: %s\n", i.Name, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }

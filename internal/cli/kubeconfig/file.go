@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +15,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // lockPatience is how long another program may hold the lock. They hold it for milliseconds.
@@ -122,5 +125,76 @@ func replace(path string, text []byte) error {
 func unwritable(err error) error {
 	return &report.Error{
 		Code: "kubeconfig-unwritable", Message: "kubeconfig", Err: err, Try: "export KUBECONFIG=FILE   # in a folder that you may write",
+	}
+}
+
+// Context is the name of the context, cluster and user of the sandbox of that name.
+func Context(sandbox string) string { return "vsphere-sandbox-" + sandbox }
+
+// Merge puts what admin, a kubeconfig with one current context, has into the file at path, and makes its context the
+// current one. Entries of the same names are replaced.
+func Merge(ctx context.Context, path string, admin []byte) error {
+	from, err := clientcmd.Load(admin)
+	if err != nil {
+		return fmt.Errorf("the sandbox's kubeconfig: %w", err)
+	}
+	if from.Contexts[from.CurrentContext] == nil {
+		return fmt.Errorf("the sandbox's kubeconfig: there is no context %q", from.CurrentContext)
+	}
+	return edit(ctx, path, func(c *clientcmdapi.Config) (bool, error) {
+		maps.Copy(c.Clusters, from.Clusters)
+		maps.Copy(c.AuthInfos, from.AuthInfos)
+		maps.Copy(c.Contexts, from.Contexts)
+		c.CurrentContext = from.CurrentContext
+		return true, nil
+	})
+}
+
+// Unmerge takes the context of that name out of the file at path, and the cluster and user that no other context uses.
+// It tells whether there was one. No context is current then, if that one was.
+func Unmerge(ctx context.Context, path, name string) (found bool, err error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	err = edit(ctx, path, func(c *clientcmdapi.Config) (bool, error) {
+		gone := c.Contexts[name]
+		if gone == nil {
+			return false, nil
+		}
+		found = true
+		delete(c.Contexts, name)
+		clusterUsed, userUsed := false, false
+		for _, other := range c.Contexts {
+			clusterUsed = clusterUsed || other.Cluster == gone.Cluster
+			userUsed = userUsed || other.AuthInfo == gone.AuthInfo
+		}
+		if !clusterUsed {
+			delete(c.Clusters, gone.Cluster)
+		}
+		if !userUsed {
+			delete(c.AuthInfos, gone.AuthInfo)
+		}
+		if c.CurrentContext == name {
+			c.CurrentContext = ""
+		}
+		return true, nil
+	})
+	return found, err
+}
+
+// Check returns an error of code unavailable while a sandbox has no kubeconfig: until its API server is up.
+func Check(s api.Status) error {
+	if s.Kubeconfig != "" {
+		if _, err := os.Stat(s.Kubeconfig); err == nil || !os.IsNotExist(err) {
+			return err
+		}
+	}
+	if s.Phase == api.Ready && s.Server == "" {
+		return &report.Error{
+			Code: "unavailable", Message: fmt.Sprintf("sandbox %q has vCenters only, no cluster", s.Name), Try: command.Program + " up",
+		}
+	}
+	return &report.Error{
+		Code: "unavailable", Message: fmt.Sprintf("sandbox %q has no kubeconfig yet", s.Name), Try: command.Program + " wait --for=ready",
 	}
 }

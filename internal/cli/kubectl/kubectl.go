@@ -1,14 +1,23 @@
 package kubectl
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/component-base/cli"
+	kubectlcmd "k8s.io/kubectl/pkg/cmd"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/kubeconfig"
@@ -107,4 +116,72 @@ func needsCluster(args []string) bool {
 		return !slices.Contains(args, "--client") && !slices.Contains(args, "--client=true")
 	}
 	return true
+}
+
+// completion asks kubectl itself, whose hidden command answers with one word a line (and a tab and what it is), and
+// last a colon and the directive.
+func completion(ctx context.Context, o *options, typed string) ([]string, cobra.ShellCompDirective) {
+	// Without a sandbox kubectl must not ask whatever cluster the user works with.
+	if err := o.aim(ctx); err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out bytes.Buffer
+	args := append(append([]string{cobra.ShellCompRequestCmd}, o.args...), typed)
+	if o.main(&iostreams.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, args) != 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	words, last, found := cutLast(strings.TrimSpace(out.String()), ":")
+	directive, err := strconv.Atoi(last)
+	if !found || err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return strings.FieldsFunc(words, func(r rune) bool { return r == '\n' }), cobra.ShellCompDirective(directive)
+}
+
+// cutLast cuts s at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// exited is the panic that stands for the end of the process in the middle of a kubectl command.
+type exited int
+
+// Main runs kubectl with arguments, those after its name, and returns its exit status. Plugins are not looked for. It
+// is not for several goroutines: kubectl's error handler is global.
+func Main(streams *iostreams.Streams, args []string) (status int) {
+	defer cmdutil.DefaultBehaviorOnFatal()
+	cmdutil.BehaviorOnFatal(func(message string, code int) {
+		if message = strings.TrimSuffix(message, "\n"); message != "" {
+			fmt.Fprintln(streams.Err, message)
+		}
+		panic(exited(code))
+	})
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case exited:
+			status = int(p)
+		default:
+			panic(p)
+		}
+	}()
+	if err := cli.RunNoErrOutput(newCommand(streams, args)); err != nil {
+		cmdutil.CheckErr(err)
+	}
+	return 0
+}
+
+func newCommand(streams *iostreams.Streams, args []string) *cobra.Command {
+	cmd := kubectlcmd.NewDefaultKubectlCommandWithArgs(kubectlcmd.KubectlOptions{
+		Arguments: append([]string{"kubectl"}, args...), // for the user's own kuberc
+		IOStreams: genericiooptions.IOStreams{In: streams.In, Out: streams.Out, ErrOut: streams.Err},
+	})
+	cmd.SetArgs(args)
+	cmd.SetIn(streams.In)
+	cmd.SetOut(streams.Out)
+	cmd.SetErr(streams.Err)
+	return cmd
 }

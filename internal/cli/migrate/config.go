@@ -1,7 +1,10 @@
 package migrate
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	migration "github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/folder"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
 type configOptions struct {
@@ -129,4 +133,79 @@ func (o *configOptions) write(m *migration.Migration) error {
 		}
 	}
 	return nil
+}
+
+// meaning is what a vsphere.conf means, old or new. An old one is read as it is when it is converted, so that what can be
+// converted can be looked at too; force goes past what is not known of it.
+func meaning(src migration.Source, force bool) (*config.Config, error) {
+	if !config.LooksLikeINI(bytes.TrimPrefix(src.Data, []byte("\uFEFF"))) {
+		return config.Load(src.Name, src.Data)
+	}
+	return migration.Read(src, force)
+}
+
+// tryMeaning is what to do about a file that cannot be read.
+func tryMeaning(name string, err error) string {
+	if name == standardInput {
+		name = "-"
+	}
+	try := "vsphere-sandbox migrate config " + name
+	if hasUnknown(err) {
+		try += "\n--force, which goes past what is not known"
+	}
+	return try
+}
+
+// converted is a migration for programs.
+type converted struct {
+	migration.Report
+	// Folder is where the files have been written to.
+	Folder string `json:"folder,omitempty"`
+	Files  []file `json:"files"`
+}
+
+type file struct {
+	Name   string `json:"name"`
+	Secret bool   `json:"secret,omitempty"`
+	// Text is the content, with a note in place of what is secret; only when no folder has it.
+	Text string `json:"text,omitempty"`
+}
+
+func (o *configOptions) print(m *migration.Migration) error {
+	if o.format != output.Text {
+		v := converted{Report: m.Report, Folder: o.out}
+		for _, f := range m.Files {
+			entry := file{Name: f.Name, Secret: f.Secret}
+			if o.out == "" && f.Name != "report.txt" { // the report is here already
+				entry.Text = string(f.Masked())
+			}
+			v.Files = append(v.Files, entry)
+		}
+		return output.Object(o.streams.Out, o.format, "ConfigMigration", v)
+	}
+	if o.out != "" {
+		if _, err := io.WriteString(o.streams.Out, m.Report.Text()); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.streams.Err, "%s: %s\n", o.out, plural(len(m.Files), "file", "files"))
+		return nil
+	}
+	if _, err := io.WriteString(o.streams.Err, m.Report.Text()); err != nil {
+		return err
+	}
+	var docs [][]byte
+	for _, f := range m.Files {
+		if f.Manifest {
+			docs = append(docs, f.Masked())
+		}
+	}
+	_, err := o.streams.Out.Write(bytes.Join(docs, []byte("---\n")))
+	return err
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

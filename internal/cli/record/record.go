@@ -2,17 +2,26 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/record"
 )
 
 type options struct {
@@ -104,5 +113,178 @@ func (o *options) complete() error {
 func unwritable(err error) error {
 	return &report.Error{
 		Code: "file-unwritable", Message: fmt.Sprint(err), Exit: report.Prerequisite, Try: "another file, in a folder that is there and that you may write",
+	}
+}
+
+// ask reads the vCenters, and says what is being waited for where that takes long.
+func (o *options) ask(ctx context.Context, c *vcenter.Config, ro record.Options) (*record.Recording, error) {
+	progress := vcenterconfig.NewProgress(o.streams.Err, o.streams.ErrTTY())
+	defer progress.Close()
+	var names []string
+	for _, v := range c.VCenters {
+		names = append(names, fmt.Sprintf("%q", v.Name))
+	}
+	who := "vcenter " + strings.Join(names, ", ")
+	progress.Step(who + ": login")
+	connections, done, err := vcenterconfig.Connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	progress.Step(who + ": inventory")
+	ro.OnStep = func(vcenter, what string) { progress.Step(fmt.Sprintf("vcenter %q: %s", vcenter, what)) }
+	r, err := record.Record(ctx, connections, ro)
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	return r, nil
+}
+
+// pending is a file that is not there before it is complete.
+type pending struct {
+	*atomicfile.File
+	path  string
+	force bool
+}
+
+// create makes one for its owner only. A file that is there is replaced with force only, and stays until then.
+func create(path string, force bool) (*pending, error) {
+	switch info, err := os.Lstat(path); {
+	case err == nil && !force:
+		return nil, there(path)
+	case err == nil && info.IsDir():
+		return nil, unwritable(fmt.Errorf("%s: is a directory", path))
+	}
+	f, err := atomicfile.Create(path, 0o600)
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	return &pending{f, path, force}, nil
+}
+
+// keep writes the text and puts the file in its place, in one step.
+func (p *pending) keep(text []byte) error {
+	_, err := p.Write(text)
+	err = errors.Join(err, p.Sync())
+	switch {
+	case err == nil && p.force:
+		err = p.Commit()
+	case err == nil:
+		err = p.CommitNew()
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist) && !p.force:
+		return there(p.path)
+	case err != nil:
+		return unwritable(err)
+	}
+	return nil
+}
+
+func there(path string) error {
+	return &report.Error{Code: "file-exists", Message: path + " is there already", Try: "--force, which replaces it", Exit: report.Usage}
+}
+
+func run(ctx context.Context, o *options) error {
+	real, err := o.real.Complete(o.getenv)
+	if err != nil {
+		return err
+	}
+	for _, w := range real.Config.Warnings {
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
+	}
+	ro := record.Options{
+		Name: o.name, Selection: real.Selection, Nodes: real.Nodes, ControlPlane: real.ControlPlane,
+		Categories: vcenterconfig.Categories(real.Config),
+	}
+	if ro.Pseudonyms, err = o.loadPseudonyms(); err != nil {
+		return err
+	}
+	// Before anybody is asked: a file that cannot be written is better known now.
+	var out *pending
+	if o.file != "" {
+		if out, err = create(o.file, o.force); err != nil {
+			return err
+		}
+		defer out.Discard()
+	}
+	recorded, err := o.ask(ctx, real.Config, ro)
+	if err != nil {
+		return err
+	}
+	o.warn(recorded.Warnings)
+	if o.pseudonyms != "" { // first: a recording without its map is of no use
+		if err := ro.Pseudonyms.Save(o.pseudonyms); err != nil {
+			return unwritable(err)
+		}
+	}
+	return o.write(out, recorded)
+}
+
+func (o *options) loadPseudonyms() (*record.Pseudonyms, error) {
+	switch {
+	case !o.anonymise:
+		return nil, nil
+	case o.pseudonyms == "":
+		return new(record.Pseudonyms), nil
+	}
+	p, err := record.LoadPseudonyms(o.pseudonyms)
+	if err != nil {
+		return nil, &report.Error{Code: "pseudonyms-invalid", Message: err.Error(), Exit: report.Usage, Try: "name another file, which need not be there"}
+	}
+	return p, nil
+}
+
+// write puts the topology where it belongs, and says what it holds.
+func (o *options) write(out *pending, r *record.Recording) error {
+	text := r.File
+	if o.format == output.JSON {
+		var err error
+		if text, err = yaml.YAMLToJSON(text); err != nil {
+			return err
+		}
+		text = append(text, '\n')
+	}
+	if out == nil {
+		_, err := o.streams.Out.Write(text)
+		return err
+	}
+	if err := out.keep(text); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.streams.Err, "%s: %s\ntry: %s up %[1]s\n", o.file, r.Topology.Count(), command.Program)
+	if len(r.Topology.Nodes()) == 0 {
+		fmt.Fprintln(o.streams.Err, "note: none of its VMs is a node: no guest reports a hostname, or --nodes is no name of theirs")
+	}
+	return nil
+}
+
+// most is how many warnings a terminal is shown.
+const most = 30
+
+// warn tells what is otherwise than in the vCenters.
+func (o *options) warn(all []string) {
+	shown := all
+	if o.streams.ErrTTY() && len(all) > most {
+		shown = all[:most]
+	}
+	for _, w := range shown {
+		fmt.Fprintln(o.streams.Err, "warning:", printable.Line(w))
+	}
+	if more := len(all) - len(shown); more > 0 {
+		fmt.Fprintf(o.streams.Err, "and %d more; 2> FILE keeps them all\n", more)
+	}
+}
+
+// explain adds to what vcenterconfig knows.
+func explain(ctx context.Context, err error) error {
+	if err = vcenterconfig.Explain(ctx, err); err == nil || ctx.Err() != nil {
+		return err
+	}
+	if own := (*report.Error)(nil); errors.As(err, &own) {
+		return err
+	}
+	return &report.Error{
+		Code: "not-recorded", Message: err.Error(), Try: "check the selection, and that the account may read what it names\nvsphere-sandbox doctor --vcenter-config FILE",
 	}
 }

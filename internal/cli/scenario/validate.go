@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/source"
@@ -110,4 +111,67 @@ func writeReaches(w io.Writer, name string, reaches []scenario.Reach) {
 	for _, r := range reaches {
 		fmt.Fprintf(w, "  %s\n", printable.Line(name+":"+r.String()))
 	}
+}
+
+// NewCmdSchema returns the command.
+func NewCmdSchema(d *command.Deps) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of scenario files, for editors",
+		Long: `Print the JSON schema of scenario files. Editors with a YAML language server
+complete and explain keys by it when a file begins with
+
+  # yaml-language-server: $schema=scenario.schema.json`,
+		Example:           `  vsphere-sandbox scenario schema > scenario.schema.json`,
+		Args:              command.NoArgs,
+		ValidArgsFunction: complete.None,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := d.Streams.Out.Write(scenario.Schema())
+			return err
+		},
+	}
+}
+
+type showOptions struct {
+	streams   *iostreams.Streams
+	catalogue catalogue
+
+	name string
+}
+
+// NewCmdShow returns the command; runF, when not nil, runs in its place.
+func NewCmdShow(d *command.Deps, runF func(*showOptions) error) *cobra.Command {
+	o := &showOptions{streams: d.Streams, catalogue: own()}
+	if runF == nil {
+		runF = show
+	}
+	return &cobra.Command{
+		Use:   "show (NAME | FILE)",
+		Short: "Print a scenario as it is written",
+		Long: `Print a scenario as it is written, comments and all: what to begin with for
+one of your own.`,
+		Example: `  vsphere-sandbox scenario show power-off
+  vsphere-sandbox scenario show power-off > mine.yaml`,
+		Args:              command.ExactlyOne("NAME or FILE"),
+		ValidArgsFunction: o.catalogue.completeWords(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			o.name = args[0]
+			return runF(o)
+		},
+	}
+}
+
+func show(o *showOptions) error {
+	b, err := o.catalogue.read(o.name)
+	if err != nil {
+		return err
+	}
+	if _, err = fmt.Fprintf(o.streams.Out, "%s", b); err != nil {
+		return err
+	}
+	// One with mistakes in it is shown all the same.
+	if s, err := o.catalogue.one("show", o.name, nil); err == nil {
+		writeReaches(o.streams.Err, o.name, s.Reaches())
+	}
+	return nil
 }

@@ -1,8 +1,19 @@
 package smoke
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,12 +21,15 @@ import (
 	cliccm "github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/limits"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/stage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
 )
 
@@ -108,4 +122,148 @@ func (s *settings) sandboxName(kind string) (string, error) {
 		return "", report.UsageError("--name lab", "%v", err)
 	}
 	return name, nil
+}
+
+// bench is where cloud controller managers are tried, one sandbox at a time.
+type bench struct {
+	*stage.Show
+	o       *settings
+	machine *stage.Machine
+
+	programs map[string]sandbox.CCM // by their sources
+	refused  map[string]error       // what did not come up will not the next time either
+	failed   error                  // the first of them
+	stops    []error
+}
+
+// newBench prepares one, and the directory of artifacts, before anything that takes time.
+func (s *settings) newBench(kind, source string) (*bench, error) {
+	// "smoke | head" ends what is told, not the run: what was broken and booted is put away.
+	signal.Ignore(syscall.SIGPIPE)
+	root, err := s.Sandboxes.Root()
+	if err != nil {
+		return nil, err
+	}
+	name, err := s.sandboxName(kind)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{Show: stage.NewShow(s.Deps), o: s, programs: map[string]sandbox.CCM{}, refused: map[string]error{}}
+	b.machine = &stage.Machine{Root: root, Name: name, Command: kind, Limits: s.limits, Tell: b.Say, Busy: b.Busy, Lost: b.Lost}
+	if s.artifacts != "" {
+		suite := &result.Suite{Name: kind, Began: time.Now(), Seed: s.seed, Speed: s.speed, CCM: source}
+		if err := b.Keep(s.artifacts, suite); err != nil {
+			b.Close()
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// resolve makes sure that there is the program, which may take minutes.
+func (b *bench) resolve(ctx context.Context, text string) (sandbox.CCM, error) {
+	flags := cliccm.Flags{Source: text, Replicas: 1}
+	c, err := flags.Resolve(ctx, b.o.Streams)
+	if err == nil {
+		b.programs[c.Program.Source] = c
+	}
+	return c, err
+}
+
+// boot boots a sandbox. Its speed and the arguments of the cloud controller manager may be the scenario's.
+func (b *bench) boot(ctx context.Context, c smoke.CCM, need scenario.Requirements) (*scenario.Running, error) {
+	key := c.Source + " " + need.Key()
+	if err := b.refused[key]; err != nil {
+		return nil, err
+	}
+	want := stage.Spec{Topology: need.Topology, Speed: cmp.Or(need.Components.Speed, b.o.speed), CCM: b.programs[c.Source]}
+	want.CCM.Replicas = max(need.Components.CCM.Replicas, 1)
+	want.CCM.Args = slices.Clone(need.Components.CCM.Args)
+	for name, value := range need.Components.CCM.Env {
+		want.CCM.Env = append(want.CCM.Env, name+"="+value)
+	}
+	slices.Sort(want.CCM.Env)
+	driver := csi.Flags{Driver: cmp.Or(need.Components.CSI, csi.Off)}
+	var err error
+	if want.CSI, err = driver.Resolve(ctx, b.o.Streams); err != nil {
+		return nil, err
+	}
+	r, err := b.machine.Boot(ctx, want)
+	if err != nil {
+		if ctx.Err() == nil {
+			b.refused[key] = err
+			b.failed = cmp.Or(b.failed, err)
+		}
+		return nil, err
+	}
+	b.Say("sandbox %s: %s, %s, ready in %.1fs", r.Name, c, want.Topology.Count(), r.Took.Seconds())
+	b.Began(ctx, r.Client)
+	return &scenario.Running{
+		Sandbox: r.Client, Name: r.Name, CCM: c.Source, CCMVersion: c.Version, Command: stage.Runner(b.o.Self, r.Name),
+		Stop: func(ctx context.Context) error {
+			b.Collect(ctx, r.Client, 0)
+			err := r.Stop(false)
+			b.stops = append(b.stops, err)
+			return err
+		},
+	}, nil
+}
+
+// ended is what went wrong with sandboxes.
+func (b *bench) ended() error { return cmp.Or(b.failed, errors.Join(b.stops...)) }
+
+// versionTime is how long a program may take to say its version.
+const versionTime = 20 * time.Second
+
+// version runs a program with --version.
+func (b *bench) version(ctx context.Context, c smoke.CCM) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	path, args := b.programs[c.Source].Program.Path, []string{"--version"}
+	if path == "" {
+		path, args = b.o.Self, []string{"builtin-ccm", "--version"}
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w: %s", c, err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
+}
+
+// write adds a file to the artifacts.
+func (b *bench) write(name string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	return b.Dir.Write(name, text.Bytes())
+}
+
+// writers are the files of a report beside those of all runs.
+func writers(r *smoke.Report) map[string]func(io.Writer) error {
+	return map[string]func(io.Writer) error{
+		"artifacts/smoke.md":   func(w io.Writer) error { return smoke.Table(w, r) },
+		"artifacts/smoke.json": func(w io.Writer) error { return smoke.JSON(w, r) },
+	}
+}
+
+// verdict is the exit status of what has been told; errs are what went wrong beside.
+func verdict(ctx context.Context, v result.Verdict, errs ...error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	switch v {
+	case result.Failed:
+		return report.Exit(report.Degraded)
+	case result.Errored, result.Running:
+		return report.Exit(report.Failure)
+	}
+	return nil
 }

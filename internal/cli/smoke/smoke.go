@@ -3,6 +3,8 @@ package smoke
 import (
 	"context"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,8 +14,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/junit"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
 )
 
@@ -134,4 +139,166 @@ func named(c sandbox.CCM) smoke.CCM {
 		said = build.Kubernetes() // by which the built-in one is called
 	}
 	return smoke.CCM{Source: p.Source, Version: said, Own: p.Own}
+}
+
+type matrixOptions struct {
+	settings
+
+	ccms   []string
+	format string
+}
+
+// NewCmdMatrix returns the command; runF, when not nil, runs in its place.
+func NewCmdMatrix(d *command.Deps, runF func(context.Context, *matrixOptions) error) *cobra.Command {
+	o := &matrixOptions{settings: newSettings(d, smoke.Names), format: output.Plain}
+	if runF == nil {
+		runF = matrix
+	}
+	cmd := &cobra.Command{
+		Use:   "matrix --ccm SOURCE,SOURCE...",
+		Short: "Compare cloud controller managers, scenario by scenario",
+		Long: `Have several cloud controller managers run the same scenarios, one after the
+other, and tell what came of them side by side; below, what happened otherwise
+than with the first one: events that only one of them brought about, and what
+took clearly longer or shorter.
+
+Exit status: 0 when all passed, or failed as is known, 1 when something could
+not be run, 2 for a bad flag, 3 when a scenario failed, 4 when the machine lacks
+something, 130 when interrupted.`,
+		Example: `  vsphere-sandbox matrix --ccm builtin,module:v1.36.0,module:v1.34.0
+  vsphere-sandbox matrix --ccm ./old,./new --suite full -o json
+  vsphere-sandbox matrix --ccm builtin,./mine --only lifecycle/power-off`,
+		Args:              command.NoArgs,
+		ValidArgsFunction: complete.None,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringSliceVar(&o.ccms, "ccm", nil, "the cloud controller managers; the others are compared with the first one")
+	_ = cmd.RegisterFlagCompletionFunc("ccm", complete.None) // its only error is an unknown flag
+	o.bind(cmd)
+	output.BindFormat(cmd, &o.format, output.Plain, output.JSON)
+	return cmd
+}
+
+func (o *matrixOptions) complete() error {
+	const try = "vsphere-sandbox matrix --ccm builtin,module:v1.36.0"
+	if len(o.ccms) == 0 {
+		return report.UsageError(try, "matrix needs --ccm SOURCE,SOURCE")
+	}
+	for i, text := range o.ccms {
+		if text == "" {
+			return report.UsageError(try, "--ccm: there is nothing between two commas")
+		}
+		if slices.Contains(o.ccms[:i], text) {
+			return report.UsageError(try, "--ccm: %s is there twice", text)
+		}
+	}
+	if err := o.settings.complete(o.ccms...); err != nil {
+		return err
+	}
+	o.scenarios = smoke.Pick(o.only, o.scenarios)
+	return nil
+}
+
+func matrix(ctx context.Context, o *matrixOptions) error {
+	b, err := o.newBench("matrix", strings.Join(o.ccms, ","))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	var list []smoke.CCM
+	for _, text := range o.ccms {
+		c, err := b.resolve(ctx, text)
+		if err != nil {
+			return err
+		}
+		list = append(list, named(c))
+	}
+	c := smoke.Compare(ctx, list, smoke.Options{
+		Suite: o.scenarios, Boot: b.boot, Speed: o.speed, Observe: b.Update, Say: b.Say, Busy: b.Busy, Seed: o.seed, Patience: o.patience,
+	})
+	c.Version, c.KubernetesVersion = build.Version(), build.Kubernetes()
+	err = b.ended()
+	all := together(c, o.strict)
+	if b.Dir != nil {
+		for name, write := range map[string]func(io.Writer) error{
+			"artifacts/matrix.md":   func(w io.Writer) error { return smoke.Matrix(w, c) },
+			"artifacts/matrix.json": func(w io.Writer) error { return smoke.MatrixJSON(w, c) },
+		} {
+			if werr := b.write(name, write); err == nil {
+				err = werr
+			}
+		}
+	}
+	b.Finish(ctx, all, &err)
+	b.Close()
+	tell := smoke.Matrix
+	if o.format == output.JSON {
+		tell = smoke.MatrixJSON
+	}
+	return verdict(ctx, c.Verdict(o.strict), err, tell(o.Streams.Out, c))
+}
+
+// together is one suite of all columns, for the artifacts: the theme of each scenario says whose it is.
+func together(c *smoke.Comparison, strict bool) *result.Suite {
+	all := &result.Suite{
+		Name: "matrix", Began: c.Began, Took: c.Took, Seed: c.Seed, Speed: c.Speed, Version: c.Version, KubernetesVersion: c.KubernetesVersion,
+	}
+	var names []string
+	for i := range c.Columns {
+		column := &c.Columns[i]
+		names = append(names, column.CCM.Source)
+		all.Boots = append(all.Boots, column.Suite.Boots...)
+		for _, s := range column.Told(strict) {
+			s.Theme = strings.Trim(column.CCM.Source+"/"+s.Theme, "/")
+			all.Scenarios = append(all.Scenarios, s)
+		}
+	}
+	all.CCM = strings.Join(names, ",")
+	return all
+}
+
+// checkOnly refuses patterns that are for none of the checks: what is misspelled is not left out silently.
+func (s *settings) checkOnly() error {
+	all := s.checks(s.scenarios)
+	for _, pattern := range s.only {
+		if pattern == "" {
+			return report.UsageError("--only 'lifecycle/*'", "--only %q: is no pattern of names", pattern)
+		}
+		matches := func(name string) bool { return smoke.Chosen([]string{pattern}, name) }
+		if slices.ContainsFunc(all, matches) {
+			continue
+		}
+		if s.suite != fullSuite {
+			if full, err := s.load(fullSuite); err == nil && slices.ContainsFunc(s.checks(full), matches) {
+				return report.UsageError("--suite "+fullSuite, "--only %q: is in the suite %s, not in %s", pattern, fullSuite, s.suite)
+			}
+		}
+		try := "one of " + strings.Join(all, ", ")
+		if near := nearest.Of(pattern, all); near != "" {
+			try = "--only " + near
+		}
+		return report.UsageError(try, "--only %q: there is no such check", pattern)
+	}
+	return nil
+}
+
+// completeOnly completes the last name of --only.
+func (s *settings) completeOnly(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	list, err := s.load(s.suite)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	for _, name := range s.checks(list) {
+		if word := before + name; strings.HasPrefix(word, typed) {
+			words = append(words, word)
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
@@ -96,4 +97,94 @@ func Names(most int) func(*cobra.Command, []string, string) ([]string, cobra.She
 		}
 		return scenarios.Names(), cobra.ShellCompDirectiveDefault
 	}
+}
+
+// Settings are the values of --set, in the order of the command line.
+type Settings []topology.Setting
+
+// Bind adds --set to a command.
+func (s *Settings) Bind(cmd *cobra.Command) {
+	cmd.Flags().Var(s, "set", "`NAME=VALUE` of a parameter of the topology; may be repeated")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("set", cobra.NoFileCompletions)
+}
+
+// Args are the settings as arguments again, for another process.
+func (s Settings) Args() []string {
+	var args []string
+	for _, one := range s {
+		args = append(args, "--set="+one.Name+"="+one.Value)
+	}
+	return args
+}
+
+// String is what the flag package shows of the settings.
+func (s *Settings) String() string { return strings.Join(s.Args(), " ") }
+
+// Type is what the flag package calls a value.
+func (s *Settings) Type() string { return "setting" }
+
+// Set reads one more setting.
+func (s *Settings) Set(text string) error {
+	one, err := topology.ParseSetting(text)
+	if err != nil {
+		return report.UsageError("--set workers=3", "--set: %v", err)
+	}
+	*s = append(*s, one)
+	return nil
+}
+
+// Problem is something wrong in a topology or a scenario, or with getting at it: then there is only a message.
+type Problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// Problems are what an error of loading one says, each by itself.
+func Problems(err error) []Problem {
+	var bad topology.Errors
+	if !errors.As(err, &bad) {
+		return []Problem{{Message: report.Of(err).Message}}
+	}
+	all := make([]Problem, len(bad))
+	for i, one := range bad {
+		all[i] = Problem(one)
+	}
+	return all
+}
+
+// Joined is one error for those of several files, nil for none.
+func Joined(bad []error) error {
+	if len(bad) < 2 {
+		return errors.Join(bad...)
+	}
+	var messages []string
+	for _, err := range bad {
+		messages = append(messages, report.Of(err).Message)
+	}
+	first := report.Of(bad[0])
+	return &report.Error{Code: first.Code, Message: strings.Join(messages, "\n"), Try: first.Try, Exit: report.Usage}
+}
+
+// Write writes a resolved topology out as YAML or JSON, which build the same again.
+func Write(w io.Writer, format string, t *topology.Topology) error {
+	if format == output.YAML {
+		b, err := topology.Marshal(t)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+	var b bytes.Buffer
+	if err := output.Encode(&b, format, t); err != nil { // it has its kind and version in it
+		return err
+	}
+	// What looks like a parameter is none any more. In JSON, it can only be in a text.
+	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("${"), []byte("$${")))
+	return err
 }

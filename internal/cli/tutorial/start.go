@@ -1,20 +1,30 @@
 package tutorial
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial/guide"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial/markdown"
 	"github.com/vsphere-sandbox/vsphere-sandbox/tutorials"
 )
 
@@ -184,3 +194,130 @@ func explain(err error, p *tutorial.Page) error {
 	}
 	return err
 }
+
+type stopOptions struct {
+	streams *iostreams.Streams
+	shelf   func() (guide.Shelf, error)
+	self    string
+
+	names []string
+}
+
+// NewCmdStop returns the command; runF, when not nil, runs in its place.
+func NewCmdStop(d *command.Deps, runF func(context.Context, *stopOptions) error) *cobra.Command {
+	o := &stopOptions{streams: d.Streams, shelf: func() (guide.Shelf, error) { return shelf(d) }, self: d.Self}
+	if runF == nil {
+		runF = runStop
+	}
+	return &cobra.Command{
+		Use:   "stop [NAME]",
+		Short: "End a tutorial: its sandboxes, its files, your place in it",
+		Long: `End a tutorial that has been begun: its sandboxes are taken down, and its files
+and what you have made beside them are removed, with your place in it. Programs
+that you run there in a terminal of your own live on. Without a NAME it is the
+one that has been begun.`,
+		Example: `  vsphere-sandbox tutorial stop
+  vsphere-sandbox tutorial stop 1`,
+		Args:              command.AtMostOne,
+		ValidArgsFunction: complete1(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = args
+			return runF(cmd.Context(), o)
+		},
+	}
+}
+
+func runStop(ctx context.Context, o *stopOptions) error {
+	shelf, err := o.shelf()
+	if err != nil {
+		return err
+	}
+	page, err := begun(shelf, o.names)
+	if err != nil {
+		return err
+	}
+	place, err := shelf.Place(page)
+	if err != nil {
+		fmt.Fprintln(o.streams.Err, err) // it is removed, whatever is in it
+	}
+	fmt.Fprintf(o.streams.Err, "tutorial %s: stopping\n", page.Name)
+	left, err := stopped(ctx, o.streams, shelf, page, o.self)
+	if told := guide.Cleared(left); told != "" {
+		fmt.Fprintln(o.streams.Err, told)
+	}
+	if err != nil {
+		return explain(err, page)
+	}
+	if place == nil && len(left) == 0 {
+		fmt.Fprintf(o.streams.Err, "tutorial %s: it had not been begun; nothing is left of it\n", page.Name)
+		return nil
+	}
+	fmt.Fprintf(o.streams.Err, "tutorial %s: stopped, nothing of it is left\n", page.Name)
+	return nil
+}
+
+// stopped is [guide.Shelf.Stop], which says what it waits for where sandboxes take long to go down.
+func stopped(ctx context.Context, streams *iostreams.Streams, shelf guide.Shelf, page *tutorial.Page, binary string) (left []string, err error) {
+	progress := vcenterconfig.NewProgress(streams.Err, streams.ErrTTY())
+	defer progress.Close()
+	progress.Step("tutorial " + page.Name + ": taking down what runs in it")
+	return shelf.Stop(ctx, page, binary)
+}
+
+const (
+	// patience is for how long one command may run; a reader can end it earlier.
+	patience = 5 * time.Minute
+	// widest is where lines are too long to be read well.
+	widest = 100
+)
+
+// lines are what the reader types, until the end of the input. A read that is under way when ctx ends goes on until the
+// next line, which is lost.
+func lines(ctx context.Context, in io.Reader) <-chan string {
+	found := make(chan string)
+	go func() {
+		defer close(found)
+		s := bufio.NewScanner(in)
+		for s.Scan() {
+			select {
+			case found <- s.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return found
+}
+
+// lookOf is how the terminal is written to.
+func lookOf(o *startOptions) guide.Look {
+	width := 0
+	if f, ok := o.streams.Out.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+			width = w
+		}
+	}
+	if width <= 0 {
+		width = 80
+	}
+	width = min(width, widest)
+	styled := o.streams.OutTTY() && o.getenv("NO_COLOR") == "" && o.getenv("TERM") != "dumb"
+	look := markdown.Options{Width: width, Styled: styled, Link: link}
+	return guide.Look{Width: width, Styled: styled, Text: func(text string) string { return markdown.Terminal(text, look) }}
+}
+
+// link is what is shown of where a link leads: addresses of the web, and files that the reader has.
+func link(to string) string {
+	if strings.Contains(to, "://") {
+		return to
+	}
+	to, _, _ = strings.Cut(to, "#")
+	// A page is in a folder of the tutorials.
+	file := strings.TrimPrefix(path.Join("/NN", to), "/")
+	if info, err := fs.Stat(tutorials.FS(), file); err == nil && !info.IsDir() && path.Base(file) != "README.md" {
+		return path.Join("tutorials", file)
+	}
+	return ""
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

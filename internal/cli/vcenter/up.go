@@ -2,8 +2,11 @@ package vcenter
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -215,4 +218,83 @@ func (o *upOptions) letAnswer(ctx context.Context) error {
 		return report.UsageError(upCommand+" -f "+name, "%s is a topology, not the name of a vCenter", name)
 	}
 	return err
+}
+
+// addresses are where n vCenters listen, when the first ones are told: those that are not get free ports beside the last.
+// None are told when none are given.
+func addresses(given []string, n int) ([]string, error) {
+	if len(given) > n {
+		return nil, report.UsageError("--listen 127.0.0.1:0, at most once for each", "--listen is there %d times, and vCenters %d", len(given), n)
+	}
+	var last string
+	all := make([]string, 0, n)
+	for _, one := range given {
+		host, port, err := net.SplitHostPort(one)
+		number, bad := strconv.Atoi(port)
+		if err != nil || bad != nil || number < 0 || number > 65535 {
+			return nil, report.UsageError("--listen 127.0.0.1:8989", "--listen %s: want an address and a port", one)
+		}
+		// It is in the URL that clients get, and in the certificate.
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			return nil, report.UsageError("--listen 127.0.0.1:"+port, "--listen %s: want the one address that clients are to use", one)
+		}
+		last = host
+		all = append(all, one)
+	}
+	for len(given) > 0 && len(all) < n {
+		all = append(all, net.JoinHostPort(last, "0"))
+	}
+	return all, nil
+}
+
+// open reads the saved inventories.
+func (o *upOptions) open() (*topology.Topology, error) {
+	for _, dir := range o.load {
+		saved, err := sim.OpenSaved(dir)
+		var damaged *sim.DamagedError
+		switch {
+		case errors.As(err, &damaged):
+			return nil, &report.Error{Code: "damaged-folder", Message: err.Error(), Try: damaged.Try(), Exit: report.Usage}
+		case err != nil:
+			return nil, &report.Error{Code: "unreadable-folder", Message: "--load: " + err.Error(), Try: "vsphere-sandbox vcenter save VCENTER FOLDER, which makes one", Exit: report.Usage}
+		}
+		o.saved = append(o.saved, saved)
+	}
+	t, err := sim.TopologyOf(o.saved...)
+	if err != nil {
+		return nil, report.UsageError(upCommand+" --load "+o.load[0]+", and the other as another sandbox, with --name", "--load: %v", err)
+	}
+	return t, nil
+}
+
+// Args turns the long flags of "vcenter up" that have one dash, as vcsim's have, into such with two: "-vm 10" would be
+// the flags -v and -m. Those of vcsim that are not here are turned, too, so that the message names them.
+func Args(args []string) []string {
+	group := slices.IndexFunc(args, func(a string) bool { return a == "vcenter" || a == "vc" })
+	at := slices.Index(args, "up")
+	if group < 0 || at < group {
+		return args
+	}
+	args = slices.Clone(args)
+	for i := at + 1; i < len(args) && args[i] != "--"; i++ {
+		name, _, _ := strings.Cut(strings.TrimPrefix(args[i], "-"), "=")
+		if strings.HasPrefix(args[i], "-") && slices.Contains(long(), name) {
+			args[i] = "-" + args[i]
+		}
+	}
+	return args
+}
+
+// long are the long flags that are known with one dash: ours, and those of vcsim v0.56 that make no sense here, or are
+// commands of their own ("vcenter slow", "events").
+func long() []string {
+	names := []string{
+		"file", "set", "listen", "username", "password", "env", "detach", "speed", "output", "name", "help",
+		"api-version", "autostart", "delay", "delay-jitter", "dir", "esx", "folder", "load", "method-delay", "nsx", "pod",
+		"stdinexit", "tls", "tlscert", "tlskey", "trace", "trace-file", "tunnel",
+	}
+	for _, c := range vcsim().flags {
+		names = append(names, c.name)
+	}
+	return names
 }

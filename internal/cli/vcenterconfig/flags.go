@@ -1,10 +1,28 @@
 package vcenterconfig
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
+	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
 // Environment as the value of --vcenter-config stands for govc's variables. They count only where they are asked for:
@@ -120,4 +138,157 @@ func (f *Flags) without(flags *pflag.FlagSet) string {
 		}
 	}
 	return ""
+}
+
+// Of is the configuration that a sandbox was given: of a file, or of the environment where source is empty.
+func Of(source string, getenv func(string) string) (*vcenter.Config, error) {
+	if source == "" {
+		return vcenter.FromEnvironment(environ(getenv))
+	}
+	return vcenter.LoadFile(source)
+}
+
+// beat is after how long it is said what is being waited for, and how often.
+const beat = 3 * time.Second
+
+// Progress says what is being waited for, where that takes long: a vCenter may need half a minute for an answer. On a
+// terminal it is one line that changes. Make one with [NewProgress]; it may be used from any goroutine.
+type Progress struct {
+	w   io.Writer
+	tty bool
+
+	mu     sync.Mutex
+	step   string
+	since  time.Time
+	shown  bool // a changing line stands
+	closed bool
+
+	done  chan struct{}
+	ended sync.WaitGroup
+}
+
+// NewProgress returns one that writes to w, which is a terminal or is not. [Progress.Close] ends it.
+func NewProgress(w io.Writer, tty bool) *Progress {
+	p := &Progress{w: w, tty: tty, done: make(chan struct{})}
+	p.ended.Go(func() {
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.beat()
+			case <-p.done:
+				return
+			}
+		}
+	})
+	return p
+}
+
+// Step says what is waited for from now on.
+func (p *Progress) Step(step string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	p.step, p.since = step, time.Now()
+}
+
+func (p *Progress) beat() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	took := time.Since(p.since)
+	if p.closed || p.step == "" || took < beat {
+		return
+	}
+	p.clear()
+	text := fmt.Sprintf("  … %s (%.0fs)", printable.Line(p.step), took.Seconds())
+	if !p.tty {
+		fmt.Fprintln(p.w, text)
+		return
+	}
+	line := []rune(text)
+	fmt.Fprint(p.w, string(line[:min(len(line), 78)]))
+	p.shown = true
+}
+
+// clear takes the changing line away. The lock is held.
+func (p *Progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// Close ends it and takes its line away; it may be called more than once.
+func (p *Progress) Close() {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		p.clear()
+		close(p.done)
+	}
+	p.mu.Unlock()
+	p.ended.Wait()
+}
+
+// UserAgent is what the program calls itself at vCenters, whose list of sessions shows it.
+func UserAgent() string { return "vsphere-sandbox/" + build.Version() }
+
+// Connect logs in at every vCenter; close logs out of all of them and is nil with an error, which is that of the first
+// vCenter that refuses, and is of package report.
+func Connect(ctx context.Context, c *vcenter.Config) (all []*vcenter.Connection, done func(), err error) {
+	done = func() {
+		for _, one := range all {
+			one.Close()
+		}
+	}
+	for _, v := range c.VCenters {
+		one, err := v.Connect(ctx, vcenter.Options{UserAgent: UserAgent()})
+		if err != nil {
+			done()
+			return nil, nil, Explain(ctx, err)
+		}
+		all = append(all, one)
+	}
+	return all, done, nil
+}
+
+// Explain gives what a real vCenter answers, or does not, a code and advice. Other errors, and nil, are returned as they
+// are.
+func Explain(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // what is cut off says nothing of the vCenter
+	}
+	if own := (*report.Error)(nil); errors.As(err, &own) {
+		return err
+	}
+	if untrusted, ok := errors.AsType[*vcenter.UntrustedError](err); ok {
+		return &report.Error{Code: "vcenter-untrusted", Message: strings.TrimSuffix(untrusted.Error(), ": "+untrusted.Try), Try: untrusted.Try}
+	}
+	e := &report.Error{Message: err.Error()}
+	switch {
+	case errors.Is(err, client.ErrCertificate):
+		e.Code, e.Try = "vcenter-untrusted", "vsphere-sandbox doctor --vcenter-config FILE"
+	case errors.Is(err, client.ErrInvalidLogin), errors.Is(err, client.ErrNoCredentials):
+		e.Code, e.Try = "vcenter-login-refused", "check user and password; a user is written with its domain, such as cpi@vsphere.local"
+	case errors.Is(err, scope.ErrRefused):
+		e.Code, e.Try = "write-refused", "--allow-writes --write-folder FOLDER\n--allow-writes --write-tag CATEGORY:TAG"
+	case fault.Is(err, &types.NoPermission{}):
+		e.Code, e.Try = "vcenter-no-permission", "grant the account ReadOnly on the datacenters, propagating\nvsphere-sandbox doctor --vcenter-config FILE"
+	case unreachable(err):
+		e.Code, e.Try = "vcenter-unreachable", "check server and port, name resolution and firewalls on the way\nvsphere-sandbox doctor --vcenter-config FILE"
+	default:
+		return err
+	}
+	return e
+}
+
+// unreachable tells whether err is of the way to a vCenter, or of one that does not answer in time.
+func unreachable(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	_, address := errors.AsType[*url.Error](err)
+	return network || address || errors.Is(err, context.DeadlineExceeded)
 }

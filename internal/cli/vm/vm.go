@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/confirm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -93,4 +95,79 @@ func run(ctx context.Context, o *options) error {
 			})
 		})
 	})
+}
+
+// NewCmdPowerOn returns the command; runF, when not nil, runs in its place.
+func NewCmdPowerOn(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, _ := newCmd(d, api.PowerOn, "Power VMs on, or resume suspended ones",
+		"Power VMs on, or resume suspended ones. The guest takes a moment to boot; then\nits kubelet starts.", runF)
+	return cmd
+}
+
+// NewCmdPowerOff returns the command; runF, when not nil, runs in its place.
+func NewCmdPowerOff(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, _ := newCmd(d, api.PowerOff, "Power VMs off, as pulling the plug does",
+		"Power VMs off, as pulling the plug does: the kubelet is killed. The node goes\nNotReady and gets the shutdown taint.", runF)
+	return cmd
+}
+
+// NewCmdSuspend returns the command; runF, when not nil, runs in its place.
+func NewCmdSuspend(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, _ := newCmd(d, api.Suspend, "Suspend VMs; power-on resumes them",
+		"Suspend VMs: the kubelet is stopped in its tracks, until power-on. For\nKubernetes that is the same as power-off.", runF)
+	return cmd
+}
+
+// NewCmdReset returns the command; runF, when not nil, runs in its place.
+func NewCmdReset(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, _ := newCmd(d, api.Reset, "Reset VMs, as the reset button does",
+		"Reset VMs, as the reset button does: the kubelet is killed and started again.", runF)
+	return cmd
+}
+
+// NewCmdHang returns the command; runF, when not nil, runs in its place.
+func NewCmdHang(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, _ := newCmd(d, api.Hang, "Hang the guests of VMs, where vSphere does not see it",
+		"Hang the guests of VMs, as a kernel that has locked up: vSphere sees them\npowered on, Kubernetes no heartbeat. The node goes NotReady without the\nshutdown taint. Reset ends it.", runF)
+	return cmd
+}
+
+// NewCmdMove returns the command; runF, when not nil, runs in its place.
+func NewCmdMove(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, o := newCmd(d, api.Move, "Move VMs to another host of their vCenter",
+		"Move VMs to another host of their vCenter, as vMotion does.", runF)
+	cmd.Use = "move VM... --to HOST"
+	cmd.Example = "  vsphere-sandbox vm move worker-west-1 --to esx-west-2"
+	cmd.Flags().StringVar(&o.host, "to", "", "the `HOST` to move them to (required)")
+	// Cannot fail: the flag was added in the line above.
+	_ = cmd.RegisterFlagCompletionFunc("to", complete.Flag(complete.Hosts(d)))
+	return cmd
+}
+
+// validate checks what flags and arguments alone can tell.
+func (o *options) validate() error {
+	switch {
+	case o.action == api.Move && o.host == "":
+		return report.UsageError(command.Program+" get hosts", "move needs --to HOST")
+	case o.action == api.Destroy && !o.asking.Yes && !o.streams.Interactive():
+		return report.UsageError("add --yes", "destroy asks first, and there is nobody to ask")
+	}
+	return nil
+}
+
+// NewCmdDestroy returns the command; runF, when not nil, runs in its place.
+func NewCmdDestroy(d *command.Deps, runF func(context.Context, *options) error) *cobra.Command {
+	cmd, _ := newCmd(d, api.Destroy, "Destroy VMs, powering them off first",
+		"Destroy VMs, powering them off first. The cloud controller manager then removes\ntheir nodes. It asks before it does so; where nobody can be asked, --yes is\nrequired.", runF)
+	return cmd
+}
+
+// confirm asks the user; no is not an error.
+func (o *options) confirm(ctx context.Context) (bool, error) {
+	question := fmt.Sprintf("Destroy VM %s?", strings.Join(o.vms, ", "))
+	ok, err := o.streams.Confirm(ctx, question+" This cannot be undone.")
+	if err == nil && !ok {
+		fmt.Fprintln(o.streams.Err, "nothing was done")
+	}
+	return ok, err
 }

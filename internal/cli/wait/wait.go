@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,4 +162,244 @@ func (o *options) printWorld(w world) error {
 		return err
 	}
 	return output.List(o.streams.Err, flags, tables.Nodes(o.now()), w.nodes)
+}
+
+// completeFor completes a condition part by part: what it is about, its name, its state.
+func completeFor(d *command.Deps) complete.Func {
+	names := map[string]complete.Func{"node": complete.Nodes(d), "vm": complete.VMs(d), "vcenter": complete.VCenters(d)}
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const more = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		kind, rest, found := strings.Cut(typed, "/")
+		if !found || names[kind] == nil {
+			return []string{"ready", "initialized", "ccm=healthy", "node/", "vm/", "vcenter/"}, more
+		}
+		var words []string
+		if object, _, found := strings.Cut(rest, "="); found {
+			for _, state := range states(kind) {
+				words = append(words, kind+"/"+object+"="+state)
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, _ := names[kind](cmd, nil, "")
+		for _, name := range all {
+			words = append(words, kind+"/"+name+"=")
+		}
+		return words, more
+	}
+}
+
+// world is what conditions are about.
+type world struct {
+	status   api.Status
+	nodes    []api.Node
+	vms      []api.VM
+	vcenters []api.VCenter
+}
+
+// condition is one thing that is waited for.
+type condition struct {
+	text string
+	// holds tells whether it is so; if not, why tells how it is instead. An error means that it will never be so.
+	holds func(world) (ok bool, why string, err error)
+}
+
+const syntax = `ready | initialized | node/NAME=STATE | node/NAME:taint=KEY | node/NAME:no-taint=KEY | vm/NAME=STATE | vcenter/NAME=STATE | ccm=healthy`
+
+// states are those that can be waited for of a kind, nil for what is no kind.
+func states(kind string) []string {
+	switch kind {
+	case "node":
+		return []string{"Ready", "NotReady", "Unknown", "initialized", "registered", "deleted"}
+	case "vm":
+		return []string{"on", "off", "suspended", "deleted"}
+	case "vcenter":
+		return []string{"up", "down", "slow", "hung"}
+	}
+	return nil
+}
+
+// parse reads one --for.
+func parse(text string) (condition, error) {
+	object, want, hasState := strings.Cut(text, "=")
+	switch {
+	case text == "ready":
+		return condition{text, allReady}, nil
+	case text == "initialized":
+		return condition{text, allInitialized}, nil
+	case text == "ccm=healthy":
+		return condition{text, ccmHealthy}, nil
+	case !hasState:
+		return condition{}, report.UsageError("--for='"+syntax+"'", "--for=%s is not a condition", text)
+	}
+	kind, name, _ := strings.Cut(object, "/")
+	name, verb, hasVerb := cutLast(name, ":")
+	if states(kind) == nil || name == "" || want == "" {
+		return condition{}, report.UsageError("--for='"+syntax+"'", "--for=%s is not a condition", text)
+	}
+	if hasVerb {
+		if kind != "node" || verb != "taint" && verb != "no-taint" {
+			return condition{}, report.UsageError("--for=node/NAME:taint=KEY", "--for=%s is not a condition", text)
+		}
+		return condition{text, tainted(name, want, verb == "taint")}, nil
+	}
+	if !slices.Contains(states(kind), want) {
+		return condition{}, report.UsageError(fmt.Sprintf("--for=%s/%s=%s", kind, name, strings.Join(states(kind), "|")),
+			"--for=%s: there is no such state of a %s", text, kind)
+	}
+	switch kind {
+	case "node":
+		return condition{text, nodeIs(name, want)}, nil
+	case "vm":
+		return condition{text, vmIs(name, want)}, nil
+	}
+	return condition{text, vcenterIs(name, want)}, nil
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+func allReady(w world) (bool, string, error) {
+	n := w.status.Nodes
+	if w.status.Phase != api.Ready {
+		return false, strings.TrimSpace(fmt.Sprintf("the sandbox is %s %s", w.status.Phase, w.status.Step)), nil
+	}
+	return n.Ready >= n.Wanted && n.Initialized >= n.Wanted, fmt.Sprintf("%d of %d nodes are ready", min(n.Ready, n.Initialized), n.Wanted), nil
+}
+
+func allInitialized(w world) (bool, string, error) {
+	n := w.status.Nodes
+	return n.Initialized >= n.Wanted && n.Wanted > 0, fmt.Sprintf("%d of %d nodes are initialized", n.Initialized, n.Wanted), nil
+}
+
+// absent is the answer for a name that is not there: while booting it may come yet, later it is a mistake.
+func absent(w world, kind, name string, names []string) (bool, string, error) {
+	if w.status.Phase == api.Booting {
+		return false, fmt.Sprintf("there is no %s %q yet", kind, name), nil
+	}
+	return false, "", command.NotFound(kind, name, names)
+}
+
+// ccmHealthy is about every cloud controller manager: of several those that do not lead, too.
+func ccmHealthy(w world) (bool, string, error) {
+	var ill []string
+	found := false
+	for _, c := range w.status.Components {
+		if c.Source == "" { // no cloud controller manager
+			continue
+		}
+		found = true
+		if c.Health != "healthy" {
+			ill = append(ill, strings.TrimSpace(c.Name+" "+c.Health))
+		}
+	}
+	switch {
+	case found:
+		return len(ill) == 0, strings.Join(ill, ", "), nil
+	case w.status.Phase == api.Booting:
+		return false, "there is no cloud controller manager yet", nil
+	}
+	return false, "", &report.Error{Code: "not-found", Message: "the sandbox has no cloud controller manager", Try: command.Program + " ccm swap builtin"}
+}
+
+func findNode(w world, name string) (api.Node, bool) {
+	i := slices.IndexFunc(w.nodes, func(n api.Node) bool { return n.Name == name || n.VM == name })
+	if i < 0 {
+		return api.Node{}, false
+	}
+	return w.nodes[i], true
+}
+
+func noNode(w world, name string) (bool, string, error) {
+	var names []string
+	for _, n := range w.nodes {
+		names = append(names, n.Name, n.VM)
+	}
+	return absent(w, "node", name, names)
+}
+
+func nodeIs(name, want string) func(world) (bool, string, error) {
+	return func(w world) (bool, string, error) {
+		n, found := findNode(w, name)
+		why := fmt.Sprintf("node %s is %s", name, readiness(n))
+		switch {
+		case want == "deleted":
+			return !found || !n.Registered, why, nil
+		case !found:
+			return noNode(w, name)
+		case want == "registered":
+			return n.Registered, why, nil
+		case want == "initialized":
+			return n.Initialized, "node " + name + " is not initialized", nil
+		case want == "NotReady": // as kubectl shows it, False or Unknown
+			return n.Registered && n.Ready != "True", why, nil
+		case want == "Ready":
+			return n.Ready == "True", why, nil
+		}
+		return n.Ready == want, why, nil
+	}
+}
+
+func readiness(n api.Node) string {
+	switch r := tables.Ready(n); r {
+	case "True":
+		return "Ready"
+	case "False", "":
+		return "NotReady"
+	default:
+		return r
+	}
+}
+
+// tainted judges a taint by its key, which may be given without its domain.
+func tainted(name, key string, want bool) func(world) (bool, string, error) {
+	return func(w world) (bool, string, error) {
+		n, found := findNode(w, name)
+		if !found {
+			return noNode(w, name)
+		}
+		has := slices.ContainsFunc(n.Taints, func(t string) bool {
+			k, _, _ := strings.Cut(t, ":")
+			k, _, _ = strings.Cut(k, "=")
+			return k == key || strings.HasSuffix(k, "/"+key)
+		})
+		why := "there are none"
+		if len(n.Taints) > 0 {
+			why = strings.Join(n.Taints, ", ")
+		}
+		return has == want, fmt.Sprintf("the taints of node %s: %s", name, why), nil
+	}
+}
+
+func vmIs(name, want string) func(world) (bool, string, error) {
+	return func(w world) (bool, string, error) {
+		var names []string
+		for _, v := range w.vms {
+			if slices.Contains([]string{v.Name, v.Hostname, v.VCenter + "/" + v.Name, v.Path}, name) {
+				return v.Power == want, fmt.Sprintf("vm %s is %s", name, v.Power), nil
+			}
+			names = append(names, v.Name)
+		}
+		if want == "deleted" {
+			return true, "", nil
+		}
+		return absent(w, "VM", name, names)
+	}
+}
+
+func vcenterIs(name, want string) func(world) (bool, string, error) {
+	return func(w world) (bool, string, error) {
+		var names []string
+		for _, v := range w.vcenters {
+			if v.Name == name {
+				return v.Gate == want, fmt.Sprintf("vcenter %s is %s", name, v.Gate), nil
+			}
+			names = append(names, v.Name)
+		}
+		return absent(w, "vCenter", name, names)
+	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strings"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
@@ -211,4 +214,203 @@ func (g *walk) heading(s stop) {
 	if s.step.Heading != "" {
 		g.screen.line(bold, fmt.Sprintf("\n── %d of %d · %s ──", s.number, Steps(g.Page), s.step.Heading))
 	}
+}
+
+// typed waits until the reader has typed the command at the place, and the world is as it is to be then.
+func (g *walk) typed(ctx context.Context, s stop) error {
+	b, c := s.Block, &s.Block.Commands[g.place.Command]
+	last := g.place.Command == len(b.Commands)-1
+	switch {
+	case sets(c.Text):
+		g.screen.words(dim, "   ", "Type it in your terminal. It is run here as well, for it is your shell that it changes, and this one.")
+		return g.thenRun(ctx, s, "typed")
+	case last && b.Check != "":
+		return g.watch(ctx, s)
+	case b.Wait > 0 || reads(c.Text):
+		g.screen.words(dim, "   ", "Type it in your terminal. It changes nothing, so it is run here as well then, to compare.")
+		return g.thenRun(ctx, s, "typed; compare")
+	}
+	g.screen.words(dim, "   ", "Type it in your terminal. What it changes shows later; this one is taken on your word.")
+	key, err := g.ask(ctx, answer{"n", "typed"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
+	switch key {
+	case "r":
+		g.place.Typing = false
+		return g.run(ctx, s)
+	case "s":
+		g.skip(s)
+	case "n":
+		g.place.settle(c.Line)
+		if b.Background && last {
+			g.place.Theirs = append(g.place.Theirs, c.Line)
+		}
+	}
+	return err
+}
+
+// introduce says how the reader's terminal comes to be as the page has it by now.
+func (g *walk) introduce(ctx context.Context, s stop) {
+	g.screen.words(0, "   ", "In your terminal, once:")
+	g.screen.say("      %s", g.Env)
+	before(g.stops, g.place, func(n int, b *tutorial.Block, i int) {
+		if c := &b.Commands[i]; b.Terminal == s.Block.Terminal && sets(c.Text) && g.session.Why(ctx, g.stops[n].step, b) == "" {
+			g.screen.say("      %s", g.again(c))
+		}
+	})
+}
+
+// thenRun runs the command when the reader says so.
+func (g *walk) thenRun(ctx context.Context, s stop, done string) error {
+	key, err := g.ask(ctx, answer{"n", done}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
+	switch key {
+	case "r":
+		g.place.Typing = false
+	case "s":
+		g.skip(s)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return g.run(ctx, s)
+}
+
+// watch looks at the world until it is as it is to be; the reader need not say anything.
+func (g *walk) watch(ctx context.Context, s stop) error {
+	b := s.Block
+	for {
+		g.screen.words(dim, "   ", "Type it in your terminal. It is noticed here when it is done. (enter: something else)")
+		done, err := g.until(ctx, b.Line, b.Check)
+		if err != nil {
+			return err
+		}
+		if done {
+			g.place.settle(b.Commands[g.place.Command].Line)
+			g.screen.line(green, "  ✓ seen: it is done")
+			return nil
+		}
+		g.screen.words(0, "   ", "Not so yet: "+b.Check)
+		key, err := g.ask(ctx, answer{"w", "wait on"}, answer{"r", "run it for me, and what follows"}, answer{"s", "skip"})
+		switch key {
+		case "r":
+			g.place.Typing = false
+			return g.run(ctx, s)
+		case "s":
+			g.skip(s)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// until asks again and again whether a command ends with 0, until the reader ends a line.
+func (g *walk) until(ctx context.Context, line int, command string) (done bool, err error) {
+	g.forget(ctx)
+	defer g.screen.awake("not so yet, after %s; enter for something else")()
+	for {
+		_, m, err := g.session.Aside(ctx, line, command, nil)
+		switch {
+		case ctx.Err() != nil:
+			return false, ctx.Err()
+		case err != nil:
+			return false, err
+		case m == nil:
+			return true, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case _, ok := <-g.Lines:
+			if !ok {
+				return false, errQuit
+			}
+			g.screen.answered()
+			return false, nil
+		case <-time.After(g.every()):
+		}
+	}
+}
+
+// explain says in words what differs from the page, why that may be, and what to do.
+func (g *walk) explain(s stop, m *tutorial.Mismatch, err error) {
+	if m == nil {
+		g.screen.words(red, "  ✗", fmt.Sprintf("It could not be run to its end: %v", err))
+		g.because(s)
+		return
+	}
+	check := s.Block.Check != "" && m.Command == s.Block.Check
+	switch {
+	case check:
+		g.screen.words(red, "  ✗", "It was run, and the world is not as it should be now. The page asks:")
+		g.screen.say("      $ %s", m.Command)
+		for _, line := range lines(m.Output, 6) {
+			g.screen.say("      %s", line)
+		}
+	case m.Exit != m.WantExit:
+		g.screen.words(red, "  ✗", fmt.Sprintf("It ended with status %d, and the page expects %d%s.", m.Exit, m.WantExit, or(m.WantExit == 0, ", success", ", an error")))
+	default:
+		g.screen.words(red, "  ✗", fmt.Sprintf("This is not what the page says (line %d of it).", m.Line))
+		g.screen.say("      expected: %s\n      there is: %s", told(m.Want, "nothing more"), told(m.Got, "nothing more"))
+		if strings.Contains(m.Want, "…") {
+			g.screen.line(dim, "      (… stands for whatever differs from run to run)")
+		}
+	}
+	if m.Waited > 0 {
+		g.screen.words(0, "   ", fmt.Sprintf("It was tried for %s. On a machine that is busy, try again.", m.Waited))
+	}
+	if hint := hint(m); hint != "" {
+		g.screen.words(0, "   ", hint)
+	}
+	g.because(s)
+}
+
+// because names what was left out or did something else before.
+func (g *walk) because(s stop) {
+	const most = 3
+	var before []Doubt
+	for _, d := range g.place.Doubts {
+		if d.Line < s.Block.Commands[g.place.Command].Line {
+			before = append(before, d)
+		}
+	}
+	if len(before) == 0 {
+		return
+	}
+	g.screen.words(0, "   ", "That may be because of what was not done before as the page has it:")
+	for _, d := range before[max(0, len(before)-most):] {
+		first, _, _ := strings.Cut(d.Command, "\n")
+		g.screen.say("      step %d: $ %s (%s)", d.Step, first, or(d.Skipped, "skipped", "it did something else"))
+	}
+	g.screen.words(0, "   ", "Type that in another terminal, or quit and go back: "+g.Again+" --from "+fmt.Sprint(before[0].Step))
+}
+
+var missing = regexp.MustCompile(`(?m)^.*: (\S+): (?:command )?not found$`)
+
+// hint says what is wrong with the machine or the world rather than with the command, where that shows.
+func hint(m *tutorial.Mismatch) string {
+	switch {
+	case m.Exit == 127 && missing.MatchString(m.Output):
+		return fmt.Sprintf("There is no program %s in this shell. Where the page sets an alias for it, that was skipped.", missing.FindStringSubmatch(m.Output)[1])
+	case strings.Contains(m.Output, "no sandbox is running"), strings.Contains(m.Output, "no sandboxes"):
+		return "No sandbox is running here: it was never booted, or it has ended. The page boots one with \"vsphere-sandbox up\"."
+	case strings.Contains(m.Output, "already runs"), strings.Contains(m.Output, "is running already"), strings.Contains(m.Output, "already-running"):
+		return "It runs already: perhaps this was done before, here or in another terminal. Then go on anyway."
+	case strings.Contains(m.Output, "AlreadyExists"), strings.Contains(m.Output, "already exists"):
+		return "That exists already: perhaps this was done before, here or in another terminal. Then go on anyway."
+	}
+	return ""
+}
+
+func told(line, nothing string) string {
+	if strings.TrimSpace(line) == "" {
+		return "(" + nothing + ")"
+	}
+	return strings.TrimSpace(line)
+}
+
+// lines are the last of an output.
+func lines(output string, most int) []string {
+	all := strings.Split(strings.TrimRight(output, "\n"), "\n")
+	return all[max(0, len(all)-most):]
 }

@@ -1,14 +1,19 @@
 package guide
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
 
@@ -114,4 +119,150 @@ func (p *Place) settle(line int) {
 		}
 	}
 	p.Doubts = kept
+}
+
+// Shelf is where the worlds of pages are kept that have been begun: Dir, which need not be there.
+type Shelf struct{ Dir string }
+
+// ErrGuided is that a page is being walked through by another process.
+var ErrGuided = errors.New("another terminal walks through it")
+
+// World is the directory of a page's world. It is named by the page's number alone: there will be sockets in it, whose
+// paths may not be long.
+func (s Shelf) World(p *tutorial.Page) string {
+	number, _, _ := strings.Cut(p.Name, "-")
+	return filepath.Join(s.Dir, number)
+}
+
+// Place returns how far a page has been walked through, and nil if it has not been begun.
+func (s Shelf) Place(p *tutorial.Page) (*Place, error) { return readPlace(s.World(p)) }
+
+// take has the world of a page for this process, until release. The error is [ErrGuided] while another has it.
+func (s Shelf) take(p *tutorial.Page) (release func(), err error) {
+	dir := s.World(p)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = ErrGuided
+		}
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() { _ = lock.Close() }, nil // it gives the lock back with it
+}
+
+// Stop ends all that lives in the world of a page, and removes it; it says what there was to end. Programs that the reader
+// runs there live on. A page that has not been begun is fine.
+func (s Shelf) Stop(ctx context.Context, p *tutorial.Page, binary string) (left []string, err error) {
+	if _, err := os.Stat(s.World(p)); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	release, err := s.take(p)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return s.remove(ctx, p, binary)
+}
+
+func (s Shelf) remove(ctx context.Context, p *tutorial.Page, binary string) (left []string, err error) {
+	left, err = tutorial.Remove(ctx, s.World(p), binary)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.World(p), err)
+	}
+	_ = os.Remove(s.Dir) // if it was the last
+	return left, err
+}
+
+// stop is one thing on the way: a part of a step, or only its heading.
+type stop struct {
+	number int // of the step, counted from 1; what is before the first heading is 0
+	step   *tutorial.Step
+	first  bool // of its step
+	last   bool
+	tutorial.Part
+}
+
+// stops are all of a page, in their order.
+func stops(p *tutorial.Page) []stop {
+	var found []stop
+	number := 0
+	for i := range p.Steps {
+		step := &p.Steps[i]
+		if step.Heading != "" {
+			number++
+		}
+		parts := step.Parts
+		if len(parts) == 0 {
+			parts = []tutorial.Part{{}}
+		}
+		for k, part := range parts {
+			found = append(found, stop{number, step, k == 0, k == len(parts)-1, part})
+		}
+	}
+	return found
+}
+
+// Steps counts the headings of a page.
+func Steps(p *tutorial.Page) int {
+	return len(Headings(p))
+}
+
+// Headings are those of a page's steps.
+func Headings(p *tutorial.Page) []string {
+	var found []string
+	for _, s := range p.Steps {
+		if s.Heading != "" {
+			found = append(found, s.Heading)
+		}
+	}
+	return found
+}
+
+// NoStep is that a page has no such step.
+type NoStep struct {
+	Asked, Guess string
+	Headings     []string
+}
+
+// Error names what there is.
+func (e *NoStep) Error() string { return fmt.Sprintf("there is no step %q", e.Asked) }
+
+// find returns the first stop of a step, by its number or by how its heading begins.
+func find(all []stop, asked string) (int, error) {
+	e := &NoStep{Asked: asked}
+	n, err := strconv.Atoi(asked)
+	for i, s := range all {
+		if !s.first {
+			continue
+		}
+		if err == nil && s.number == n || err != nil && asked != "" && strings.HasPrefix(strings.ToLower(s.step.Heading), strings.ToLower(asked)) {
+			return i, nil
+		}
+		if s.step.Heading != "" {
+			e.Headings = append(e.Headings, s.step.Heading)
+		}
+	}
+	e.Guess = nearest.Of(asked, e.Headings)
+	return 0, e
+}
+
+// before calls f for every command before a place, with the number of its stop.
+func before(all []stop, at Place, f func(stop int, b *tutorial.Block, i int)) {
+	for n := range all[:min(at.Stop+1, len(all))] {
+		b := all[n].Block
+		if b == nil {
+			continue
+		}
+		for i := range b.Commands {
+			if n < at.Stop || i < at.Command {
+				f(n, b, i)
+			}
+		}
+	}
 }

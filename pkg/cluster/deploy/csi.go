@@ -5,9 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
 // The ways in which a node service makes a volume of a disk.
@@ -96,4 +104,266 @@ func (d *Deployment) CSI(ctx context.Context, c CSI) error {
 		return fmt.Errorf("csi: %w", err)
 	}
 	return nil
+}
+
+// foreignCSI applies somebody else's manifest, and what is beside a driver: definitions before it, because its sidecars end
+// where there are none.
+func (d *Deployment) foreignCSI(ctx context.Context, c CSI) ([]*unstructured.Unstructured, error) {
+	theirs, err := parse("CSI driver's manifest", c.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	controlPlanes, err := d.showsControlPlane(ctx)
+	if err != nil {
+		return nil, err
+	}
+	beside, err := d.besideCSI(c, controlPlanes, theirs)
+	if err != nil {
+		return nil, err
+	}
+	var first, rest []*unstructured.Unstructured
+	for _, o := range beside {
+		if shared(o) {
+			first = append(first, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	if err := d.install(ctx, first); err != nil {
+		return nil, err
+	}
+	all, err := d.foreignManifest(ctx, "CSI driver's manifest", c.Manifest, c.Config, csiForm(), partCSI)
+	if err != nil {
+		return nil, err
+	}
+	return append(all, beside...), d.install(ctx, rest)
+}
+
+// besideCSI is what the sandbox has beside any driver, but for what a manifest brings itself.
+func (d *Deployment) besideCSI(c CSI, controlPlanes int, theirs []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	all, err := d.renderCSI(c, controlPlanes)
+	if err != nil {
+		return nil, err
+	}
+	brought := map[string]bool{}
+	for _, o := range theirs {
+		brought[identity(o)] = true
+	}
+	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool {
+		controller := strings.HasSuffix(o.GetName(), objects.SnapshotController)
+		switch {
+		case brought[identity(o)]:
+			return true
+		case o.GetKind() == "Namespace", o.GetKind() == "StorageClass", o.GetKind() == "VolumeSnapshotClass":
+			return false
+		case o.GetKind() == "CustomResourceDefinition":
+			return !strings.HasSuffix(o.GetName(), ".snapshot.storage.k8s.io")
+		}
+		return !controller || c.Sidecars == ""
+	}), nil
+}
+
+// ErrNoForeignCSI says that this process has deployed no CSI driver of somebody else's.
+var ErrNoForeignCSI = errors.New("csi: no manifest of somebody else's has been deployed")
+
+// ConfigureCSI writes the configuration of a CSI driver of somebody else's anew, as after a password has changed. Pods see it when
+// their kubelet looks, within a minute or so. The sandbox's own reads a Secret, which is not written by this.
+func (d *Deployment) ConfigureCSI(ctx context.Context, c Config) error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	if d.csi.Manifest == nil {
+		return ErrNoForeignCSI
+	}
+	all, err := parse("CSI driver's manifest", d.csi.Manifest)
+	if err != nil {
+		return err
+	}
+	l, err := layoutOf(all, csiForm())
+	if err != nil {
+		return err
+	}
+	d.csi.Config = c
+	return d.write(ctx, l, c, partCSI)
+}
+
+// Names in manifests/csi.
+const (
+	csiControllerContainer = "vsphere-csi-controller"
+	csiNodeContainer       = "vsphere-csi-node"
+	csiSecret              = "vsphere-csi-secret"
+	snapshotController     = "snapshot-controller"
+	// csiState is where a node service remembers what is mounted where; the kubelet's folder outlives the pod.
+	csiState = "/var/lib/kubelet/plugins/csi.vsphere.vmware.com/state"
+)
+
+func ownCSILayout() layout {
+	return layout{
+		Place: Place{
+			File: "/etc/cloud/vsphere.conf", CAFile: "/etc/cloud/" + caKey,
+			SecretName: csiSecret, SecretNamespace: objects.DefaultNamespace,
+		},
+		holder: "vsphere-csi-config", holderNamespace: objects.DefaultNamespace, key: "vsphere.conf",
+	}
+}
+
+func (d *Deployment) ownCSI(ctx context.Context, c CSI) ([]*unstructured.Unstructured, error) {
+	nodes, err := d.showsControlPlane(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.renderCSI(c, nodes)
+	if err != nil {
+		return nil, err
+	}
+	l := ownCSILayout()
+	files := contentsOf(l)
+	for _, f := range files {
+		mark(f, partCSI)
+	}
+	if _, err := d.claim(ctx, append(files, all...)); err != nil {
+		return nil, err
+	}
+	var first, rest []*unstructured.Unstructured // the namespace of the configuration
+	for _, o := range all {
+		if o.GetKind() == "Namespace" {
+			first = append(first, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	if err := d.install(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := d.write(ctx, l, c.Config, partCSI); err != nil {
+		return nil, err
+	}
+	return append(all, files...), d.install(ctx, rest)
+}
+
+// renderCSI is manifests/csi for a sandbox: its images, its pace, its classes, its labels; without the configuration. The
+// processes of the controller are one pod that is replaced whole, so that nobody elects a leader, and nobody may.
+func (d *Deployment) renderCSI(c CSI, controlPlanes int) ([]*unstructured.Unstructured, error) {
+	typed, err := objects.All(objects.Config{
+		OnePod: true, SecretNames: []string{csiSecret}, Policies: c.Policies,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, o := range typed {
+		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return nil, err
+		}
+		u := &unstructured.Unstructured{Object: raw}
+		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+		delete(u.Object, "status")
+		all = append(all, u)
+	}
+	workloads, err := own("csi/controller.yaml", "csi/snapshot-controller.yaml", "csi/node.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range workloads {
+		if o.GetKind() == "DaemonSet" {
+			err = asDaemonSet(o, func(set *appsv1.DaemonSet) { patchNodeService(&set.Spec.Template, c) })
+		} else {
+			err = asDeployment(o, func(of *appsv1.Deployment) { d.patchController(of, c, controlPlanes == 0) })
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	all = append(all, workloads...)
+	for _, o := range all {
+		mark(o, partCSI)
+	}
+	return all, nil
+}
+
+// patchController makes a Deployment of the manifests the sandbox's.
+func (d *Deployment) patchController(of *appsv1.Deployment, c CSI, off bool) {
+	// Two at the same time would need the leader that nobody elects.
+	of.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	of.Spec.Template.Labels[ManagedByLabel] = ManagedBy
+	spec := &of.Spec.Template.Spec
+	if off {
+		anywhere(spec)
+	}
+	for i := range spec.Containers {
+		one := &spec.Containers[i]
+		if one.Name == csiControllerContainer {
+			one.Image = c.Image
+			one.ReadinessProbe = readiness(one)
+			one.Args = withFlags(one.Args, "--config-poll-period="+configPoll.String(), "--tag-refresh-period="+d.speed.Of(pace.TagRefresh).String())
+			continue
+		}
+		one.Image = c.Sidecars
+		one.Args = d.sidecarArgs(one.Name, one.Args, c.Zones)
+	}
+}
+
+// sidecarArgs are those of a sidecar at the sandbox's pace.
+func (d *Deployment) sidecarArgs(name string, args []string, zones bool) []string {
+	of := func(p pace.Period) string { return d.speed.Of(p).String() }
+	args = withoutFlags(args, "--leader-election-namespace")
+	args = withFlags(args, "--leader-election=false", "--kube-api-qps=200", "--kube-api-burst=400",
+		"--retry-interval-start="+of(pace.CSIRetryStart), "--retry-interval-max="+of(pace.CSIRetryMax))
+	switch {
+	case name == "csi-attacher":
+		return withFlags(args, "--reconcile-sync="+of(pace.CSIReconcile))
+	case name == "csi-provisioner" && zones:
+		return withFlags(args, "--feature-gates=Topology=true", "--strict-topology=true")
+	case name == "csi-provisioner": // with topology it makes nothing for a node that is in no zone
+		return withFlags(withoutFlags(args, "--strict-topology"), "--feature-gates=Topology=false")
+	default:
+		return args
+	}
+}
+
+// patchNodeService makes the DaemonSet of the manifests the sandbox's.
+func patchNodeService(pod *corev1.PodTemplateSpec, c CSI) {
+	pod.Labels[ManagedByLabel] = ManagedBy
+	pod.Spec.Affinity = without(cluster.NoVM, c.Light)
+	program := container(&pod.Spec, csiNodeContainer)
+	program.Image = c.Image
+	program.ReadinessProbe = readiness(program)
+	if c.Backend == BackendDir {
+		// Pods are in containers, so content is bind mounted.
+		program.Args = withFlags(program.Args, "--backend=hollow", "--bind", "--state-dir="+csiState)
+		mountHost(&pod.Spec, program, "volumes", c.VolumesDir, corev1.HostPathDirectoryOrCreate, false)
+	}
+	if c.SerialFile != "" {
+		program.Args = withFlags(program.Args, "--serial-file="+c.SerialFile)
+		mountHost(&pod.Spec, program, "serial", c.SerialFile, corev1.HostPathFile, true)
+	}
+}
+
+// without keeps pods off nodes that have one of these labels: that are no VMs, or run no pods.
+func without(labels ...string) *corev1.Affinity {
+	var term corev1.NodeSelectorTerm
+	for _, label := range labels {
+		if label != "" {
+			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{Key: label, Operator: corev1.NodeSelectorOpDoesNotExist})
+		}
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
+	}}
+}
+
+// readiness is a probe where there is one of liveness: without it a program that ends at once counts as ready at first.
+func readiness(c *corev1.Container) *corev1.Probe {
+	probe := c.LivenessProbe.DeepCopy()
+	probe.HTTPGet.Path = "/readyz"
+	probe.InitialDelaySeconds, probe.PeriodSeconds, probe.FailureThreshold = 0, 1, 3 // somebody waits for it
+	return probe
+}
+
+// mountHost gives a container a file or folder of its node, at the same path.
+func mountHost(spec *corev1.PodSpec, c *corev1.Container, name, at string, kind corev1.HostPathType, readOnly bool) {
+	spec.Volumes = append(spec.Volumes, corev1.Volume{
+		Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: at, Type: &kind}},
+	})
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: at, ReadOnly: readOnly})
 }

@@ -1,13 +1,21 @@
 package deploy
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/manifests"
 )
 
 // form is how programs of a kind are told where their configuration is.
@@ -184,4 +192,73 @@ func CCMImage(manifest []byte) (string, error) {
 		return "", fmt.Errorf("manifest: %w", err)
 	}
 	return l.image, nil
+}
+
+// ManifestImages lists the images that the pods of a manifest run, each once: those that nodes need to have.
+func ManifestImages(manifest []byte) ([]string, error) {
+	all, err := parse("manifest", manifest)
+	if err != nil {
+		return nil, err
+	}
+	var images []string
+	for _, o := range all {
+		if !isWorkload(o) {
+			continue
+		}
+		pod, err := podOf(o)
+		if err != nil {
+			return nil, named(o, err)
+		}
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			if !slices.Contains(images, c.Image) {
+				images = append(images, c.Image)
+			}
+		}
+	}
+	return images, nil
+}
+
+// parse reads the objects of a manifest, in their order. name is for messages.
+func parse(name string, manifest []byte) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	r := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	for n := 1; ; n++ {
+		doc, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: document %d: %w", name, n, err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(doc, &o.Object); err != nil {
+			return nil, fmt.Errorf("%s: document %d: %w", name, n, err)
+		}
+		switch {
+		case len(o.Object) == 0: // comments only
+		case o.IsList():
+			return nil, fmt.Errorf("%s: document %d is a %s: its objects have to be documents of their own", name, n, o.GetKind())
+		case o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "":
+			return nil, fmt.Errorf("%s: document %d is no object of Kubernetes: it needs apiVersion, kind and metadata.name", name, n)
+		default:
+			all = append(all, o)
+		}
+	}
+}
+
+// own reads files of manifests.
+func own(files ...string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, file := range files {
+		data, err := manifests.Files.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		some, err := parse("manifests/"+file, data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
 }

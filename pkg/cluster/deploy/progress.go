@@ -1,13 +1,21 @@
 package deploy
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
 )
 
 // workload is a DaemonSet or Deployment of ours, and how far it is.
@@ -97,4 +105,229 @@ func of(kind string, o metav1.Object, selector *metav1.LabelSelector) workload {
 		kind: kind, namespace: o.GetNamespace(), name: o.GetName(), part: o.GetLabels()[partLabel],
 		selector: s, generation: o.GetGeneration(),
 	}
+}
+
+func newTime(t time.Time) *metav1.Time {
+	at := metav1.NewTime(t)
+	return &at
+}
+
+// until watches one object until done says so; o is nil once it is gone.
+func until(ctx context.Context, from dynamic.ResourceInterface, name string, done func(o *unstructured.Unstructured) bool) error {
+	for {
+		ended, err := untilOnce(ctx, from, name, done)
+		if ended || err != nil {
+			return err
+		}
+	}
+}
+
+func untilOnce(ctx context.Context, from dynamic.ResourceInterface, name string, done func(o *unstructured.Unstructured) bool) (bool, error) {
+	list, err := from.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return false, err
+	}
+	var found *unstructured.Unstructured
+	for i := range list.Items {
+		if list.Items[i].GetName() == name {
+			found = &list.Items[i]
+		}
+	}
+	if done(found) {
+		return true, nil
+	}
+	w, err := from.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name, ResourceVersion: list.GetResourceVersion()})
+	if err != nil {
+		return false, err
+	}
+	defer w.Stop()
+	for {
+		select {
+		case e, ok := <-w.ResultChan():
+			if !ok {
+				return false, ctx.Err() // API servers end watches: another list
+			}
+			o, ok := e.Object.(*unstructured.Unstructured)
+			if !ok {
+				if err := apierrors.FromObject(e.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+					return false, err
+				}
+				return false, nil
+			}
+			if o.GetName() != name {
+				continue
+			}
+			if e.Type == "DELETED" {
+				o = nil
+			}
+			if done(o) {
+				return true, nil
+			}
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// established waits until objects of a kind can be created.
+func established(ctx context.Context, from dynamic.ResourceInterface, name string) error {
+	return until(ctx, from, name, func(crd *unstructured.Unstructured) bool {
+		if crd == nil {
+			return false
+		}
+		conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(c any) bool {
+			m, ok := c.(map[string]any)
+			return ok && m["type"] == "Established" && m["status"] == "True"
+		})
+	})
+}
+
+// gone deletes an object and waits until it is no more, and its pods are no more.
+func gone(ctx context.Context, from dynamic.ResourceInterface, name string) error {
+	foreground := metav1.DeletePropagationForeground
+	err := from.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = until(ctx, from, name, func(o *unstructured.Unstructured) bool { return o == nil })
+	if err != nil && errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("is not gone yet: %w", err)
+	}
+	return err
+}
+
+// lastLines is how many of a program's last lines are shown.
+const lastLines = 5
+
+// WaitError says why what was deployed is not ready.
+type WaitError struct {
+	// Reasons say it, one each, with the last lines of a program that ended.
+	Reasons []string
+	// Err is why there was no more waiting: nil where waiting would not help.
+	Err error
+}
+
+// Error has all reasons.
+func (e *WaitError) Error() string {
+	text := "not ready: " + strings.Join(e.Reasons, "; ")
+	if e.Err != nil {
+		text += " (" + e.Err.Error() + ")"
+	}
+	return text
+}
+
+// Unwrap returns why there was no more waiting.
+func (e *WaitError) Unwrap() error { return e.Err }
+
+// Wait returns when everything that this process has deployed is ready, or an earlier one if this has deployed nothing. It tells say what it is waiting for, whenever that changes. An
+// error, of type [*WaitError], has the reasons; it comes early when waiting longer would not help: an image that no node has
+// and none can pull, a program that ends whenever it is started, pods for which there is no node.
+func (d *Deployment) Wait(ctx context.Context, say func(string)) error {
+	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("wait for pods: %w", err)
+	}
+	if err := d.lookForNoVMs(ctx); err != nil {
+		return fmt.Errorf("wait for pods: %w", err)
+	}
+	said := ""
+	var all []reason
+	for {
+		workloads, changed, err := d.tracker.picture(ctx)
+		if err != nil {
+			return d.waitError(ctx, all, err)
+		}
+		workloads = d.tracker.current(workloads)
+		if len(workloads) == 0 {
+			return errors.New("wait for pods: nothing was deployed")
+		}
+		all = reasons(workloads, len(nodes.Items) > 0)
+		if len(all) == 0 {
+			return nil
+		}
+		var final []reason
+		for _, r := range all {
+			if r.final {
+				final = append(final, r)
+			}
+		}
+		if len(final) > 0 {
+			return d.waitError(ctx, final, nil)
+		}
+		if text := all[0].String(); text != said && say != nil {
+			said = text
+			if more := len(all) - 1; more > 0 {
+				text += fmt.Sprintf(" (and %d more)", more)
+			}
+			say(text)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return d.waitError(ctx, all, context.Cause(ctx))
+		case <-d.tracker.ended.Done():
+			return errors.New("wait for pods: the deployment was closed")
+		}
+	}
+}
+
+// waitError has the last words of programs that ended, and what the cluster has noted of pods.
+func (d *Deployment) waitError(ctx context.Context, all []reason, why error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // ctx has ended, as a rule
+	defer cancel()
+	e := &WaitError{Err: why}
+	for _, r := range all {
+		text := r.String()
+		if r.pod != nil {
+			if lines := d.lastWords(ctx, r); lines != "" {
+				text += "; its last lines: " + lines
+			} else if noted := d.noted(ctx, r.pod); noted != "" {
+				text += "; " + noted
+			}
+		}
+		e.Reasons = append(e.Reasons, text)
+	}
+	if len(all) == 0 && why == nil {
+		return nil
+	}
+	return e
+}
+
+// lastWords are the last lines of a container's log, "" when there are none.
+func (d *Deployment) lastWords(ctx context.Context, r reason) string {
+	if r.container == "" {
+		return ""
+	}
+	lines := int64(lastLines)
+	data, err := d.client.CoreV1().Pods(r.pod.Namespace).GetLogs(r.pod.Name, &corev1.PodLogOptions{
+		Container: r.container, Previous: r.previous, TailLines: &lines,
+	}).DoRaw(ctx)
+	if err != nil {
+		return "" // it has never begun, or its node does not answer
+	}
+	return string(bytes.ReplaceAll(bytes.TrimSpace(data), []byte("\n"), []byte(" | ")))
+}
+
+// noted is the last warning about a pod, "" when there is none.
+func (d *Deployment) noted(ctx context.Context, pod *corev1.Pod) string {
+	list, err := d.client.CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: "type=Warning,involvedObject.uid=" + string(pod.UID),
+	})
+	if err != nil {
+		return ""
+	}
+	var last corev1.Event
+	for _, e := range list.Items {
+		if e.InvolvedObject.UID == pod.UID && !e.LastTimestamp.Time.Before(last.LastTimestamp.Time) {
+			last = e
+		}
+	}
+	if last.Message == "" || strings.Contains(last.Reason, "FailedScheduling") {
+		return ""
+	}
+	return last.Reason + ": " + last.Message
 }

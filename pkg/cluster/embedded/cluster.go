@@ -7,8 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -186,4 +190,105 @@ func (c *Cluster) Close() error {
 		errs = append(errs, c.file.Close())
 	}
 	return errors.Join(append(errs, c.listener.Close())...)
+}
+
+// Config is what the parent tells the control-plane child. It travels as a file; it holds paths and no secrets.
+type Config struct {
+	// EtcdDir is where etcd keeps its data; a control plane started again with the same one continues.
+	EtcdDir string `json:"etcdDir"`
+	// PKI is the directory of keys, certificates and kubeconfigs.
+	PKI string `json:"pki"`
+	// Host and Port are what clients connect to. The listening socket itself is inherited as file descriptor
+	// ListenerFD, so that the address stays taken while the control plane restarts.
+	Host       string     `json:"host"`
+	Port       int        `json:"port"`
+	ListenerFD int        `json:"listenerFD"`
+	Speed      pace.Speed `json:"speed"`
+	// ServiceCIDR and PodCIDR are address ranges that nothing routes.
+	ServiceCIDR string `json:"serviceCIDR"`
+	PodCIDR     string `json:"podCIDR"`
+	// Tuning is the file with what may change while the control plane runs; see [Tuning]. A byte on the pipe BellFD says
+	// that it was written anew.
+	Tuning string `json:"tuning"`
+	BellFD int    `json:"bellFD"`
+	// AuditLog is the file of the API server's audit log; empty means none is kept.
+	AuditLog string `json:"auditLog,omitempty"`
+}
+
+// ReadConfig reads the file that the parent wrote.
+func ReadConfig(path string) (Config, error) { return child.ReadConfig[Config](path) }
+
+// bell is a pipe that outlives the child's processes: a byte in it says that there is news.
+type bell struct {
+	near *os.File // the child's end
+	far  *os.File
+}
+
+func newBell() (b bell, err error) {
+	b.near, b.far, err = os.Pipe()
+	return b, err
+}
+
+// ring returns at once; a pipe that is full of rings that nobody has heard needs no further one. It tries once, without a
+// deadline: on a busy machine even a generous one may be over before the first try.
+func (b bell) ring() error {
+	conn, err := b.far.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var wrote error
+	if err := conn.Write(func(fd uintptr) bool {
+		_, wrote = unix.Write(int(fd), []byte{1}) // the end that stays here does not block
+		return true
+	}); err != nil {
+		return err
+	}
+	if errors.Is(wrote, unix.EAGAIN) {
+		return nil
+	}
+	return wrote
+}
+
+func (b bell) close() error {
+	if b.near == nil {
+		return nil
+	}
+	return errors.Join(b.near.Close(), b.far.Close())
+}
+
+// probe names what the control plane still lacks; "" means nothing.
+func (c *Cluster) probe(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	var status int
+	body, err := c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "").Do(ctx).StatusCode(&status).Raw()
+	switch {
+	case status == 0:
+		return "the API server to answer"
+	case err != nil:
+		return "the API server: " + unready(string(body))
+	}
+	_, err = c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "the controller manager to make the default ServiceAccount"
+	case err != nil:
+		return "the API server to serve ServiceAccounts"
+	}
+	return ""
+}
+
+// unready picks the failing checks out of the verbose answer of /readyz ("[-]poststarthook/x failed: reason withheld").
+func unready(verbose string) string {
+	var failing []string
+	for line := range strings.Lines(verbose) {
+		if check, ok := strings.CutPrefix(line, "[-]"); ok {
+			name, _, _ := strings.Cut(check, " ")
+			failing = append(failing, name)
+		}
+	}
+	if len(failing) == 0 {
+		return "starting"
+	}
+	return strings.Join(failing, ", ")
 }

@@ -2,12 +2,19 @@ package existing
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -94,3 +101,103 @@ func apply(ctx context.Context, client dynamic.Interface, o *unstructured.Unstru
 	_, err = into.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
 	return err
 }
+
+// Door is a port of a pod's loopback address, where nothing but a port-forward through the API server comes in, and what is
+// behind it.
+type Door struct {
+	// Port is on 127.0.0.1.
+	Port int
+	// Network and Address are what net.Dial takes: "unix" and the control socket, "tcp" and where a vCenter listens.
+	Network, Address string
+}
+
+// Expose opens doors, and keeps them open until the function that it returns is called, which waits until all connections
+// are closed.
+func Expose(ctx context.Context, doors ...Door) (closeAll func(), err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var open sync.WaitGroup
+	closeAll = func() { cancel(); open.Wait() }
+	for _, d := range doors {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(d.Port)))
+		if err != nil {
+			closeAll()
+			return nil, fmt.Errorf("port-forwards to %s: %w", d.Address, err)
+		}
+		open.Go(func() {
+			var to net.Dialer
+			dial := func(ctx context.Context) (net.Conn, error) { return to.DialContext(ctx, d.Network, d.Address) }
+			_ = Forward(ctx, l, dial, nil) // Accept fails when there are no descriptors left, and then so does everything
+		})
+	}
+	return closeAll, nil
+}
+
+// Forward accepts connections and passes each on to one that dial makes, until ctx ends; it closes the listener, and returns
+// when none of the connections is left. What dial says when it cannot goes to trouble, which may be nil.
+func Forward(ctx context.Context, l net.Listener, dial func(context.Context) (net.Conn, error), trouble func(error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // Accept tells
+	defer stop()
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer cancel()
+	for {
+		near, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return err
+		}
+		open.Go(func() {
+			far, err := dial(ctx)
+			if err != nil {
+				_ = near.Close() // whoever connected sees that
+				if trouble != nil && ctx.Err() == nil {
+					trouble(err)
+				}
+				return
+			}
+			splice(ctx, near, far)
+		})
+	}
+}
+
+// splice copies both ways until both sides have said all, one of them breaks, or ctx ends.
+func splice(ctx context.Context, near, far net.Conn) {
+	end := func() { _, _ = near.Close(), far.Close() } // of connections that may be broken
+	stop := context.AfterFunc(ctx, end)
+	defer stop()
+	defer end()
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
+		both.Go(func() {
+			if _, err := io.Copy(way[1], way[0]); err != nil {
+				end()
+				return
+			}
+			if half, ok := way[1].(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
+				end()
+			}
+		})
+	}
+	both.Wait()
+}
+
+func parseVersion(raw []byte) (*version.Info, error) {
+	v := &version.Info{}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return nil, err
+	}
+	if v.GitVersion == "" {
+		return nil, errors.New("it tells no version")
+	}
+	return v, nil
+}
+
+// ControlPort is where the pod's control API answers to port-forwards unless the chart's sandbox.controlPort says otherwise.
+const ControlPort = 10280
+
+// ReleaseOf is the release that installs the sandbox of a name.
+func ReleaseOf(name string) Release { return Release{Name: name, Namespace: NamespaceOf(name)} }

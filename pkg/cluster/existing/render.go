@@ -2,6 +2,7 @@ package existing
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"text/template"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -195,5 +198,95 @@ func functions(all *template.Template) template.FuncMap {
 			return d, nil
 		},
 		"fail": func(why string) (string, error) { return "", errors.New(why) },
+	}
+}
+
+// workload is what may be a cloud controller manager.
+type workload struct {
+	name string // "daemonset kube-system/cloud-controller-manager"
+	pod  corev1.PodSpec
+}
+
+// isController tells by a name of a Lease, an image, a program.
+func isController(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "cloud-controller") || strings.Contains(name, "cloud-provider-") && !strings.HasPrefix(name, "-")
+}
+
+func (w workload) controls() bool {
+	return slices.ContainsFunc(w.pod.Containers, func(c corev1.Container) bool {
+		return isController(c.Image) || isController(c.Name) || len(c.Command) > 0 && isController(c.Command[0])
+	})
+}
+
+func (c *Cluster) daemonSets(ctx context.Context) ([]workload, error) {
+	list, err := c.client.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	var all []workload
+	for _, o := range list.Items {
+		all = append(all, workload{"daemonset " + o.Namespace + "/" + o.Name, o.Spec.Template.Spec})
+	}
+	return all, nil
+}
+
+func (c *Cluster) deployments(ctx context.Context) ([]workload, error) {
+	list, err := c.client.AppsV1().Deployments("").List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	var all []workload
+	for _, o := range list.Items {
+		if o.Spec.Replicas == nil || *o.Spec.Replicas > 0 {
+			all = append(all, workload{"deployment " + o.Namespace + "/" + o.Name, o.Spec.Template.Spec})
+		}
+	}
+	return all, nil
+}
+
+// staticPods are those that kubelets run by themselves, as kubeadm's control plane.
+func (c *Cluster) staticPods(ctx context.Context) ([]workload, error) {
+	list, err := c.client.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	var all []workload
+	for _, o := range list.Items {
+		if _, static := o.Annotations[corev1.MirrorPodAnnotationKey]; static {
+			all = append(all, workload{"pod " + o.Namespace + "/" + o.Name, o.Spec})
+		}
+	}
+	return all, nil
+}
+
+// Labels by which everything that was made for a sandbox is found again. What the chart has says that it is a part of the
+// program, and of which sandbox; what the sandbox makes by itself in the cluster (package deploy, light nodes) says that it is
+// managed by it, and of which sandbox. There is one sandbox in a cluster, see [Cluster.Guard], but another one may have come
+// by the time that something is removed.
+const (
+	partOfLabel    = "app.kubernetes.io/part-of"
+	instanceLabel  = "app.kubernetes.io/instance"
+	managedByLabel = "app.kubernetes.io/managed-by"
+	program        = "vsphere-sandbox"
+
+	selectAnyChart = partOfLabel + "=" + program
+)
+
+// NamespaceOf is the namespace of the sandbox of a name.
+func NamespaceOf(name string) string { return program + "-" + name }
+
+// selectChart selects what the chart has made for a sandbox.
+func selectChart(name string) string { return selectAnyChart + "," + instanceLabel + "=" + name }
+
+// selectManaged selects what a sandbox has made by itself.
+func selectManaged(name string) string {
+	return managedByLabel + "=" + program + "," + instanceLabel + "=" + name
+}
+
+// chartLabels are those of objects that are installed with the chart and are not in it.
+func chartLabels(name string) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name": program, partOfLabel: program, instanceLabel: name, managedByLabel: installer,
 	}
 }

@@ -1,8 +1,19 @@
 package kind
 
 import (
+	"context"
+	"encoding/hex"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
 // prefix is what kind's clusters of ours begin with.
@@ -59,4 +70,94 @@ func machines(o Options) []machine {
 		all = append(all, m)
 	}
 	return all
+}
+
+// Ask runs a script of the shell in a container of the nodes' image, as root and without a network, and returns what it writes to its
+// standard output. The container is no node, and is gone afterwards. Options.Runtime has to be given.
+func (c *Cluster) Ask(ctx context.Context, script string) ([]byte, error) {
+	out, err := c.opts.Runtime.Output(ctx, "run", "--rm", "--network", "none", "--label", helperLabel+"="+c.Name(), "--entrypoint", "sh", c.opts.Image, "-c", script)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", c.opts.Image, err)
+	}
+	return out, nil
+}
+
+// Label is what kind has put on the cluster's containers: by it they are found, and followed.
+func (c *Cluster) Label() (key, value string) { return clusterLabel, c.Name() }
+
+// Listing is the command by which a person sees the containers of a sandbox's cluster.
+func Listing(rt *runtime.Runtime, sandbox string) string {
+	return rt.Name() + " ps --all --filter label=" + clusterLabel + "=" + ClusterName(sandbox)
+}
+
+// SerialFile is the file in every node that is a VM that has the VM's serial number, also where the machine has no firmware
+// to show it.
+const SerialFile = serialPath
+
+// Serial returns the serial number that vSphere gives a VM with that BIOS UUID: its bytes in the order in which they are
+// written, "VMware-42 01 00 00 00 00 40 00-80 00 00 00 00 00 00 11".
+func Serial(uuid string) (string, error) {
+	b, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
+	if err != nil || len(b) != 16 || len(uuid) != 36 {
+		return "", fmt.Errorf("UUID %q: want 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12", uuid)
+	}
+	return fmt.Sprintf("VMware-% x-% x", b[:8], b[8:]), nil
+}
+
+// registerTime is how long nodes may take to appear once kubeadm is through with them: as long as kubeadm itself waits. It
+// is a second as a rule, but on a busy machine 40 were seen.
+const registerTime = 4 * time.Minute
+
+// registered waits until every node is there by the name of its VM, and the controller manager works, and gives further
+// control-plane nodes the label that no node may give itself.
+func (c *Cluster) registered(ctx context.Context, say sayf) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, registerTime, fmt.Errorf("not in %v", registerTime))
+	defer cancel()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	last := ""
+	for {
+		waiting := c.missing(ctx)
+		if waiting == "" {
+			break
+		}
+		if waiting != last {
+			say("waiting for %s", waiting)
+			last = waiting
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", last, context.Cause(ctx))
+		}
+	}
+	for _, m := range c.machines {
+		if !m.ControlPlane || m.role == "control-plane" {
+			continue
+		}
+		label := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, controlPlaneRole)
+		if _, err := c.client.CoreV1().Nodes().Patch(ctx, m.Name, types.StrategicMergePatchType, label, metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("node %q: label %s: %w", m.Name, controlPlaneRole, err)
+		}
+	}
+	return nil
+}
+
+// missing says what there is not yet, "" when all is there.
+func (c *Cluster) missing(ctx context.Context) string {
+	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "the API server: " + err.Error()
+	}
+	want := c.names()
+	for _, n := range list.Items {
+		want = slices.DeleteFunc(want, func(name string) bool { return name == n.Name })
+	}
+	if len(want) > 0 {
+		return "nodes to register: " + strings.Join(want, ", ")
+	}
+	if _, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
+		return "the controller manager to make the default ServiceAccount"
+	}
+	return ""
 }

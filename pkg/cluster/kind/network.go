@@ -3,9 +3,18 @@ package kind
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"math/big"
+	"net"
+	"net/netip"
 	"os"
+	"path"
+	"strings"
+	"sync"
+	"syscall"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -62,4 +71,166 @@ func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
 		return err
 	}
 	return nil
+}
+
+// certs is where containerd looks for what it is to ask in place of a registry, whenever it does.
+const certs = "/etc/containerd/certs.d"
+
+// mirrorPatch has it look there. Its default is a list of two folders, which its transfer service (2.4) takes for the name of one.
+const mirrorPatch = `[plugins."io.containerd.cri.v1.images".registry]
+  config_path = "` + certs + `"
+`
+
+// Mirror has all nodes ask another registry first, over plain HTTP, when they pull from the named ones ("registry.k8s.io"), and
+// those themselves for what it does not have. It is for as long as the nodes are, and takes
+// Options.Mirrors.
+func (c *Cluster) Mirror(ctx context.Context, at netip.AddrPort, registries ...string) error {
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	var first error
+	for _, node := range c.names() {
+		wait.Go(func() {
+			for _, registry := range registries {
+				_, err := c.Exec(ctx, node, strings.NewReader(mirrorOf(registry, at)), "sh", "-c", `mkdir -p "$1" && cat >"$1/hosts.toml"`, "sh", path.Join(certs, registry))
+				if err != nil {
+					mu.Lock()
+					first = fmt.Errorf("have the nodes pull from this machine: %w", err)
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return first
+}
+
+// mirrorOf is what containerd reads.
+func mirrorOf(registry string, at netip.AddrPort) string {
+	server := registry
+	if registry == "docker.io" {
+		server = "registry-1.docker.io" // where its images are
+	}
+	return fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", "https://"+server, "http://"+at.String())
+}
+
+// ServiceIP returns the n-th address, counted from 0, that a Service of ours may have for its own. They are taken from the
+// end of the part of the Services' range from which an API server hands out none by itself while there are others (see
+// KEP-3070): beneath 10.96.0.255 in kind's own range, so that nobody has it before us. It is known before there is a cluster.
+func (c *Cluster) ServiceIP(n int) (netip.Addr, error) {
+	first := c.services.Masked().Addr()
+	free := reserved(c.services)
+	// Of the reserved ones the first is the API server's, the tenth the DNS server's; those beneath are left to others.
+	const others = 16
+	if n < 0 || n >= free-others {
+		return netip.Addr{}, fmt.Errorf("service subnet %s: has no %d addresses that are free to choose: give the cluster a larger serviceSubnet", c.services, n+1)
+	}
+	b := new(big.Int).SetBytes(first.AsSlice())
+	b.Add(b, big.NewInt(int64(free-1-n)))
+	addr, _ := netip.AddrFromSlice(b.FillBytes(make([]byte, first.BitLen()/8)))
+	return addr, nil
+}
+
+// ServiceSubnet is the range of the Services' IPv4 addresses.
+func (c *Cluster) ServiceSubnet() netip.Prefix { return c.services }
+
+// PodSubnet is that of pods; the zero value where they have none.
+func (c *Cluster) PodSubnet() netip.Prefix { return c.pods }
+
+// reserved is how many addresses at the beginning of a Services' range are for those who ask for one by name: a sixteenth of
+// it, at least 16, at most 256.
+func reserved(subnet netip.Prefix) int {
+	size := 1 << min(subnet.Addr().BitLen()-subnet.Bits(), 16)
+	if size <= 16 {
+		return 0
+	}
+	return min(max(16, size/16), 256)
+}
+
+// ipv4 picks the IPv4 range of a cluster's subnets, of which it may have one of each family.
+func ipv4(subnets string) (netip.Prefix, error) {
+	for s := range strings.SplitSeq(subnets, ",") {
+		p, err := netip.ParsePrefix(strings.TrimSpace(s))
+		if err != nil {
+			return netip.Prefix{}, fmt.Errorf("subnet %q: %w", s, err)
+		}
+		if p.Addr().Is4() {
+			return p.Masked(), nil
+		}
+	}
+	return netip.Prefix{}, fmt.Errorf("subnets %q: none is of IPv4 addresses", subnets)
+}
+
+// Expose makes a program that listens at target, an address host:port of this machine, reachable for the nodes and their pods
+// at the address that it returns, until [Cluster.Close] or [Cluster.Delete]. Bytes pass as they are, so TLS ends at the target.
+//
+// The relay listens on this machine's own address in kind's network, and takes connections from that network only: of its
+// containers, and of programs on this machine. Docker Desktop has its daemon in a virtual machine, from which 127.0.0.1 of
+// this machine is reached by a name; there the relay listens on 127.0.0.1, for all programs of this machine and all its containers.
+func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, error) {
+	if _, _, err := net.SplitHostPort(target); err != nil {
+		return netip.AddrPort{}, fmt.Errorf("expose %q: want host:port", target)
+	}
+	if c.rt == nil {
+		return netip.AddrPort{}, fmt.Errorf("expose %s: cluster %s has not been made", target, c.Name())
+	}
+	if c.rt.Desktop(ctx) {
+		return c.exposeDesktop(ctx, target)
+	}
+	name := Network(c.rt)
+	n, there, err := c.rt.Network(ctx, name)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	if !there {
+		return netip.AddrPort{}, fmt.Errorf("expose %s: there is no network %s: the cluster has to be made first", target, name)
+	}
+	var errs []error
+	for i, gateway := range n.Gateways {
+		if !gateway.Is4() {
+			continue
+		}
+		subnet := n.Subnets[min(i, len(n.Subnets)-1)]
+		for _, s := range n.Subnets {
+			if s.Contains(gateway) {
+				subnet = s
+			}
+		}
+		r, err := newRelay(ctx, netip.AddrPortFrom(gateway, 0), target, subnet.Contains)
+		if err == nil {
+			return c.keep(r), nil
+		}
+		errs = append(errs, err)
+	}
+	err = errors.Join(errs...)
+	if len(errs) == 0 {
+		err = fmt.Errorf("network %s has no IPv4 gateway", name)
+	}
+	if errors.Is(err, syscall.EADDRNOTAVAIL) || len(errs) == 0 {
+		return netip.AddrPort{}, coded.New(Unreachable, "run "+c.rt.Name()+" as root, not rootless: then network "+name+" is this machine's", err,
+			"the nodes cannot reach programs of this machine: network %s of %s is in a network namespace or a machine of its own", name, c.rt.Name())
+	}
+	return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
+}
+
+func (c *Cluster) exposeDesktop(ctx context.Context, target string) (netip.AddrPort, error) {
+	m := c.machines[0]
+	out, err := c.Exec(ctx, m.Name, nil, "getent", "ahostsv4", runtime.HostName)
+	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	host, parsed := netip.ParseAddr(first)
+	if err = errors.Join(err, parsed); err != nil {
+		return netip.AddrPort{}, coded.New(Unreachable, "", err, "the nodes do not know this machine as %s", runtime.HostName)
+	}
+	r, err := newRelay(ctx, netip.MustParseAddrPort("127.0.0.1:0"), target, netip.Addr.IsLoopback)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
+	}
+	return netip.AddrPortFrom(host, c.keep(r).Port()), nil
+}
+
+func (c *Cluster) keep(r *relay) netip.AddrPort {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.relays = append(c.relays, r)
+	return r.addr()
 }

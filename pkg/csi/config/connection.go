@@ -2,9 +2,21 @@ package config
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -79,4 +91,235 @@ func (c *connection) stop() {
 	if c.end != nil {
 		c.end()
 	}
+}
+
+// origin is where a vCenter's credentials come from: a Secret, a directory, or the configuration itself.
+type origin struct {
+	secret         SecretRef
+	directory      string
+	user, password string
+}
+
+func originOf(vc VCenter) origin {
+	switch {
+	case vc.SecretsDirectory != "":
+		return origin{directory: vc.SecretsDirectory}
+	case vc.Secret != (SecretRef{}):
+		return origin{secret: vc.Secret}
+	}
+	return origin{user: vc.User, password: vc.Password}
+}
+
+// followed is whether somebody has to look whether they change.
+func (o origin) followed() bool { return o.directory != "" || o.secret != (SecretRef{}) }
+
+// keeper follows the places that hold credentials.
+type keeper struct {
+	log     *slog.Logger
+	client  kubernetes.Interface
+	period  time.Duration
+	changed func(origin)
+
+	mu      sync.Mutex
+	held    map[origin]holding
+	ctx     context.Context // nil before run
+	running *sync.WaitGroup
+}
+
+// holding is one such place.
+type holding struct {
+	follow func(context.Context) // returns when its context has ended
+	read   func(ctx context.Context, server string) (provider.Credentials, error)
+	stop   context.CancelFunc // nil until it is followed
+}
+
+func newKeeper(o Options, changed func(origin)) *keeper {
+	return &keeper{log: o.Logger, client: o.Secrets, period: o.Period, changed: changed, held: map[origin]holding{}}
+}
+
+// want has the place of a vCenter's credentials followed from now on, or from run on.
+func (k *keeper) want(vc VCenter) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	o := originOf(vc)
+	if _, ok := k.held[o]; ok || !o.followed() {
+		return nil
+	}
+	var h holding
+	switch {
+	case o.directory != "":
+		d := provider.NewDirectory(o.directory, k.period, func(err error) {
+			k.log.Info("secrets directory changed", "directory", o.directory, "err", err)
+			k.changed(o)
+		})
+		h = holding{follow: d.Run, read: func(_ context.Context, server string) (provider.Credentials, error) { return d.Credentials(server) }}
+	case k.client == nil:
+		return fmt.Errorf("vcenter %q: credentials are in the Secret %s/%s, and there is no API server to ask",
+			vc.Tenant, o.secret.Namespace, o.secret.Name)
+	default:
+		s := newSecret(k.client, o.secret, func(exists bool) {
+			k.log.Info("credentials secret changed", "namespace", o.secret.Namespace, "secret", o.secret.Name, "exists", exists)
+			k.changed(o)
+		})
+		h = holding{follow: s.follow, read: s.credentials}
+	}
+	if k.ctx != nil {
+		k.begin(&h)
+	}
+	k.held[o] = h
+	return nil
+}
+
+// run begins to follow, until ctx ends; running counts what it starts.
+func (k *keeper) run(ctx context.Context, running *sync.WaitGroup) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ctx, k.running = ctx, running
+	for o, h := range k.held {
+		k.begin(&h)
+		k.held[o] = h
+	}
+}
+
+func (k *keeper) begin(h *holding) {
+	var ctx context.Context
+	ctx, h.stop = context.WithCancel(k.ctx)
+	follow := h.follow
+	k.running.Go(func() { follow(ctx) })
+}
+
+// only ends the following of places that none of these has its credentials in.
+func (k *keeper) only(vcs []VCenter) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	used := map[origin]bool{}
+	for _, vc := range vcs {
+		used[originOf(vc)] = true
+	}
+	for o, h := range k.held {
+		if !used[o] {
+			if h.stop != nil {
+				h.stop()
+			}
+			delete(k.held, o)
+		}
+	}
+}
+
+// credentials returns what to log in with at this moment.
+func (k *keeper) credentials(ctx context.Context, vc VCenter) (vcenter.Credentials, error) {
+	o := originOf(vc)
+	if !o.followed() {
+		return vcenter.Credentials{User: o.user, Password: o.password}, nil
+	}
+	k.mu.Lock()
+	h, ok := k.held[o]
+	k.mu.Unlock()
+	if !ok {
+		return vcenter.Credentials{}, errors.New("credentials of a vCenter that is no longer configured")
+	}
+	c, err := h.read(ctx, vc.Server)
+	return vcenter.Credentials(c), err
+}
+
+// secretWait is how long a login waits for the first reading of its Secret.
+const secretWait = 5 * time.Second
+
+// secret follows one Secret, by a watch of that name alone: a Role that grants list and watch of it is all it needs.
+type secret struct {
+	ref     SecretRef
+	client  kubernetes.Interface
+	changed func(exists bool)
+
+	first chan struct{} // closed when it has been read, or been found not to be there
+
+	mu   sync.Mutex
+	data map[string][]byte // nil when there is none
+	err  error             // why it cannot be read at the moment
+}
+
+func newSecret(client kubernetes.Interface, ref SecretRef, changed func(bool)) *secret {
+	return &secret{ref: ref, client: client, changed: changed, first: make(chan struct{})}
+}
+
+// follow watches until ctx ends.
+func (s *secret) follow(ctx context.Context) {
+	factory := informers.NewSharedInformerFactoryWithOptions(s.client, 0,
+		informers.WithNamespace(s.ref.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.ref.Name).String()
+		}))
+	informer := factory.Core().V1().Secrets().Informer()
+	// Neither call can fail before the informer has been started.
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		s.failed(err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
+	handler, _ := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.set(o, false) },
+		UpdateFunc: func(_, o any) { s.set(o, false) },
+		DeleteFunc: func(o any) { s.set(o, true) },
+	})
+	factory.StartWithContext(ctx)
+	if cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
+		s.mu.Lock()
+		s.err = nil
+		s.mu.Unlock()
+		close(s.first)
+	}
+	<-ctx.Done()
+	factory.Shutdown()
+}
+
+func (s *secret) set(o any, deleted bool) {
+	found, ok := o.(*corev1.Secret)
+	if ok && (found.Name != s.ref.Name || found.Namespace != s.ref.Namespace) {
+		return // the field selector asked for no other, but that is for the server to honor
+	}
+	s.mu.Lock()
+	s.err, s.data = nil, nil
+	if ok && !deleted {
+		if s.data = found.Data; s.data == nil {
+			s.data = map[string][]byte{}
+		}
+	}
+	exists := s.data != nil
+	s.mu.Unlock()
+	s.changed(exists)
+}
+
+func (s *secret) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// credentials returns what the Secret holds for a server. At the start it waits a little for it to be read.
+func (s *secret) credentials(ctx context.Context, server string) (provider.Credentials, error) {
+	timer := time.NewTimer(secretWait)
+	defer timer.Stop()
+	read := true
+	select {
+	case <-s.first:
+	case <-timer.C:
+		read = false
+	case <-ctx.Done():
+		read = false
+	}
+	s.mu.Lock()
+	data, err := s.data, s.err
+	s.mu.Unlock()
+	var c provider.Credentials
+	switch {
+	case data != nil:
+		c, err = provider.ParseSecret("secret", data).For(server)
+	case err == nil && read:
+		err = errors.New("does not exist")
+	case err == nil:
+		err = errors.New("not read yet")
+	}
+	if err != nil {
+		return c, fmt.Errorf("secret %s/%s: %w", s.ref.Namespace, s.ref.Name, err)
+	}
+	return c, nil
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
@@ -166,4 +170,223 @@ func elsewhere(err error) bool {
 		}
 	}
 	return false
+}
+
+// places returns where the volume may lie, best first, at least one.
+func (c *Controller) places(ctx context.Context, w wanted) ([]volume.Place, error) {
+	places, err := c.nodes.Places(ctx, w.requirement)
+	switch {
+	case errors.Is(err, volume.ErrNotFound):
+		// Of the policy or the datastore that the StorageClass names: nothing that asking again would change.
+		return nil, invalid("place for volume %q: %v; see the parameters of the StorageClass", w.spec.Name, err)
+	case err != nil:
+		return nil, failed(err, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
+	}
+	if w.on.URL != "" {
+		places = only(places, w.on)
+	}
+	places = slices.DeleteFunc(places, func(p volume.Place) bool { return len(p.Datastores) == 0 })
+	if len(places) > 0 {
+		return places, nil
+	}
+	if w.on.URL != "" {
+		return nil, failed(fmt.Errorf("datastore %s of vcenter %q, where the snapshot is, is not among those allowed; the scheduler knows nothing of snapshots: "+
+			"give the pod the node affinity of the volume that the snapshot is of: %w", w.on.URL, w.on.VCenter, volume.ErrNoDatastore),
+			"place for volume %q of snapshot %s of volume %s", w.spec.Name, w.spec.Snapshot.Snapshot, w.spec.Snapshot.Volume)
+	}
+	return nil, failed(volume.ErrNoDatastore, "place for volume %q of %d bytes", w.spec.Name, w.spec.Capacity)
+}
+
+// only is what is left of places for a volume that has to lie on that datastore.
+func only(places []volume.Place, on volume.Datastore) []volume.Place {
+	var left []volume.Place
+	for _, p := range places {
+		if p.VCenter != on.VCenter {
+			continue
+		}
+		p.Datastores = slices.DeleteFunc(slices.Clone(p.Datastores), func(d volume.Datastore) bool { return !sameURL(d.URL, on.URL) })
+		left = append(left, p)
+	}
+	return left
+}
+
+// sameURL compares URLs of datastores, which vCenters write with a slash at the end and people without.
+func sameURL(a, b string) bool {
+	return strings.EqualFold(strings.TrimRight(a, "/"), strings.TrimRight(b, "/"))
+}
+
+// placeError is why a place did not do.
+type placeError struct {
+	place volume.Place
+	err   error
+}
+
+func (e placeError) Error() string {
+	var on []string
+	for _, d := range e.place.Datastores {
+		on = append(on, d.Name)
+	}
+	return fmt.Sprintf("vcenter %q, datastores %s: %v", e.place.VCenter, strings.Join(on, ", "), e.err)
+}
+
+func (e placeError) Unwrap() error { return e.err }
+
+const (
+	mib = int64(1) << 20
+	gib = int64(1) << 30
+	// defaultSize is that of a volume of which nobody said how large it should be: upstream's.
+	defaultSize = 10 * gib
+	// maxSize is what vSphere makes a disk at most: 62 TiB.
+	maxSize = 62 << 10 * gib
+)
+
+// size chooses a size in the range: what is required, rounded up to what a disk can have, MiB. ifNone is the size where
+// nothing is required; a limit below it is taken instead.
+func size(r *csi.CapacityRange, ifNone int64) (int64, error) {
+	required, limit := r.GetRequiredBytes(), r.GetLimitBytes()
+	switch {
+	case required < 0 || limit < 0:
+		return 0, invalid("capacity range: %d to %d bytes: not negative", required, limit)
+	case limit > 0 && required > limit:
+		return 0, invalid("capacity range: %d bytes required, which is more than the limit of %d", required, limit)
+	case required > maxSize:
+		return 0, status.Errorf(codes.OutOfRange, "capacity range: %d bytes required: a disk has at most %d (62 TiB)", required, maxSize)
+	case required == 0:
+		required = ifNone
+		if limit > 0 {
+			required = min(required, limit/mib*mib)
+		}
+	}
+	chosen := (required + mib - 1) / mib * mib
+	if chosen == 0 || limit > 0 && chosen > limit {
+		return 0, status.Errorf(codes.OutOfRange, "capacity range: %d to %d bytes: the size of a disk is a multiple of 1 MiB, and none is within", required, limit)
+	}
+	return chosen, nil
+}
+
+// segmentsOf is what CSI calls topologies. Empty ones say nothing and are left out.
+func segmentsOf(all []*csi.Topology) []volume.Segment {
+	var segments []volume.Segment
+	for _, t := range all {
+		if len(t.GetSegments()) > 0 {
+			segments = append(segments, maps.Clone(t.GetSegments()))
+		}
+	}
+	return segments
+}
+
+// topologies is the inverse of segmentsOf.
+func topologies(all []volume.Segment) []*csi.Topology {
+	var list []*csi.Topology
+	for _, s := range all {
+		if len(s) > 0 {
+			list = append(list, &csi.Topology{Segments: maps.Clone(s)})
+		}
+	}
+	return list
+}
+
+// checkCapabilities refuses what a block volume on one VM cannot be.
+func checkCapabilities(all []*csi.VolumeCapability) error {
+	if len(all) == 0 {
+		return invalid("volume capability: missing")
+	}
+	block, mount := false, false
+	for _, c := range all {
+		if err := checkCapability(c); err != nil {
+			return err
+		}
+		block, mount = block || c.GetBlock() != nil, mount || c.GetMount() != nil
+	}
+	if block && mount {
+		return invalid("volume capability: raw and with a file system at once")
+	}
+	return nil
+}
+
+func checkCapability(c *csi.VolumeCapability) error {
+	if c == nil {
+		return invalid("volume capability: missing")
+	}
+	switch mode := c.GetAccessMode().GetMode(); mode {
+	case csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER,
+		csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER,
+		csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER:
+	case csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER,
+		csi.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER,
+		csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:
+		return invalid("volume capability: access mode %s: several nodes at once need a file volume, and this driver does not support "+
+			"file volumes: use ReadWriteOnce or ReadWriteOncePod", mode)
+	default:
+		return invalid("volume capability: access mode %s: not supported: use ReadWriteOnce or ReadWriteOncePod", mode)
+	}
+	switch {
+	case c.GetBlock() != nil:
+		return nil
+	case c.GetMount() == nil:
+		return invalid("volume capability: neither raw nor with a file system")
+	}
+	return checkFileSystem(c.GetMount().GetFsType())
+}
+
+// checkFileSystem refuses network file systems, by which upstream knows file volumes. What else the nodes can make is
+// theirs to say.
+func checkFileSystem(name string) error {
+	if lower := strings.ToLower(name); lower == "nfs" || lower == "nfs4" {
+		return invalid("file system %s: this driver does not support file volumes: use ext4 or xfs", name)
+	}
+	return nil
+}
+
+// source adds what the volume begins with: nothing, or the content of a snapshot. As upstream has it, such a volume has
+// the snapshot's size and lies on the datastore of the snapshot's volume.
+func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest, w *wanted) error {
+	var id string
+	switch s := r.GetVolumeContentSource().GetType().(type) {
+	case nil:
+		return nil
+	case *csi.VolumeContentSource_Snapshot:
+		id = s.Snapshot.GetSnapshotId()
+	default:
+		return invalid("volume content source: this driver does not clone volumes: take a snapshot of the volume, and create one from that")
+	}
+	if id == "" {
+		return invalid("volume content source: snapshot id: missing")
+	}
+	snapshot, err := c.snapshot(ctx, id)
+	if err != nil {
+		return failed(err, "create volume %q of snapshot %s", r.GetName(), id)
+	}
+	of, err := c.store.Volume(ctx, snapshot.Volume)
+	if err != nil {
+		return failed(err, "volume of snapshot %s", id)
+	}
+	bytes, err := size(r.GetCapacityRange(), snapshot.Capacity)
+	switch {
+	case err != nil:
+		return err
+	case bytes != snapshot.Capacity:
+		return status.Errorf(codes.OutOfRange, "create volume %q of snapshot %s: %d bytes: it can only be as large as the snapshot, %d bytes: "+
+			"expand the volume when it is there", r.GetName(), id, bytes, snapshot.Capacity)
+	}
+	w.spec.Capacity, w.requirement.Capacity = bytes, bytes
+	w.spec.Snapshot = snapshot.SnapshotRef
+	w.on = volume.Datastore{VCenter: of.VCenter, URL: of.DatastoreURL}
+	return nil
+}
+
+// snapshot looks one up by its id. An id that is none of ours is one that there is not.
+func (c *Controller) snapshot(ctx context.Context, id string) (volume.Snapshot, error) {
+	v, s, err := names.SplitSnapshotID(id)
+	if err != nil {
+		return volume.Snapshot{}, fmt.Errorf("%w: %w", err, volume.ErrNotFound)
+	}
+	found, err := c.store.Snapshots(ctx, volume.SnapshotRef{Volume: v, Snapshot: s})
+	switch {
+	case err != nil:
+		return volume.Snapshot{}, err
+	case len(found) == 0:
+		return volume.Snapshot{}, fmt.Errorf("snapshot %s: %w", id, volume.ErrNotFound)
+	}
+	return found[0], nil
 }

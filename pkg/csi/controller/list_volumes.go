@@ -2,8 +2,11 @@ package controller
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
@@ -75,4 +78,56 @@ func published(attached []volume.Attached) map[string][]string {
 		ids[v] = slices.Sorted(maps.Keys(nodes))
 	}
 	return ids
+}
+
+// ControllerGetVolume returns one volume, its condition and its nodes.
+func (c *Controller) ControllerGetVolume(ctx context.Context, r *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
+	if r.GetVolumeId() == "" {
+		return nil, invalid("volume id: missing")
+	}
+	v, err := c.store.Volume(ctx, r.GetVolumeId())
+	if err != nil {
+		return nil, failed(err, "volume %s", r.GetVolumeId())
+	}
+	on, err := c.publishedOn(ctx, v.ID)
+	if err != nil {
+		return nil, failed(err, "nodes of volume %s", v.ID)
+	}
+	return &csi.ControllerGetVolumeResponse{
+		Volume: listed(v),
+		Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: on, VolumeCondition: condition(v)},
+	}, nil
+}
+
+// tokenPrefix tells our tokens from others, and the forms of ours apart.
+const tokenPrefix = "after:"
+
+// token begins a page behind the entry of that id. It holds the id and nothing else, so that it is good after a restart,
+// and pages neither repeat nor skip what was there all the time, whatever came and went in between.
+func token(id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(tokenPrefix + id))
+}
+
+// page cuts a page out of entries that are in the order of their ids. The limit is the number of entries, 0 for all.
+func page[T any](all []T, id func(T) string, starting string, limit int32) (entries []T, next string, err error) {
+	if limit < 0 {
+		return nil, "", invalid("max entries: %d: not negative", limit)
+	}
+	if starting != "" {
+		text, err := base64.RawURLEncoding.DecodeString(starting)
+		after, ok := strings.CutPrefix(string(text), tokenPrefix)
+		if err != nil || !ok || after == "" {
+			return nil, "", failed(fmt.Errorf("%q: %w", starting, volume.ErrToken), "starting token")
+		}
+		n, found := slices.BinarySearchFunc(all, after, func(e T, after string) int { return strings.Compare(id(e), after) })
+		if found {
+			n++
+		}
+		all = all[n:]
+	}
+	if limit > 0 && len(all) > int(limit) {
+		all = all[:limit]
+		next = token(id(all[limit-1]))
+	}
+	return all, next, nil
 }

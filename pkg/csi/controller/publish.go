@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -58,4 +59,64 @@ func described(n volume.Node) string {
 		return "node " + name
 	}
 	return fmt.Sprintf("node %s (VM %s of vcenter %q)", name, n.VM, n.VCenter)
+}
+
+// ControllerUnpublishVolume detaches a volume from the VM of a node, or from all without a node id. What is not attached,
+// or no longer there, is detached already.
+func (c *Controller) ControllerUnpublishVolume(ctx context.Context, r *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
+	id, nodeID := r.GetVolumeId(), r.GetNodeId()
+	if id == "" {
+		return nil, invalid("volume id: missing")
+	}
+	from := []string{nodeID}
+	if nodeID == "" {
+		var err error
+		if from, err = c.publishedOn(ctx, id); err != nil && !errors.Is(err, volume.ErrNotFound) {
+			return nil, failed(err, "nodes of volume %s", id)
+		}
+	}
+	for _, nodeID := range from {
+		if err := c.detach(ctx, id, nodeID); err != nil {
+			return nil, err
+		}
+	}
+	return &csi.ControllerUnpublishVolumeResponse{}, nil
+}
+
+// detach takes the volume off a node. Of a node whose VM is gone the store is told all the same: CNS may still have the
+// disk down as attached to it, and would let no other VM have it. Upstream leaves that out (controller.go, where it sees
+// ErrVMNotFound), and the volume stays stuck.
+func (c *Controller) detach(ctx context.Context, id, nodeID string) error {
+	end, err := c.flight.begin(attachment, id, nodeID)
+	if err != nil {
+		return err
+	}
+	defer end()
+	n, err := c.nodes.Node(ctx, nodeID)
+	switch {
+	case gone(err):
+		c.log.Info("node has no VM", "volume", id, "node", nodeID, "err", err)
+		n = volume.Node{ID: nodeID}
+	case err != nil:
+		return failed(err, "detach volume %s from node %s", id, nodeID)
+	}
+	// A volume that is not there, or not on the VM, is no error of the store's: any other is of a disk that may be on it.
+	if err := c.store.Detach(ctx, id, n); err != nil && !gone(err) {
+		return failed(err, "detach volume %s from %s", id, described(n))
+	}
+	return nil
+}
+
+// gone says that there is certainly nothing to detach from.
+func gone(err error) bool {
+	return errors.Is(err, volume.ErrNodeGone) && !errors.Is(err, volume.ErrUnavailable)
+}
+
+// publishedOn returns the ids of the nodes that a volume is attached to.
+func (c *Controller) publishedOn(ctx context.Context, id string) ([]string, error) {
+	attached, err := c.store.Attachments(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return published(attached)[id], nil
 }

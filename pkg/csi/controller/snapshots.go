@@ -3,6 +3,10 @@ package controller
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -95,3 +99,88 @@ func shown(s volume.Snapshot) *csi.Snapshot {
 		ReadyToUse:     true,
 	}
 }
+
+// checkSnapshotParameters refuses parameters of a VolumeSnapshotClass: there are none but the sidecar's own.
+func checkSnapshotParameters(given map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if !strings.HasPrefix(strings.ToLower(key), sidecarPrefix) {
+			return invalid("parameter %s: not known: snapshots have no parameters", key)
+		}
+	}
+	return nil
+}
+
+// maxTaken bounds what is remembered: the latest snapshots.
+const maxTaken = 4096
+
+// taken remembers which volume's snapshot has which name. The zero value is ready.
+type taken struct {
+	mu     sync.Mutex
+	byName map[string]volume.SnapshotRef
+	order  []string // of byName, oldest first
+}
+
+func (t *taken) get(name string) (volume.SnapshotRef, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ref, ok := t.byName[name]
+	return ref, ok
+}
+
+func (t *taken) add(name string, ref volume.SnapshotRef) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byName == nil {
+		t.byName = map[string]volume.SnapshotRef{}
+	}
+	if _, ok := t.byName[name]; !ok {
+		t.order = append(t.order, name)
+	}
+	t.byName[name] = ref
+	if len(t.order) > maxTaken {
+		delete(t.byName, t.order[0])
+		t.order = t.order[1:]
+	}
+}
+
+func (t *taken) remove(ref volume.SnapshotRef) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, name := range t.order {
+		if t.byName[name] == ref {
+			delete(t.byName, name)
+			t.order = append(t.order[:i:i], t.order[i+1:]...)
+			return
+		}
+	}
+}
+
+// ListSnapshots lists the snapshot of an id, those of a volume, or all, in the order of their ids.
+func (c *Controller) ListSnapshots(ctx context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
+	if _, _, err := page(nil, snapshotID, r.GetStartingToken(), r.GetMaxEntries()); err != nil {
+		return nil, err
+	}
+	of := volume.SnapshotRef{Volume: r.GetSourceVolumeId()}
+	if id := r.GetSnapshotId(); id != "" {
+		v, s, err := names.SplitSnapshotID(id)
+		if err != nil || of.Volume != "" && of.Volume != v {
+			return &csi.ListSnapshotsResponse{}, nil
+		}
+		of = volume.SnapshotRef{Volume: v, Snapshot: s}
+	}
+	all, err := c.store.Snapshots(ctx, of)
+	if err != nil && !errors.Is(err, volume.ErrNotFound) {
+		return nil, failed(err, "list snapshots")
+	}
+	all, next, err := page(all, snapshotID, r.GetStartingToken(), r.GetMaxEntries())
+	if err != nil {
+		return nil, err
+	}
+	answer := &csi.ListSnapshotsResponse{NextToken: next}
+	for _, s := range all {
+		answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: shown(s)})
+	}
+	return answer, nil
+}
+
+func snapshotID(s volume.Snapshot) string { return names.SnapshotID(s.Volume, s.Snapshot) }

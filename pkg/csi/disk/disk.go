@@ -1,12 +1,18 @@
 package disk
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // Disk is a disk as a node sees it. It holds no state but its directory; its methods may be called from several
@@ -111,4 +117,75 @@ func (d *Disk) Block() (string, error) {
 		err = f.Truncate(size)
 	}
 	return path, errors.Join(err, f.Close())
+}
+
+// extent returns the first stretch of data of a file from offset at on; from is size when there is none. On a file system
+// that knows no holes it is all data.
+func extent(f *os.File, at, size int64) (from, to int64, err error) {
+	from, err = f.Seek(at, unix.SEEK_DATA)
+	switch {
+	case errors.Is(err, unix.ENXIO):
+		return size, size, nil
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOTSUP):
+		return at, size, nil
+	case err != nil:
+		return 0, 0, err
+	}
+	to, err = f.Seek(from, unix.SEEK_HOLE)
+	if err != nil {
+		return 0, 0, err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return from, min(to, size), err
+}
+
+// Usage is what a file system's content takes.
+type Usage struct {
+	Bytes int64 // of its files
+	Files int64 // files, directories and links
+}
+
+// Usage counts the content. What goes away meanwhile, or cannot be looked into, is not counted. Error: ctx's.
+func (d *Disk) Usage(ctx context.Context) (Usage, error) {
+	var u Usage
+	err := filepath.WalkDir(d.Data(), func(_ string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		u.Files++
+		if e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				u.Bytes += info.Size()
+			}
+		}
+		return nil
+	})
+	return u, err
+}
+
+// writeJSON replaces a file as a whole: a reader sees what was there before or v.
+func writeJSON(path string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, append(b, '\n'), 0o600)
+}
+
+// removeAll is os.RemoveAll that also gets into directories which their owner made unwritable, as a container may.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // what cannot be changed, RemoveAll complains of
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
 }

@@ -86,3 +86,27 @@ func (m *Metrics) VCenterCall(vcenter, method, result string, took time.Duration
 	m.vcenterTotals.WithLabelValues(vcenter, method, result).Inc()
 	m.vcenterCalls.WithLabelValues(vcenter, method).Observe(took.Seconds())
 }
+
+// VCenter is the state of one vCenter.
+type VCenter struct {
+	// Name is its name in the configuration.
+	Name string
+	// Connected says that there is a session that works.
+	Connected bool
+	// Synced says that it is known which VMs, hosts and datastores there are.
+	Synced bool
+}
+
+// states are the families that there are of a vCenter.
+func states() []providermetrics.State[VCenter] {
+	return []providermetrics.State[VCenter]{
+		{
+			Name: "vcenter_connected", Help: "Whether there is a session at the vCenter that works (1) or not (0).",
+			Value: func(v VCenter) (float64, bool) { return providermetrics.Number(v.Connected), true },
+		},
+		{
+			Name: "vcenter_synced", Help: "Whether it is known which VMs, hosts and datastores the vCenter has (1) or not (0).",
+			Value: func(v VCenter) (float64, bool) { return providermetrics.Number(v.Synced), true },
+		},
+	}
+}

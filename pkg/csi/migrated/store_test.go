@@ -93,7 +93,7 @@ func TestRecordOutlives(t *testing.T) {
 	r.must(err)
 	records, err := r.cluster.Resource(migrated.Resource()).List(ctx, metav1.ListOptions{})
 	r.must(err)
-	r.must(r.lab.VCenters()[0].ForgetVolume(records.Items[0].GetName()))
+	r.must(r.lab.VCenters()[0].CNS().Forget(records.Items[0].GetName()))
 	if _, err := s.Attach(ctx, path, r.nodes[0]); err != nil {
 		t.Errorf("%s: %v", v.Name, err)
 	}

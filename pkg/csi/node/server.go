@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
 // Options say what the node is.
@@ -135,5 +139,120 @@ func (s *Server) take(ctx context.Context, key string) (release func(), err erro
 	case <-ctx.Done():
 		free()
 		return nil, ctx.Err()
+	}
+}
+
+// code is what kubelet does something different for. It takes Aborted, Canceled, DeadlineExceeded, Unavailable and
+// ResourceExhausted for "perhaps it was done" and keeps the volume's directories; all others for "it was not done".
+func code(err error) codes.Code {
+	for _, c := range []struct {
+		err  error
+		code codes.Code
+	}{
+		{volume.ErrPending, codes.Aborted},
+		{volume.ErrUnavailable, codes.Unavailable},
+		{context.DeadlineExceeded, codes.DeadlineExceeded},
+		{context.Canceled, codes.Canceled},
+		{volume.ErrInvalid, codes.InvalidArgument},
+		{volume.ErrExists, codes.AlreadyExists},
+		{volume.ErrState, codes.FailedPrecondition},
+		{volume.ErrInUse, codes.FailedPrecondition},
+		{volume.ErrNotSupported, codes.FailedPrecondition},
+		{volume.ErrNotFound, codes.NotFound},
+	} {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	return codes.Internal
+}
+
+// failed is err as a status.
+func failed(err error, c call) error {
+	return status.Errorf(code(err), "%s volume %s: %v", c.what, c.volume, err)
+}
+
+// locks is a lock for each key that somebody holds or waits for. The zero value is ready.
+type locks struct {
+	mu   sync.Mutex
+	keys map[string]*lock
+}
+
+type lock struct {
+	held  chan struct{} // of capacity 1
+	users int
+}
+
+// take returns when nobody else has the key. Error: volume.ErrPending when ctx ends before.
+func (l *locks) take(ctx context.Context, key string) (release func(), err error) {
+	l.mu.Lock()
+	if l.keys == nil {
+		l.keys = map[string]*lock{}
+	}
+	k := l.keys[key]
+	if k == nil {
+		k = &lock{held: make(chan struct{}, 1)}
+		l.keys[key] = k
+	}
+	k.users++
+	l.mu.Unlock()
+
+	select {
+	case k.held <- struct{}{}:
+		return func() { <-k.held; l.leave(key, k) }, nil
+	case <-ctx.Done():
+		l.leave(key, k)
+		return nil, fmt.Errorf("another operation on it: %w", volume.ErrPending)
+	}
+}
+
+func (l *locks) leave(key string, k *lock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k.users--; k.users == 0 {
+		delete(l.keys, key)
+	}
+}
+
+// working counts what is being done. Unlike a sync.WaitGroup it may be waited for, and given up on, while more begins. The
+// zero value is ready.
+type working struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n is 0 again; nil while nobody has asked
+}
+
+func (w *working) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.n++
+}
+
+func (w *working) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n--; w.n == 0 && w.idle != nil {
+		close(w.idle)
+		w.idle = nil
+	}
+}
+
+// wait returns when nothing is being done, or with ctx's error.
+func (w *working) wait(ctx context.Context) error {
+	w.mu.Lock()
+	if w.n == 0 {
+		w.mu.Unlock()
+		return nil
+	}
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	idle := w.idle
+	w.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

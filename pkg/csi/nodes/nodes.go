@@ -9,9 +9,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
 // Nodes implements [volume.Nodes]. Make one with [New] and give it a goroutine with [Nodes.Run]; all other methods may be
@@ -165,4 +168,185 @@ func (n *Nodes) WaitSynced(ctx context.Context) error {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
+}
+
+// feed carries a watch into the picture of its vCenter.
+type feed struct{ *member }
+
+var _ vcenter.EventHandler = feed{}
+
+// Update implements [vcenter.Handler].
+func (f feed) Update(batch []vcenter.Update) {
+	if f.picture.take(batch) && f.inSync() {
+		f.changed()
+	}
+}
+
+// Synced implements [vcenter.Handler].
+func (f feed) Synced() {
+	f.setSync(true, nil)
+	f.changed()
+}
+
+// Lost implements [vcenter.Handler].
+func (f feed) Lost(err error) {
+	f.tags.follow(false)
+	if f.setSync(false, err) {
+		f.changed()
+	}
+}
+
+// Following implements [vcenter.EventHandler].
+func (f feed) Following(ok bool) { f.tags.follow(ok) }
+
+// Happened implements [vcenter.EventHandler].
+func (f feed) Happened() { f.tags.event() }
+
+var errNotSynced = errors.New("inventory not in sync")
+
+// member is one vCenter: its picture and its tags.
+type member struct {
+	client      *vcenter.Client
+	datacenters []string // as configured; empty for all
+	categories  []Category
+	log         *slog.Logger
+	picture     *picture
+	tags        *tagIndex
+	policies    policies
+	changed     func() // told when nodes may be somewhere else; must not block
+
+	mu     sync.Mutex
+	synced bool
+	lost   error
+}
+
+func newMember(cfg *Config, vc VCenter, categories []Category, changed func()) *member {
+	log := cfg.Logger.With("vcenter", vc.Client.Name())
+	return &member{
+		client: vc.Client, datacenters: vc.Datacenters, categories: categories, log: log,
+		picture: newPicture(), tags: newTagIndex(cfg, vc.Client, categories, log, changed), changed: changed,
+	}
+}
+
+func (m *member) name() string { return m.client.Name() }
+
+// run keeps picture and tags current until ctx ends.
+func (m *member) run(ctx context.Context) {
+	var tags sync.WaitGroup
+	tags.Go(func() { m.tags.run(ctx) })
+	_ = m.client.Watch(ctx, watched(len(m.categories) > 0), feed{m}) // it returns ctx's error
+	tags.Wait()
+}
+
+// setSync reports whether that is a change.
+func (m *member) setSync(synced bool, err error) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if synced == m.synced {
+		m.lost = err
+		return false
+	}
+	if synced {
+		m.log.Info("nodes of vcenter", "synced", true)
+	} else {
+		m.log.Warn("nodes of vcenter", "synced", false, "err", err)
+	}
+	m.synced, m.lost = synced, err
+	return true
+}
+
+func (m *member) inSync() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.synced
+}
+
+// doubt returns why the picture cannot be taken as the truth at the moment, nil when it can.
+func (m *member) doubt() error {
+	if _, err := m.client.Session(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.synced:
+		return nil
+	case m.lost != nil:
+		return fmt.Errorf("%w: %w", errNotSynced, m.lost)
+	}
+	return fmt.Errorf("vcenter %q: %w yet", m.name(), errNotSynced)
+}
+
+// Config says whose nodes they are and where their VMs are looked for.
+type Config struct {
+	// Cluster tells the nodes. Mandatory.
+	Cluster Cluster
+	// VCenters and Categories are what [Nodes.Set] takes.
+	VCenters   []VCenter
+	Categories []Category
+
+	// TagRefresh is how often tags are read when nothing asks for it; when zero, every 5 min where the vCenter's events
+	// tell of every tag that is attached or detached, every 60 s where they do not.
+	TagRefresh time.Duration
+	// TagPause is the least time between two readings of tags; 300 ms when zero.
+	TagPause time.Duration
+	// Logger receives changes of state; none when nil.
+	Logger *slog.Logger
+}
+
+// VCenter is one vCenter that nodes may be in.
+type VCenter struct {
+	// Client is run by whoever made it, for longer than [Nodes.Run].
+	Client *vcenter.Client
+	// Datacenters limits the nodes to VMs below datacenters of these names, inventory paths or references
+	// ("Datacenter:datacenter-3"); empty for all.
+	Datacenters []string
+}
+
+// Category is a tag category whose tags are topology.
+type Category struct {
+	Name string
+	// Key is its topology key; names.TopologyPrefix and Name when empty.
+	Key string
+}
+
+func (c Category) key() string { return cmp.Or(c.Key, names.TopologyPrefix+c.Name) }
+
+func (c Config) check() error {
+	if c.Cluster == nil {
+		return errors.New("nodes: no cluster")
+	}
+	return check(c.VCenters, c.Categories)
+}
+
+func check(vcenters []VCenter, categories []Category) error {
+	var errs []error
+	if len(vcenters) == 0 {
+		errs = append(errs, errors.New("no vcenter"))
+	}
+	seen := map[string]bool{}
+	for _, vc := range vcenters {
+		if vc.Client == nil {
+			errs = append(errs, errors.New("vcenter without a client"))
+			continue
+		}
+		if seen[vc.Client.Name()] {
+			errs = append(errs, fmt.Errorf("vcenter %q twice", vc.Client.Name()))
+		}
+		seen[vc.Client.Name()] = true
+	}
+	keys := map[string]bool{}
+	for _, c := range categories {
+		switch {
+		case c.Name == "":
+			errs = append(errs, errors.New("category without a name"))
+		case keys[c.key()]:
+			errs = append(errs, fmt.Errorf("topology key %q twice", c.key()))
+		}
+		keys[c.key()] = true
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("nodes: %w", err)
+	}
+	return nil
 }

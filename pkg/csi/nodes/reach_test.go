@@ -27,15 +27,15 @@ func TestPlacesUnmounted(t *testing.T) {
 			return err
 		})
 	}
-	if err := v.UnmountDatastore(t.Context(), store, host); err != nil {
+	if err := v.Hosts().Unmount(t.Context(), store, host); err != nil {
 		t.Fatal(err)
 	}
 	expect("unmounted", "us: ds-shared in us-a us-b")
-	if err := v.MountDatastore(t.Context(), store, host); err != nil {
+	if err := v.Hosts().Mount(t.Context(), store, host); err != nil {
 		t.Fatal(err)
 	}
 	expect("mounted", "us: ds-a ds-shared in us-a")
-	if err := v.LoseDatastore(t.Context(), store, host); err != nil {
+	if err := v.Hosts().LoseDatastore(t.Context(), store, host); err != nil {
 		t.Fatal(err)
 	}
 	expect("lost", "us: ds-shared in us-a us-b")
@@ -43,19 +43,19 @@ func TestPlacesUnmounted(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "ds-a: not accessible from host esx-a-2 of node a2") {
 		t.Error(err)
 	}
-	if err := v.IsolateHost(t.Context(), host); err != nil { // what it said last takes the datastore from nobody
+	if err := v.Hosts().Isolate(t.Context(), host); err != nil { // what it said last takes the datastore from nobody
 		t.Fatal(err)
 	}
 	expect("host lost", "us: ds-a ds-shared in us-a")
-	if err := v.RecoverHost(t.Context(), host); err != nil {
+	if err := v.Hosts().Recover(t.Context(), host); err != nil {
 		t.Fatal(err)
 	}
 	expect("host back", "us: ds-shared in us-a us-b")
-	if err := v.RestoreDatastore(t.Context(), store, host); err != nil {
+	if err := v.Hosts().RestoreDatastore(t.Context(), store, host); err != nil {
 		t.Fatal(err)
 	}
 	expect("restored", "us: ds-a ds-shared in us-a")
-	if err := v.FillDatastore(t.Context(), store); err != nil {
+	if err := v.Hosts().Fill(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
 	want.Capacity = 1 << 20

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	cnsmethods "github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
@@ -102,6 +106,163 @@ func (c *conn) user(ctx context.Context, id string) string {
 		if a.Volume == id {
 			return shown(a.Node)
 		}
+	}
+	return ""
+}
+
+// Detach implements [volume.Store]. Of a node whose VM is not known any more (n.VM is empty) CNS is told with the VM that
+// the volume was attached to last, if that was this node's and was done here: so its record goes too.
+func (s *Store) Detach(ctx context.Context, id string, n volume.Node) (err error) {
+	defer s.observe(n.VCenter, "detach", time.Now(), &err)
+	if n.VM == "" {
+		last, ok := s.holders.vm(id, n)
+		if !ok {
+			return nil // there is no VM that it could be on
+		}
+		n = last
+	}
+	c, err := s.conn(n.VCenter)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("detach volume %s from %s", id, shown(n))
+	_, err = join(ctx, s, id, what, func(ctx context.Context) (none struct{}, err error) {
+		err = c.detach(ctx, id, n)
+		if err == nil {
+			s.holders.detached(id, n)
+		}
+		about(c, &err, "%s", what)
+		return none, err
+	})
+	return err
+}
+
+func (c *conn) detach(ctx context.Context, id string, n volume.Node) error {
+	_, err := c.operate(ctx, func(ctx context.Context, s *services) (ref, error) {
+		res, err := cnsmethods.CnsDetachVolume(ctx, s.cns, &cnstypes.CnsDetachVolume{
+			This: manager(), DetachSpecs: []cnstypes.CnsVolumeAttachDetachSpec{{VolumeId: volumeID(id), Vm: vm(n.VM)}},
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+	var f *faultError
+	if !errors.As(err, &f) {
+		return err
+	}
+	if errors.Is(err, volume.ErrNodeGone) {
+		return nil // CNS has been told, and found no VM to take it off
+	}
+	// Whatever the reason given: a disk that the VM does not have is detached, and one that it has is not.
+	uuid, diskErr := c.disk(ctx, id, vm(n.VM))
+	switch {
+	case errors.Is(diskErr, volume.ErrNodeGone):
+		return nil
+	case diskErr != nil:
+		return fmt.Errorf("%s; whether the VM has it: %w", err, diskErr) // the doubt counts, not what was said before it
+	case uuid == "":
+		c.log.Debug("volume is not on the VM", "volume", id, "vm", n.VM, "err", err)
+		return nil
+	case errors.Is(err, volume.ErrNotFound):
+		return fmt.Errorf("%w: the VM has the disk, CNS does not know it: %s", volume.ErrState, f.message)
+	}
+	return err
+}
+
+// readAtOnce is how many VMs' devices one call asks for.
+const readAtOnce = 250
+
+// attached returns the volumes on those of the nodes that are in this vCenter; VMs that are gone have none.
+func (c *conn) attached(ctx context.Context, nodes []volume.Node) ([]volume.Attached, error) {
+	by := map[ref]volume.Node{}
+	var vms []ref
+	for _, n := range nodes {
+		if id := vm(n.VM); n.VCenter == c.name() && n.VM != "" && by[id].VM == "" {
+			by[id] = n
+			vms = append(vms, id)
+		}
+	}
+	var all []volume.Attached
+	for part := range slices.Chunk(vms, readAtOnce) {
+		found, err := c.devices(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range found {
+			for id, uuid := range disks(v) {
+				all = append(all, volume.Attached{Volume: id, Node: by[v.Self], DiskUUID: uuid})
+			}
+		}
+	}
+	return all, nil
+}
+
+// disk returns the UUID of the VM's disk that is the volume; empty when none is. A VM that tells nothing, as one whose
+// files are out of reach, is volume.ErrState: it may have the disk.
+func (c *conn) disk(ctx context.Context, id string, of ref) (string, error) {
+	var found []mo.VirtualMachine
+	err := c.call(ctx, func(ctx context.Context, s *services) error {
+		return property.DefaultCollector(s.vim).Retrieve(ctx, []ref{of}, []string{"config.hardware.device"}, &found)
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, v := range found {
+		if v.Config == nil {
+			return "", fmt.Errorf("%w: %s does not tell its devices", volume.ErrState, of.Value)
+		}
+		if uuid, ok := disks(v)[id]; ok {
+			return uuid, nil
+		}
+	}
+	return "", nil
+}
+
+// devices reads the devices of VMs, without those that are gone.
+func (c *conn) devices(ctx context.Context, vms []ref) ([]mo.VirtualMachine, error) {
+	for len(vms) > 0 {
+		var found []mo.VirtualMachine
+		err := c.call(ctx, func(ctx context.Context, s *services) error {
+			return property.DefaultCollector(s.vim).Retrieve(ctx, vms, []string{"config.hardware.device"}, &found)
+		})
+		gone, ok := faultOf(err).(*types.ManagedObjectNotFound)
+		if err == nil || !ok || !contains(vms, gone.Obj) {
+			return found, err
+		}
+		vms = without(vms, gone.Obj)
+	}
+	return nil, nil
+}
+
+// disks are a VM's disks that are volumes: the compact UUID by the volume's id.
+func disks(v mo.VirtualMachine) map[string]string {
+	found := map[string]string{}
+	if v.Config == nil {
+		return found
+	}
+	for _, d := range v.Config.Hardware.Device {
+		disk, ok := d.(*types.VirtualDisk)
+		if !ok || disk.VDiskId == nil {
+			continue
+		}
+		found[disk.VDiskId.Id] = names.Compact(backingUUID(disk.Backing))
+	}
+	return found
+}
+
+func backingUUID(b types.BaseVirtualDeviceBackingInfo) string {
+	switch b := b.(type) {
+	case *types.VirtualDiskFlatVer2BackingInfo:
+		return b.Uuid
+	case *types.VirtualDiskSeSparseBackingInfo:
+		return b.Uuid
+	case *types.VirtualDiskSparseVer2BackingInfo:
+		return b.Uuid
+	case *types.VirtualDiskRawDiskMappingVer1BackingInfo:
+		return b.Uuid
+	case *types.VirtualDiskLocalPMemBackingInfo:
+		return b.Uuid
 	}
 	return ""
 }

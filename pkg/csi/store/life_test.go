@@ -174,7 +174,7 @@ func TestDetachForgotten(t *testing.T) {
 	v := r.create("us", "pvc-1")
 	_, err := r.Attach(ctx, v.ID, n)
 	r.must(err)
-	r.must(r.vc("us").ForgetVolume(v.ID))
+	r.must(r.vc("us").CNS().Forget(v.ID))
 	if err := r.Detach(ctx, v.ID, n); !errors.Is(err, volume.ErrState) {
 		t.Errorf("detach: %v", err)
 	}

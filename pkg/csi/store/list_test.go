@@ -87,9 +87,9 @@ func TestHealth(t *testing.T) {
 	v := r.create("us", "pvc-1")
 	on := types.ManagedObjectReference{Type: "Datastore", Value: r.datastores("us")[0].Ref}
 	healthy := func() bool { found, err := r.Volume(ctx, v.ID); return err == nil && found.Healthy }
-	r.must(r.vc("us").LoseDatastore(ctx, on))
+	r.must(r.vc("us").Hosts().LoseDatastore(ctx, on))
 	eventually(t, "not healthy", func() bool { return !healthy() })
-	r.must(r.vc("us").RestoreDatastore(ctx, on))
+	r.must(r.vc("us").Hosts().RestoreDatastore(ctx, on))
 	eventually(t, "healthy", healthy)
 }
 

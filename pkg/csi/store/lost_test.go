@@ -25,7 +25,7 @@ func TestAnswerLost(t *testing.T) {
 		{"CnsCreateSnapshots", func() error { _, err := r.Snapshot(ctx, v.ID, "snap"); return err }},
 	} {
 		before := r.calls("us")[tc.method]
-		undo := r.vc("us").ScriptCNS(cns.Rule{Method: tc.method, Delay: time.Minute})
+		undo := r.vc("us").CNS().Script(cns.Rule{Method: tc.method, Delay: time.Minute})
 		heal := r.rule("us", gate.Rule{Match: gate.Match{Client: agent, Methods: []string{tc.method}}, Action: gate.Reset{Bytes: 1}})
 		if err := tc.do(); !errors.Is(err, volume.ErrUnavailable) {
 			t.Fatalf("%s: %v", tc.method, err)

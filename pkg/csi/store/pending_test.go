@@ -19,7 +19,7 @@ func TestJoins(t *testing.T) {
 	r := start(t, one)
 	n := r.node("us", "vm-1")
 	v := r.create("us", "pvc-1")
-	undo := r.vc("us").ScriptCNS(cns.Rule{Method: "CnsAttachVolume", Delay: time.Minute})
+	undo := r.vc("us").CNS().Script(cns.Rule{Method: "CnsAttachVolume", Delay: time.Minute})
 	defer undo()
 	before := r.calls("us")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // in which the operation has begun
@@ -57,7 +57,7 @@ func TestRestart(t *testing.T) {
 	n := r.node("us", "vm-1")
 	v := r.create("us", "pvc-1")
 	spec := r.spec("us", "pvc-2")
-	undo := r.vc("us").ScriptCNS(cns.Rule{Delay: time.Second})
+	undo := r.vc("us").CNS().Script(cns.Rule{Delay: time.Second})
 	defer undo()
 	begun := r.calls("us")
 	ctx, cancel := context.WithCancel(t.Context())

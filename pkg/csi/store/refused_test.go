@@ -54,7 +54,7 @@ func TestRefused(t *testing.T) {
 		{"CnsExtendVolume", &cnstypes.CnsFault{Reason: "Failed to extend: the disk has snapshots"}, expand, volume.ErrSnapshots, ""},
 	} {
 		for _, rule := range []cns.Rule{{Method: tc.method, Fault: tc.fault}, {Method: tc.method, TaskFault: tc.fault}} {
-			undo := r.vc("us").ScriptCNS(rule)
+			undo := r.vc("us").CNS().Script(rule)
 			err := tc.do(ctx)
 			undo()
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {
@@ -82,7 +82,7 @@ func TestDetachRefused(t *testing.T) {
 	v := r.create("us", "pvc-1")
 	_, err := r.Attach(ctx, v.ID, n)
 	r.must(err)
-	unseen := r.vc("us").ScriptCNS(cns.Rule{Method: "CnsDetachVolume", Fault: new(cnstypes.CnsVolumeNotFoundFault)})
+	unseen := r.vc("us").CNS().Script(cns.Rule{Method: "CnsDetachVolume", Fault: new(cnstypes.CnsVolumeNotFoundFault)})
 	if err := r.Detach(ctx, v.ID, n); !errors.Is(err, volume.ErrState) {
 		t.Errorf("the VM has the disk: %v", err)
 	}
@@ -138,11 +138,11 @@ func TestDatastoreFull(t *testing.T) {
 	ctx := t.Context()
 	spec := r.spec("us", "pvc-1")
 	ref := types.ManagedObjectReference{Type: "Datastore", Value: spec.Datastores[0].Ref}
-	r.must(r.vc("us").FillDatastore(ctx, ref))
+	r.must(r.vc("us").Hosts().Fill(ctx, ref))
 	if _, err := r.Create(ctx, spec); !errors.Is(err, volume.ErrNoSpace) || !strings.Contains(err.Error(), spec.Datastores[0].Name) {
 		t.Errorf("full: %v", err)
 	}
-	r.must(r.vc("us").FreeDatastore(ctx, ref))
+	r.must(r.vc("us").Hosts().Free(ctx, ref))
 	if _, err := r.Create(ctx, spec); err != nil {
 		t.Error(err)
 	}

@@ -115,3 +115,87 @@ func (s *Store) Protect(ctx context.Context, id string) (err error) {
 	}
 	return err
 }
+
+// Expand implements [volume.Store].
+func (s *Store) Expand(ctx context.Context, id string, bytes int64) (size int64, err error) {
+	defer s.observe("", "expand", time.Now(), &err)
+	if id == "" || bytes < 0 {
+		return 0, fmt.Errorf("expand volume %q to %d bytes: %w", id, bytes, volume.ErrInvalid)
+	}
+	what := fmt.Sprintf("expand volume %s to %d MiB", id, mebibytes(bytes))
+	return join(ctx, s, id, what, func(ctx context.Context) (size int64, err error) {
+		err = s.at(ctx, id, func(c *conn) (err error) {
+			defer about(c, &err, "%s", what)
+			size, err = c.expand(ctx, id, mebibytes(bytes))
+			return err
+		})
+		return size, err
+	})
+}
+
+func (c *conn) expand(ctx context.Context, id string, capacity int64) (size int64, err error) {
+	v, err := c.volume(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if v.Capacity >= capacity*mib {
+		return v.Capacity, nil
+	}
+	_, err = c.operate(ctx, func(ctx context.Context, s *services) (ref, error) {
+		res, err := cnsmethods.CnsExtendVolume(ctx, s.cns, &cnstypes.CnsExtendVolume{
+			This: manager(), ExtendSpecs: []cnstypes.CnsVolumeExtendSpec{{VolumeId: volumeID(id), CapacityInMb: capacity}},
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+	if err != nil {
+		return 0, c.blameSnapshots(ctx, id, err)
+	}
+	return capacity * mib, nil
+}
+
+// Delete implements [volume.Store].
+func (s *Store) Delete(ctx context.Context, id string) (err error) {
+	defer s.observe("", "delete", time.Now(), &err)
+	if id == "" {
+		return fmt.Errorf("delete volume: %w: empty id", volume.ErrInvalid)
+	}
+	_, err = join(ctx, s, id, "delete volume "+id, func(ctx context.Context) (none struct{}, err error) {
+		err = s.at(ctx, id, func(c *conn) error { return c.delete(ctx, id) })
+		if err == nil || errors.Is(err, volume.ErrNotFound) {
+			s.holders.forget(id)
+			return none, nil
+		}
+		return none, err
+	})
+	return err
+}
+
+func (c *conn) delete(ctx context.Context, id string) (err error) {
+	defer about(c, &err, "delete volume %s", id)
+	_, err = c.operate(ctx, func(ctx context.Context, s *services) (ref, error) {
+		res, err := cnsmethods.CnsDeleteVolume(ctx, s.cns, &cnstypes.CnsDeleteVolume{
+			This: manager(), VolumeIds: []cnstypes.CnsVolumeId{volumeID(id)}, DeleteDisk: true,
+		})
+		if err != nil {
+			return ref{}, err
+		}
+		return res.Returnval, nil
+	})
+	return c.blameSnapshots(ctx, id, err)
+}
+
+// blameSnapshots looks whether it is a volume's snapshots that something was refused for, where the fault does not say.
+func (c *conn) blameSnapshots(ctx context.Context, id string, err error) error {
+	var f *faultError
+	if !errors.As(err, &f) || f.kind != nil && !errors.Is(f.kind, volume.ErrState) && !errors.Is(f.kind, volume.ErrInvalid) {
+		return err
+	}
+	if found, listErr := c.snapshots(ctx, volume.SnapshotRef{Volume: id}); listErr == nil && len(found) > 0 {
+		f.kind = volume.ErrSnapshots
+		return fmt.Errorf("%d of them: %w", len(found), err)
+	}
+	return err
+}

@@ -23,7 +23,7 @@ func TestLeftBehind(t *testing.T) {
 		{"CnsCreateSnapshots", func() error { _, err := r.Snapshot(ctx, v.ID, "snap"); return err }},
 	} {
 		before := r.calls("us")[tc.method]
-		undo := r.vc("us").ScriptCNS(cns.Rule{Method: tc.method, Delay: time.Minute})
+		undo := r.vc("us").CNS().Script(cns.Rule{Method: tc.method, Delay: time.Minute})
 		for range 3 {
 			if err := tc.do(); err == nil || store.Reason(err) != "timeout" {
 				t.Errorf("%s: %v", tc.method, err)

@@ -8,6 +8,12 @@ import (
 	cadvisorapi "github.com/google/cadvisor/info/v1"
 	cadvisorapiv2 "github.com/google/cadvisor/info/v2"
 	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	crifake "k8s.io/cri-api/pkg/apis/testing"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -75,4 +81,64 @@ func (m *machine) ContainerInfoV2(string, cadvisorapiv2.RequestOptions) (map[str
 
 func (m *machine) GetRequestedContainersInfo(string, cadvisorapiv2.RequestOptions) (map[string]*cadvisorapi.ContainerInfo, error) {
 	return map[string]*cadvisorapi.ContainerInfo{}, nil
+}
+
+// containers is kubemark's stand-in for the container manager, which manages nothing, with a disk that pods may ask
+// room on.
+type containers struct {
+	cm.ContainerManager
+}
+
+func newContainers() cm.ContainerManager { return containers{cm.NewStubContainerManager()} }
+
+// GetCapacity tells what a node has beyond what cAdvisor told.
+func (containers) GetCapacity(localStorageCapacityIsolation bool) corev1.ResourceList {
+	if !localStorageCapacityIsolation {
+		return nil
+	}
+	return corev1.ResourceList{corev1.ResourceEphemeralStorage: *resource.NewQuantity(diskBytes, resource.BinarySI)}
+}
+
+// GetPodCgroupRoot names the cgroup of all pods, whose memory the eviction manager asks for every ten seconds and complains
+// when there is none. Here it is the machine as a whole.
+func (containers) GetPodCgroupRoot() string { return "/" }
+
+// newRuntime returns a container runtime that remembers containers instead of running them. It is called in process:
+// the gRPC socket that kubemark puts between costs every node a server, a client and a file.
+func newRuntime(ctx context.Context) (internalapi.RuntimeService, internalapi.ImageManagerService) {
+	r := crifake.NewFakeRuntimeService()
+	r.FakeStatus = &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
+		{Type: runtimeapi.RuntimeReady, Status: true},
+		{Type: runtimeapi.NetworkReady, Status: true},
+	}}
+	images := crifake.NewFakeImageService()
+	// The eviction manager asks the runtime where images lie, and the machine how full that is.
+	disk := []*runtimeapi.FilesystemUsage{{
+		FsId:       &runtimeapi.FilesystemIdentifier{Mountpoint: "/"},
+		UsedBytes:  &runtimeapi.UInt64Value{Value: diskBytes / 2},
+		InodesUsed: &runtimeapi.UInt64Value{Value: diskInodes / 2},
+	}}
+	images.SetFakeFilesystemUsage(disk)
+	images.SetFakeContainerFilesystemUsage(disk)
+	go forgetCalls(ctx, r, images)
+	return r, images
+}
+
+// forgetCalls keeps the fakes' call records, made for unit tests that read them, from growing as long as the node lives.
+func forgetCalls(ctx context.Context, r *crifake.FakeRuntimeService, i *crifake.FakeImageService) {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			r.Lock()
+			r.Called = nil
+			r.Unlock()
+			i.Lock()
+			i.Called = nil
+			i.Unlock()
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -4,15 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
@@ -134,4 +140,129 @@ func kubernetesVersion(client kubernetes.Interface) (string, error) {
 		return "", err
 	}
 	return v.GitVersion, nil
+}
+
+// Config says which machines are made nodes of which cluster.
+type Config struct {
+	// Feed is where the machines are told of, Shard which of them are this program's.
+	Feed  feed.Where
+	Shard feed.Shard
+	// Client reaches the cluster with the rights of fleet.Rights and fleet.LeaseRights. It is not to limit its own rate.
+	Client kubernetes.Interface
+	// Speed scales the kubelet's periods. 0: upstream's own.
+	Speed pace.Speed
+	// LeaseDuration is that of a node's Lease, renewed at a quarter of it. 0: a kubelet's. See fleet.LeaseDuration.
+	LeaseDuration time.Duration
+	// Labels and Taints are given to each Node beside a kubelet's own, when it is registered: by the labels somebody else's
+	// cluster tells these Nodes from its own, and the taints keep its pods away. A Node of a machine's name that lacks one of
+	// the labels is somebody else's, and neither it nor its Lease is touched.
+	Labels map[string]string
+	Taints []corev1.Taint
+	// NodeIP has a Node say its machine's first address itself, as a kubelet with --node-ip does, for the cloud controller
+	// manager to check.
+	NodeIP bool
+	// Logger is told what goes wrong. nil: nobody.
+	Logger *slog.Logger
+}
+
+func (c Config) complete() (Config, error) {
+	if c.Speed == 0 {
+		c.Speed = 1
+	}
+	if err := c.Speed.Validate(); err != nil {
+		return c, err
+	}
+	if c.LeaseDuration == 0 {
+		c.LeaseDuration = c.Speed.Of(pace.NodeLease)
+	}
+	if c.LeaseDuration < time.Second || c.LeaseDuration%time.Second != 0 {
+		return c, fmt.Errorf("lease duration %s: must be whole seconds, at least one", c.LeaseDuration)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// containerRuntime is what a light node says that its containers are run by: "kwok://v0.8.0".
+func containerRuntime() string {
+	version := "unknown" // as in most test binaries
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == "sigs.k8s.io/kwok" && dep.Version != "" {
+				version = dep.Version
+			}
+		}
+	}
+	return "kwok://" + version
+}
+
+// book is what is known of the cluster's Nodes, little of each. It implements kwok's getter of nodes.
+type book struct{ cache.SharedIndexInformer }
+
+func newBook(client kubernetes.Interface) (book, error) {
+	b := book{cache.NewSharedIndexInformer(nodesOf(client), &corev1.Node{}, 0, cache.Indexers{})}
+	return b, b.SetTransform(brief)
+}
+
+// brief is all of a Node that anything here reads.
+func brief(o any) (any, error) {
+	n, ok := o.(*corev1.Node)
+	if !ok {
+		return o, nil
+	}
+	short := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion},
+		Spec:       corev1.NodeSpec{PodCIDR: n.Spec.PodCIDR, PodCIDRs: n.Spec.PodCIDRs},
+		Status:     corev1.NodeStatus{Addresses: n.Status.Addresses},
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			short.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return short, nil
+}
+
+// ready tells whether a Node counts as ready.
+func ready(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// Get implements kwok's informer.Getter.
+func (b book) Get(name string) (*corev1.Node, bool) {
+	o, ok, err := b.GetStore().GetByKey(name)
+	if err != nil || !ok {
+		return nil, false
+	}
+	return o.(*corev1.Node), true
+}
+
+// GetWithNamespace implements kwok's informer.Getter. Nodes are in none.
+func (b book) GetWithNamespace(name, _ string) (*corev1.Node, bool) { return b.Get(name) }
+
+// List implements kwok's informer.Getter.
+func (b book) List() []*corev1.Node {
+	var all []*corev1.Node
+	for _, o := range b.GetStore().List() {
+		all = append(all, o.(*corev1.Node))
+	}
+	return all
+}
+
+// nodesOf lists and watches Nodes.
+func nodesOf(client kubernetes.Interface) cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return client.CoreV1().Nodes().List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return client.CoreV1().Nodes().Watch(ctx, o)
+		},
+	}, client)
 }

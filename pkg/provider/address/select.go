@@ -1,8 +1,10 @@
 package address
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
@@ -121,5 +123,183 @@ func (s *selector) at(c choice) netip.Addr {
 func (s *selector) add(kind Kind, ip netip.Addr) {
 	if a := (Address{kind, ip}); ip.IsValid() && !slices.Contains(s.out.Addresses, a) {
 		s.out.Addresses = append(s.out.Addresses, a)
+	}
+}
+
+// side is what is configured for one kind of address.
+type side struct {
+	kind             Kind
+	subnets, exclude []netip.Prefix
+	network          string
+}
+
+func (s *selector) sides() (internal, external side) {
+	n := &s.rules.Nodes
+	return side{Internal, n.InternalSubnets, n.ExcludeInternalSubnets, n.InternalVMNetwork},
+		side{External, n.ExternalSubnets, n.ExcludeExternalSubnets, n.ExternalVMNetwork}
+}
+
+// choice is a candidate, by its index, and why it was chosen.
+type choice struct {
+	at     int // -1 for none
+	by     rule
+	subnet netip.Prefix // when by bySubnet
+}
+
+// rule is what a candidate is chosen by.
+type rule int
+
+const (
+	byNothing rule = iota
+	bySubnet
+	byNetwork
+	byOrder
+)
+
+// choices are those of both kinds.
+type choices struct {
+	internal, external choice
+}
+
+// choose applies the rules to candidates.
+func choose(of []candidate, internal, external *side) choices {
+	c := choices{internal.choose(of), external.choose(of)}
+	if c.internal.at < 0 && c.external.at < 0 {
+		c = choices{internal.first(of), external.first(of)}
+	}
+	return c
+}
+
+// choose returns what the subnets, or else the VM network, say.
+func (s *side) choose(of []candidate) choice {
+	for _, p := range s.subnets {
+		for i := range of {
+			if c := (choice{i, bySubnet, p}); s.fits(of[i], c) {
+				return c
+			}
+		}
+	}
+	if s.network != "" {
+		for i := range of {
+			if c := (choice{at: i, by: byNetwork}); s.fits(of[i], c) {
+				return c
+			}
+		}
+	}
+	return choice{at: -1}
+}
+
+// first returns the first candidate that is not excluded.
+func (s *side) first(of []candidate) choice {
+	for i := range of {
+		if !s.excludes(of[i].ip) {
+			return choice{at: i, by: byOrder}
+		}
+	}
+	return choice{at: -1}
+}
+
+// fits tells whether a candidate could have been chosen for the same reason as c.
+func (s *side) fits(of candidate, c choice) bool {
+	switch {
+	case s.excludes(of.ip):
+		return false
+	case c.by == bySubnet:
+		return c.subnet.Contains(of.ip)
+	case c.by == byNetwork:
+		return strings.EqualFold(of.network, s.network)
+	}
+	return c.by == byOrder
+}
+
+func (s *side) excludes(ip netip.Addr) bool {
+	return slices.ContainsFunc(s.exclude, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// static looks at metadata that cannot be read. It is an error where another candidate would have been as good as one
+// that was chosen, and the metadata might have said which comes first.
+func (s *selector) static(internal, external *side, c choices) *Problem {
+	if s.guest.StaticErr == nil {
+		return nil
+	}
+	if s.rules.Upstream {
+		return &Problem{StaticUnreadable, s.guest.StaticErr.Error()}
+	}
+	for _, one := range []struct {
+		*side
+		choice
+	}{{internal, c.internal}, {external, c.external}} {
+		if one.at < 0 {
+			continue
+		}
+		for _, other := range s.of {
+			if other.ip != s.of[one.at].ip && one.fits(other, one.choice) {
+				return &Problem{StaticUnreadable, fmt.Sprintf("%v; so it cannot be told which of %s and %s comes first, "+
+					"and no %s or VM network is configured that only one is in", s.guest.StaticErr, s.of[one.at].ip, other.ip, one.subnetsName())}
+			}
+		}
+	}
+	s.warn(StaticUnreadable, "%v; it makes no difference to the node's addresses", s.guest.StaticErr)
+	return nil
+}
+
+// nodeIP sees to it that the kubelet's address of this family is among the node's. The stock node controller initializes
+// no node that lacks it (k8s.io/cloud-provider, node/helpers/address.go; kubernetes/cloud-provider-vsphere#614, #1455).
+// Where the rules leave it out, it is put before all other candidates and the rules are asked again; where they leave
+// it out still, it takes the place of the internal address.
+func (s *selector) nodeIP(family config.IPFamily, internal, external *side, in, ex netip.Addr) (netip.Addr, netip.Addr) {
+	i := slices.IndexFunc(s.rules.NodeIPs, func(ip netip.Addr) bool { return is(ip, family) })
+	if i < 0 {
+		return in, ex
+	}
+	want := s.rules.NodeIPs[i]
+	if want == in || want == ex {
+		return in, ex
+	}
+	if !s.prefer(want) {
+		s.nodeIPMissing(want)
+		return in, ex
+	}
+	c := choose(s.of, internal, external)
+	if again, other := s.at(c.internal), s.at(c.external); want == again || want == other {
+		return again, other
+	}
+	if internal.excludes(want) {
+		s.warn(NodeIPExcluded, "the kubelet's node IP %s is in an excluded internal network subnet (%s), and no rule makes "+
+			"it the external address: the node cannot be initialized", want, list(internal.exclude))
+		return in, ex
+	}
+	s.warn(NodeIPOverridesRules, "the kubelet's node IP %s is the internal address, though the %s", want, internal.rules(in))
+	return want, ex
+}
+
+// prefer puts an address before all other candidates, and tells whether it is one.
+func (s *selector) prefer(ip netip.Addr) bool {
+	is := func(c candidate) bool { return c.ip == ip }
+	if !slices.ContainsFunc(s.of, is) {
+		return false
+	}
+	slices.SortStableFunc(s.of, func(a, b candidate) int {
+		switch {
+		case is(a) == is(b):
+			return 0
+		case is(a):
+			return -1
+		}
+		return 1
+	})
+	return true
+}
+
+// foreignNodeIPs warns of node IPs of families that are not configured.
+func (s *selector) foreignNodeIPs() {
+	if s.rules.Upstream {
+		return
+	}
+	for _, ip := range s.rules.NodeIPs {
+		if family := familyOf(ip); !slices.Contains(s.rules.Families, family) {
+			s.warn(NodeIPFamily, "the kubelet's node IP %s is an %s address, and the vcenter's ip family is %s: the node cannot be "+
+				"initialized", ip, family, list(s.rules.Families))
+		}
 	}
 }

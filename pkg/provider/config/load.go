@@ -2,12 +2,19 @@ package config
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"slices"
+	"strings"
+	"time"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // MaxSize is how many bytes a file may have: far beyond any real one, it keeps a wrong path from filling the memory.
@@ -137,4 +144,159 @@ func looksLikeINI(data []byte) bool {
 		}
 	}
 	return false
+}
+
+// defaultPeriod is how often files are looked at.
+const defaultPeriod = 2 * time.Second
+
+// watch looks at something again and again, and tells when it has changed since it was made.
+type watch struct {
+	period  time.Duration
+	look    func() (fingerprint string, err error)
+	changed func(error)
+
+	last    string
+	lastErr string
+}
+
+func newWatch(period time.Duration, look func() (string, error), changed func(error)) watch {
+	if period <= 0 {
+		period = defaultPeriod
+	}
+	w := watch{period: period, look: look, changed: changed}
+	_, _ = w.compare() // what later looks are compared with
+	return w
+}
+
+// run returns when ctx has ended.
+func (w *watch) run(ctx context.Context) {
+	t := time.NewTicker(w.period)
+	defer t.Stop()
+	for {
+		if different, err := w.compare(); different && ctx.Err() == nil {
+			w.changed(err)
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// compare looks, and reports whether that is another outcome than the last. One that is well again as it was before an
+// error is told too.
+func (w *watch) compare() (different bool, err error) {
+	now, err := w.look()
+	text := ""
+	if err != nil {
+		text, now = err.Error(), w.last
+	}
+	different = now != w.last || text != w.lastErr
+	w.last, w.lastErr = now, text
+	return different, err
+}
+
+// File is a configuration file that is followed as it changes. Make one with [NewFile].
+type File struct {
+	name  string
+	opts  []Option
+	watch watch
+}
+
+// NewFile returns a File that Run looks at once in every period, 2 s when zero, and that is read for the first time
+// here. changed is called from Run's goroutine after every change of the content, with the configuration it comes to,
+// or with the reason why it comes to none: then the last one stays in force.
+func NewFile(name string, period time.Duration, changed func(*Config, error), opts ...Option) *File {
+	f := &File{name: name, opts: opts}
+	f.watch = newWatch(period, f.fingerprint, func(error) { changed(f.Load()) })
+	return f
+}
+
+// Load reads the file as it is now.
+func (f *File) Load() (*Config, error) { return LoadFile(f.name, f.opts...) }
+
+// Run follows the file until ctx ends. It is to be called once.
+func (f *File) Run(ctx context.Context) { f.watch.run(ctx) }
+
+func (f *File) fingerprint() (string, error) {
+	data, err := readFile(f.name)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Changes names what differs between two configurations, sorted, in the names of [Config.YAML]: vcenter.west.port,
+// labels.zone. A vCenter that came or went is one name. Values, which may be secret, are not told.
+func Changes(from, to *Config) ([]string, error) {
+	a, err := from.flat()
+	if err != nil {
+		return nil, err
+	}
+	b, err := to.flat()
+	if err != nil {
+		return nil, err
+	}
+	changed := map[string]bool{}
+	for path := range a {
+		if value, ok := b[path]; !ok || value != a[path] {
+			changed[path] = true
+		}
+	}
+	for path := range b {
+		if _, ok := a[path]; !ok {
+			changed[path] = true
+		}
+	}
+	var names []string
+	for path := range changed {
+		// Not the parts of a vCenter that came or went as a whole.
+		if parts := strings.SplitN(path, between, 3); len(parts) < 3 || !changed[parts[0]+between+parts[1]] {
+			names = append(names, strings.ReplaceAll(path, between, "."))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// between the names of a path is what no name contains.
+const between = "\x00"
+
+// flat is the normal form, each value by its path. Every vCenter is there too, without a value.
+func (c *Config) flat() (map[string]string, error) {
+	text, err := c.YAML()
+	if err != nil {
+		return nil, err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	flat := map[string]string{}
+	var walk func(n *yaml.Node, path string)
+	walk = func(n *yaml.Node, path string) {
+		switch n.Kind {
+		case yaml.MappingNode:
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				at := shown(n.Content[i].Value)
+				if path != "" {
+					at = path + between + at
+				}
+				if path == "vcenter" {
+					flat[at] = ""
+				}
+				walk(n.Content[i+1], at)
+			}
+		case yaml.SequenceNode:
+			for _, item := range n.Content {
+				flat[path] += item.Value + between
+			}
+		default:
+			flat[path] = n.Value
+		}
+	}
+	walk(doc.Content[0], "")
+	return flat, nil
 }

@@ -2,9 +2,12 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -185,4 +188,191 @@ func (r *yamlReader) list(e entry) ([]string, bool) {
 		list = append(list, item.Value)
 	}
 	return list, true
+}
+
+// entry is a key of a mapping with its value, aliases resolved.
+type entry struct {
+	key   string
+	value *yaml.Node
+	at    position
+}
+
+// maxMerges bounds how deep mappings may be merged into one another.
+const maxMerges = 8
+
+// entries returns the keys of a mapping, those that are merged into it after its own; none and a problem when it is no
+// mapping. Nothing at all is an empty mapping.
+func (r *yamlReader) entries(n *yaml.Node, path string) []entry {
+	n = resolveAlias(n)
+	if strict.IsNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		r.p.at(r.at(n, path), "", "must be a mapping, not %s", strict.Describe(n))
+		return nil
+	}
+	seen := map[string]bool{}
+	var all []entry
+	var collect func(n *yaml.Node, depth int)
+	collect = func(n *yaml.Node, depth int) {
+		var merged []*yaml.Node
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := resolveAlias(n.Content[i]), resolveAlias(n.Content[i+1])
+			switch {
+			case key.Tag == "!!merge":
+				merged = append(merged, value)
+			case !seen[key.Value]:
+				seen[key.Value] = true
+				all = append(all, entry{key.Value, value, r.at(n.Content[i], join(path, shown(key.Value)))})
+			}
+		}
+		for _, from := range merged {
+			list := []*yaml.Node{from}
+			if from.Kind == yaml.SequenceNode {
+				list = from.Content
+			}
+			for _, m := range list {
+				if m = resolveAlias(m); m.Kind == yaml.MappingNode && depth < maxMerges {
+					collect(m, depth+1)
+				}
+			}
+		}
+	}
+	collect(n, 0)
+	return all
+}
+
+func (r *yamlReader) at(n *yaml.Node, path string) position {
+	return position{file: r.name, line: n.Line, column: n.Column, path: path}
+}
+
+func resolveAlias(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// quoted says that a number or a truth value is text by its quotes only.
+func quoted(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		plain := yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}
+		if tag := plain.ShortTag(); tag == "!!int" || tag == "!!bool" {
+			return "leave the quotes out"
+		}
+	}
+	return ""
+}
+
+// notMapping says what a file that is no mapping may be.
+func notMapping(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "=") {
+		return "is this an INI file without its first section?"
+	}
+	return ""
+}
+
+// shown is a key as messages have it: one that is empty or holds what cannot be printed is in quotes.
+func shown(key string) string {
+	key = withoutLogin(key)
+	if quoted := strconv.Quote(key); key == "" || len(quoted) != len(key)+2 {
+		return quoted
+	}
+	return key
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// syntax tells what the decoder says; root is nil before there are nodes.
+func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
+	messages := []string{err.Error()}
+	if te, ok := errors.AsType[*yaml.TypeError](err); ok {
+		messages = te.Errors
+	}
+	for _, text := range messages {
+		at := position{file: r.name}
+		at.line, text = strict.Syntax(data, text)
+		if key := complexKey(root); key != nil && strings.HasPrefix(text, "invalid map key") {
+			at.line, at.column = key.Line, key.Column
+			text = "a key must be text, not " + strict.Describe(resolveAlias(key))
+		}
+		text, hint := withoutValues(text)
+		r.p.at(at, cmp.Or(hint, tabHint(text, at.line, data)), "%s", text)
+	}
+}
+
+// values are the parts of the library's messages that are of the text it reads, which may be a password.
+var values = regexp.MustCompile("(anchor '[^']*')|(`[^`]*` as)")
+
+// withoutValues is a message of the library without what it quotes, and what may be meant.
+func withoutValues(text string) (message, hint string) {
+	if strings.HasPrefix(text, "unknown anchor ") {
+		hint = "a value that begins with * is in quotes"
+	}
+	return values.ReplaceAllStringFunc(text, func(quoted string) string {
+		if strings.HasPrefix(quoted, "anchor") {
+			return "anchor"
+		}
+		return "text as"
+	}), hint
+}
+
+// complexKey returns the first key below n that is no text, which the decoder refuses without a line.
+func complexKey(n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return nil
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && resolveAlias(child).Kind != yaml.ScalarNode {
+			return child
+		}
+		if key := complexKey(child); key != nil {
+			return key
+		}
+	}
+	return nil
+}
+
+// tabHint explains the message for a tab, which names none.
+func tabHint(text string, line int, data []byte) string {
+	if !strings.Contains(text, "cannot start any token") {
+		return ""
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	for i := max(line-1, 0); i < min(line+1, len(lines)); i++ {
+		if bytes.HasPrefix(bytes.TrimLeft(lines[i], " "), []byte("\t")) {
+			return "indent with spaces, not with tabs"
+		}
+	}
+	return ""
+}
+
+// maxRepeats is how many keys of one mapping may stand again before the file is refused as a whole. The decoder makes an
+// error for every pair of equal keys: a file of 30 kB that repeats one takes gigabytes.
+const maxRepeats = 20
+
+// repeats finds a key that stands again in a mapping where so many do that the decoder must not see it; nil for none.
+func repeats(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.MappingNode {
+		seen, again := make(map[string]bool, len(n.Content)/2), 0
+		for i := 0; i < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if !seen[k.Value] {
+				seen[k.Value] = true
+			} else if again++; again > maxRepeats {
+				return k
+			}
+		}
+	}
+	for _, c := range n.Content { // what an alias stands for is looked at where it stands
+		if k := repeats(c); k != nil {
+			return k
+		}
+	}
+	return nil
 }

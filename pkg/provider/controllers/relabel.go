@@ -2,8 +2,10 @@ package controllers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +16,9 @@ import (
 	v1core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/app"
+	cloudnodeutil "k8s.io/cloud-provider/node/helpers"
 	genericapp "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/controller"
 )
@@ -111,4 +115,80 @@ func (l *relabeler) look(ctx context.Context, node *corev1.Node) error {
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
 	l.events.Eventf(ref, corev1.EventTypeNormal, zoneRelabeled, "Region and zone changed from %s to %s", from, to)
 	return nil
+}
+
+// place is a region and a zone.
+type place struct {
+	Region, Zone string
+}
+
+// String returns "region/zone"; "-" stands for what is not known.
+func (p place) String() string { return orDash(p.Region) + "/" + orDash(p.Zone) }
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// placeOf returns what the node's labels say.
+func placeOf(node *corev1.Node) place {
+	return place{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
+}
+
+// labelChanges returns the labels that must change for the node to be at p. The beta labels follow where the node has
+// them; they must, because the cloud-node controller copies them over the others (controllers/node,
+// reconcileNodeLabels).
+func labelChanges(node *corev1.Node, p place) map[string]string {
+	changes := map[string]string{}
+	for _, l := range []struct {
+		name, value string
+		always      bool
+	}{
+		{corev1.LabelTopologyRegion, p.Region, true},
+		{corev1.LabelTopologyZone, p.Zone, true},
+		{corev1.LabelFailureDomainBetaRegion, p.Region, false},
+		{corev1.LabelFailureDomainBetaZone, p.Zone, false},
+	} {
+		value, ok := node.Labels[l.name]
+		if value != l.value && (ok || l.always) {
+			changes[l.name] = l.value
+		}
+	}
+	return changes
+}
+
+// labelPatch returns a patch of a node's labels, all at once, that applies to the node of that UID only.
+func labelPatch(uid types.UID, changes map[string]string) ([]byte, error) {
+	metadata := map[string]any{"labels": changes}
+	if uid != "" {
+		metadata["uid"] = uid
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, fmt.Errorf("patch of labels: %w", err)
+	}
+	return patch, nil
+}
+
+// hasAddresses reports whether the node's addresses are what the cloud-node controller would make of these
+// (updateNodeAddress).
+func hasAddresses(node *corev1.Node, addresses []corev1.NodeAddress) bool {
+	isHostName := func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostName }
+	want := slices.Clone(addresses)
+	if !slices.ContainsFunc(want, isHostName) {
+		for _, a := range node.Status.Addresses {
+			if isHostName(a) {
+				want = append(want, a)
+			}
+		}
+	}
+	if ip, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ok {
+		var err error
+		if want, err = cloudnodeutil.GetNodeAddressesFromNodeIP(ip, want); err != nil {
+			return false
+		}
+	}
+	return slices.Equal(want, node.Status.Addresses)
 }

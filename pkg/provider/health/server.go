@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -120,4 +122,99 @@ func (s *Server) Close() error {
 		return fmt.Errorf("health: %w", err)
 	}
 	return nil
+}
+
+// standby is the answer of a process that follows no vCenter.
+const standby = "standby\n"
+
+// handler answers everything.
+func (c Config) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { c.ready(w, r, c.Source()) })
+	mux.HandleFunc("GET /readyz/{tenant}", func(w http.ResponseWriter, r *http.Request) {
+		all := c.Source()
+		if len(all) == 0 {
+			answer(w, http.StatusOK, standby)
+			return
+		}
+		for _, s := range all {
+			if s.Tenant == r.PathValue("tenant") {
+				c.ready(w, r, []Status{s})
+				return
+			}
+		}
+		answer(w, http.StatusNotFound, "no such vcenter\n")
+	})
+	if c.Metrics != nil {
+		mux.Handle("GET /metrics", c.Metrics)
+	}
+	return mux
+}
+
+// ready answers for vCenters: shortly when all is well and nobody asked for more, as Kubernetes does.
+func (c Config) ready(w http.ResponseWriter, r *http.Request, all []Status) {
+	text, ready := report(all)
+	_, verbose := r.URL.Query()["verbose"]
+	switch {
+	case !ready:
+		answer(w, http.StatusInternalServerError, text+"readyz check failed\n")
+	case len(all) == 0:
+		answer(w, http.StatusOK, standby)
+	case verbose:
+		answer(w, http.StatusOK, text+"readyz check passed\n")
+	default:
+		answer(w, http.StatusOK, "ok\n")
+	}
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // whoever asked may have gone
+}
+
+// Status is the state of one vCenter.
+type Status struct {
+	// Tenant is its name in the configuration.
+	Tenant string
+	// Connected says that there is a session that works, Synced that the inventory is complete and current.
+	Connected, Synced bool
+	// Err is why not, when it is known. It is told to whoever asks, so it must not hold a secret.
+	Err error
+}
+
+// problem says what keeps the vCenter from being ready; nothing when it is.
+func (s Status) problem() string {
+	var what string
+	switch {
+	case !s.Connected:
+		what = "not connected"
+	case !s.Synced:
+		what = "inventory not in sync"
+	default:
+		return ""
+	}
+	if s.Err != nil {
+		// One line for each vCenter, whatever the error.
+		what += ": " + strings.Join(strings.Fields(s.Err.Error()), " ")
+	}
+	return what
+}
+
+// report lists vCenters as Kubernetes lists its checks, and whether all are ready.
+func report(all []Status) (text string, ready bool) {
+	var b strings.Builder
+	ready = true
+	for _, s := range all {
+		if p := s.problem(); p != "" {
+			ready = false
+			fmt.Fprintf(&b, "[-]vcenter %s failed: %s\n", s.Tenant, p)
+		} else {
+			fmt.Fprintf(&b, "[+]vcenter %s ok\n", s.Tenant)
+		}
+	}
+	return b.String(), ready
 }

@@ -1,8 +1,14 @@
 package inventory
 
 import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -111,3 +117,157 @@ func (f feed) Following(ok bool) { f.following.Store(ok) }
 
 // Happened implements [vcenter.EventHandler].
 func (f feed) Happened() { f.tagged.Tell(struct{}{}) }
+
+// step is what became of one VM; before is nil for one that came, after for one that left.
+type step struct{ before, after *VM }
+
+// delta is what a batch of updates did to an index.
+type delta struct {
+	steps      []step
+	everything bool
+}
+
+func (d delta) empty() bool { return len(d.steps) == 0 && !d.everything }
+
+// take makes a batch the truth, the VMs in it as they were made of it, all at one moment. Before the index is in sync
+// nobody can rely on it, and nothing is found out about what changed.
+func (x *index) take(batch []vcenter.Update, fresh map[types.ManagedObjectReference]*VM, synced bool) (d delta) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, u := range batch {
+		if u.Ref.Type != "VirtualMachine" && x.updateEntity(u, synced && !d.everything) {
+			d.everything = true
+		}
+	}
+	for _, u := range batch {
+		vm, told := fresh[u.Ref]
+		if !told {
+			continue
+		}
+		delete(fresh, u.Ref)
+		old := x.vms[u.Ref]
+		if vm == nil {
+			x.leave(u.Ref)
+			if old != nil {
+				d.steps = append(d.steps, step{before: old})
+			}
+			continue
+		}
+		if old != nil && sameVM(old, vm) && old.encoding == vm.encoding {
+			continue
+		}
+		if synced {
+			vm.dc = x.placeOf(vm)
+		}
+		x.put(vm)
+		if old == nil || !sameVM(old, vm) {
+			d.steps = append(d.steps, step{old, vm})
+		}
+	}
+	if d.everything {
+		x.placeAll()
+	}
+	return d
+}
+
+// Change says what happened to the index of one vCenter: the outcome of one batch of its updates. Changes of which nothing
+// is left in the end are not told.
+type Change struct {
+	// VCenter is its name.
+	VCenter string
+	// VMs are those that came, or of which something changed, as they are now, and Left those that are no longer there, as
+	// they were. With datacenters configured, VMs outside them are not told; one that moves out has left.
+	VMs, Left []*VM
+	// Everything says that VMs may answer differently that are not named: tags were read anew and differ, an object above
+	// VMs moved, came, went or, in their path, was renamed, the index came into sync or lost it. Until it is in sync
+	// nothing else is told.
+	Everything bool
+}
+
+// change is what a delta means to a member, false when nothing.
+func (m *member) change(d delta) (c Change, ok bool) {
+	c = Change{VCenter: m.client.Name(), Everything: d.everything}
+	for _, s := range d.steps {
+		was := s.before != nil && m.inside(s.before)
+		switch {
+		case s.after != nil && m.inside(s.after):
+			c.VMs = append(c.VMs, s.after)
+		case was:
+			c.Left = append(c.Left, s.before)
+		}
+	}
+	return c, c.Everything || len(c.VMs) > 0 || len(c.Left) > 0
+}
+
+// errEnded says that nobody held it any more, and that it cannot begin again.
+var errEnded = errors.New("has ended")
+
+// held runs something from the moment somebody holds it until nobody does.
+type held struct {
+	run func(context.Context) error
+
+	mu      sync.Mutex
+	holders int
+	stop    context.CancelFunc // nil before the first hold
+	done    chan struct{}      // closed when run has returned, with err
+	err     error
+}
+
+// hold begins what is not running yet. Whoever held it calls release, once.
+func (h *held) hold(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop != nil && h.holders == 0 {
+		return errEnded
+	}
+	h.holders++
+	if h.stop != nil {
+		return nil
+	}
+	// It may outlive the one who began it.
+	ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
+	h.done = make(chan struct{})
+	go func() {
+		defer close(h.done)
+		if err := h.run(ctx); !errors.Is(err, context.Canceled) {
+			h.err = err
+		}
+	}()
+	return nil
+}
+
+// release ends it when nobody else holds it, and waits for that end.
+func (h *held) release() error {
+	h.mu.Lock()
+	h.holders--
+	last := h.holders == 0
+	h.mu.Unlock()
+	if !last {
+		return nil
+	}
+	h.stop()
+	<-h.done
+	return h.err
+}
+
+// sameVM reports whether nobody who looks at both VMs can tell them apart.
+func sameVM(a, b *VM) bool {
+	return a.Ref == b.Ref && a.VCenter == b.VCenter &&
+		a.Name == b.Name && a.UUID == b.UUID && a.InstanceUUID == b.InstanceUUID && a.GuestID == b.GuestID &&
+		a.NumCPU == b.NumCPU && a.MemoryMB == b.MemoryMB && a.Template == b.Template &&
+		a.HostName == b.HostName && slices.EqualFunc(a.Adapters, b.Adapters, sameAdapter) &&
+		slices.Equal(a.Static, b.Static) && sameError(a.StaticErr, b.StaticErr) &&
+		a.Power == b.Power && a.Connection == b.Connection &&
+		a.Host == b.Host && a.ResourcePool == b.ResourcePool && a.Parent == b.Parent
+}
+
+func sameAdapter(a, b guest.Adapter) bool {
+	return a.Network == b.Network && a.Virtual == b.Virtual && slices.Equal(a.Addresses, b.Addresses)
+}
+
+func sameError(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.Error() == b.Error()
+}

@@ -185,3 +185,100 @@ func (s *source) syncState() (bool, <-chan struct{}) {
 	defer s.mu.Unlock()
 	return s.synced, s.changed
 }
+
+// WaitTried waits until each vCenter is in sync with its tags read, or has failed to connect, or ctx ends. It returns why
+// lookups cannot count on all of them, nil when they can.
+func (inv *Inventory) WaitTried(ctx context.Context) error {
+	for _, m := range inv.members {
+		if err := m.waitTried(ctx); err != nil {
+			return errors.Join(err, inv.doubt())
+		}
+	}
+	return inv.doubt()
+}
+
+// waitTried returns nil when there is an outcome, and ctx's error when ctx ends before.
+func (m *member) waitTried(ctx context.Context) error {
+	for {
+		state, changed := m.client.Changed()
+		if state.Err != nil && !state.Connected {
+			return nil
+		}
+		synced, arrived := m.syncState()
+		if synced {
+			if !m.tags.cfg.Categories.enabled() {
+				return nil
+			}
+			arrived = m.tags.ready
+		}
+		select {
+		case <-arrived:
+			if synced {
+				return nil
+			}
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// OnlyUnseen reports whether all that err, of [Inventory.ConfirmAbsent], has against the absence of a VM is that it lies
+// outside the configured datacenters, or that some VM cannot be identified: no vCenter was out of reach, and no search
+// within the datacenters finds it. Upstream's provider calls such a VM gone.
+func OnlyUnseen(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // every leaf counts, not the first that matches
+	case nil:
+		return false
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if !OnlyUnseen(err) {
+				return false
+			}
+		}
+		return true
+	case interface{ Unwrap() error }:
+		return OnlyUnseen(e.Unwrap())
+	}
+	return err == errOutside || err == errUnidentified //nolint:errorlint // a leaf
+}
+
+// Status is how one vCenter's part of an inventory fares.
+type Status struct {
+	// VCenter is its name.
+	VCenter string
+	// Synced says that the index is complete and current, Doubt why lookups cannot count on it, nil when they can: it may
+	// be in sync and its connection in doubt.
+	Synced bool
+	Doubt  error
+	// SyncedAt is when the index last came into sync, zero for never.
+	SyncedAt time.Time
+	// VMs is how many the index holds, those outside the configured datacenters included, Unidentified how many of them
+	// tell no UUID: while there are any, no VM is confirmed absent.
+	VMs, Unidentified int
+	// TagsReadAt is when the tags were last read as a whole, zero for never, and TagsErr why they could not be read when
+	// that was last tried. TagEvents says that events tell when tags change.
+	TagsReadAt time.Time
+	TagsErr    error
+	TagEvents  bool
+}
+
+// Status tells how every vCenter fares, in the order of the configuration.
+func (inv *Inventory) Status() []Status {
+	all := make([]Status, 0, len(inv.members))
+	for _, m := range inv.members {
+		tags := m.tags.state.Load()
+		s := Status{
+			VCenter: m.client.Name(), Doubt: m.doubt(),
+			TagsReadAt: tags.readAt, TagsErr: tags.err, TagEvents: m.tags.followed(),
+		}
+		m.mu.Lock()
+		s.Synced, s.SyncedAt = m.synced, m.syncedAt
+		m.mu.Unlock()
+		m.index.mu.RLock()
+		s.VMs, s.Unidentified = len(m.index.vms), len(m.index.unknown)
+		m.index.mu.RUnlock()
+		all = append(all, s)
+	}
+	return all
+}

@@ -2,8 +2,17 @@ package vcenter
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/session"
@@ -71,4 +80,213 @@ func authenticate(ctx context.Context, cfg *Config, vim *vim25.Client, creds Cre
 		err = fmt.Errorf("%s: %w", creds, ErrInvalidLogin)
 	}
 	return err
+}
+
+const (
+	// A vCenter locks an account, by default, when five logins within 180 seconds were refused.
+	lockWindow   = 200 * time.Second
+	lockAttempts = 4
+	// restAttempts is what of them REST may use up, so that SOAP always has some left.
+	restAttempts = 2
+)
+
+// api is one of a vCenter's two APIs, which have a login each.
+type api int
+
+const (
+	soapAPI api = iota
+	restAPI
+)
+
+// logins keeps refused logins from being repeated faster than an account can bear. What was refused waits, by back-off
+// and by the number of refusals within lockWindow; anything else may be tried at once. It may be used from any
+// goroutine.
+type logins struct {
+	backoff Backoff
+
+	mu       sync.Mutex
+	creds    Credentials // that were refused
+	refusals []time.Time
+	last     [2]refusal // by api
+}
+
+type refusal struct {
+	err   error // nil when the last login was accepted
+	count int   // in a row
+	next  time.Time
+}
+
+// wait returns how long the credentials are not to be tried, with the error that they met last; zero when they may be.
+func (l *logins) wait(a api, creds Credentials) (time.Duration, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.last[a]
+	if creds != l.creds || r.err == nil {
+		return 0, nil
+	}
+	now := time.Now()
+	l.refusals = slices.DeleteFunc(l.refusals, func(t time.Time) bool { return now.Sub(t) > lockWindow })
+	next, limit := r.next, lockAttempts
+	if a == restAPI {
+		limit = restAttempts
+	}
+	if n := len(l.refusals); n >= limit {
+		if free := l.refusals[n-limit].Add(lockWindow); free.After(next) {
+			next = free
+		}
+	}
+	if d := next.Sub(now); d > 0 {
+		return d, r.err
+	}
+	return 0, nil
+}
+
+// refused notes that the credentials were.
+func (l *logins) refused(a api, creds Credentials, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if creds != l.creds {
+		l.creds, l.refusals, l.last = creds, nil, [2]refusal{}
+	}
+	now := time.Now()
+	l.refusals = append(l.refusals, now)
+	r := &l.last[a]
+	r.count++
+	r.err, r.next = err, now.Add(l.backoff.pause(r.count))
+}
+
+// accepted notes that the credentials were: a vCenter, too, counts anew then.
+func (l *logins) accepted(a api, creds Credentials) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if creds == l.creds {
+		l.refusals, l.last[a] = nil, refusal{}
+	}
+}
+
+// farewell is how long a login or a logout that is under way is given when the process ends: cut off, it might leave a
+// session behind that nobody knows of.
+const farewell = 5 * time.Second
+
+// Session is one login at a vCenter. It may be used from any goroutine until [Session.Done] is closed.
+type Session struct {
+	// Vim is the logged-in SOAP client.
+	Vim *vim25.Client
+
+	cfg   *Config
+	creds Credentials
+	ctx   context.Context // ends with the session
+	end   context.CancelFunc
+}
+
+// Done is closed when the session has been given up: it expired, or another one has taken its place.
+func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
+
+// newSession is a session that vim is logged in to.
+func newSession(cfg *Config, creds Credentials, vim *vim25.Client) *Session {
+	s := &Session{Vim: vim, cfg: cfg, creds: creds}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// alive asks the vCenter whether it still knows the session. An error means that it could not be asked.
+func (s *Session) alive(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	defer cancel()
+	u, err := session.NewManager(s.Vim).UserSession(ctx)
+	if err != nil {
+		return false, fmt.Errorf("check session: %w", err)
+	}
+	return u != nil, nil
+}
+
+// logout ends the session as well as it can; what cannot be told to the vCenter runs into its idle timeout.
+func (s *Session) logout(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(s.cfg.CallTimeout, farewell))
+	defer cancel()
+	if err := session.NewManager(s.Vim).Logout(ctx); err != nil {
+		s.cfg.Logger.Debug("soap logout", "err", err)
+	}
+	s.Vim.CloseIdleConnections()
+}
+
+// outlive returns a context that ends a while after ctx does.
+func outlive(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(while)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			cancel(context.Cause(ctx))
+		case <-longer.Done():
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel(errors.New("done"))
+	}
+}
+
+const (
+	// serviceAccountToken is where a pod finds the token of its ServiceAccount.
+	serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+	// managerTimeout bounds the question to a session manager, as upstream has it.
+	managerTimeout = 5 * time.Second
+)
+
+// cloneTicket asks a session manager for a ticket to clone its session with: GET, a bearer token, and for an answer
+// {"token": "…"}. Whom to trust is as for the vCenter.
+func cloneTicket(ctx context.Context, cfg *Config, creds Credentials) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, managerTimeout)
+	defer cancel()
+	ticket, err := askManager(ctx, cfg, creds)
+	if err != nil {
+		if urlErr, ok := errors.AsType[*url.Error](err); ok {
+			err = urlErr.Err // its address may hold more than is to be told
+		}
+		return "", fmt.Errorf("%s: %w: %w", creds, errManager, err)
+	}
+	return ticket, nil
+}
+
+func askManager(ctx context.Context, cfg *Config, creds Credentials) (string, error) {
+	bearer := creds.SessionManagerToken
+	if bearer == "" {
+		file, err := os.ReadFile(cfg.TokenFile)
+		if err != nil {
+			return "", err
+		}
+		bearer = strings.TrimSpace(string(file))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, creds.SessionManagerURL, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+bearer)
+	req.Header.Set("User-Agent", cfg.UserAgent)
+	t := &http.Transport{
+		Proxy:             http.ProxyFromEnvironment,
+		TLSClientConfig:   cfg.TLS(req.URL.Hostname()),
+		DialTLSContext:    cfg.dialTLS(nil),
+		DisableKeepAlives: true,
+	}
+	res, err := (&http.Client{Transport: t}).Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return "", errors.New(res.Status)
+	}
+	var answer struct {
+		Token string `json:"token"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&answer); err != nil {
+		return "", fmt.Errorf("answer: %w", err)
+	}
+	if answer.Token == "" {
+		return "", errors.New("answer holds no token")
+	}
+	return answer.Token, nil
 }

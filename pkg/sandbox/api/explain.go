@@ -2,7 +2,9 @@ package api
 
 import (
 	"context"
+	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
@@ -81,4 +83,90 @@ type Part struct {
 // Inspect reads a subject on both planes: the Kubernetes object and the properties of what is behind it.
 func (c *Client) Inspect(ctx context.Context, s Subject) (Inspection, error) {
 	return post[Inspection](ctx, c, "inspect", s)
+}
+
+// Mask has m know every secret of the sandbox, whose directory is dir, and those that it comes to know later. Whoever
+// exports what a sandbox says calls it first, and exports nothing where it fails.
+func (c *Client) Mask(ctx context.Context, m *mask.Mask, dir string) error {
+	if err := m.Follow(dir); err != nil {
+		return err
+	}
+	secrets, err := c.Secrets(ctx)
+	m.Know(secrets...)
+	return err
+}
+
+// FaultKind is something that can be broken.
+type FaultKind struct {
+	// Name is dotted lower case, the object first: vm.power-off.
+	Name  string `json:"name"`
+	Theme string `json:"theme"`
+	// Short says in one line what happens, Long what else a user wants to know.
+	Short string `json:"short"`
+	Long  string `json:"long,omitempty"`
+	// Object is what it happens to: vm, host, vcenter, node, component.
+	Object string       `json:"object"`
+	Params []FaultParam `json:"params,omitempty"`
+	// Needs is what a ground must have for it.
+	Needs []string `json:"needs,omitempty"`
+	// Unsupported says why it cannot be injected on the ground of this sandbox; "" for one that can.
+	Unsupported string `json:"unsupported,omitempty"`
+	// Momentary: it is over when it is injected, and not healed.
+	Momentary bool     `json:"momentary,omitempty"`
+	Reported  []string `json:"reported,omitempty"`
+}
+
+// FaultParam is something that can be said of a fault.
+type FaultParam struct {
+	Name     string `json:"name"`
+	Short    string `json:"short"`
+	Type     string `json:"type,omitempty"`
+	Default  string `json:"default,omitempty"`
+	Required bool   `json:"required,omitempty"`
+	// Choices are all values that there are, if these are few.
+	Choices []string `json:"choices,omitempty"`
+}
+
+// FaultKinds lists what can be broken, by theme.
+func (c *Client) FaultKinds(ctx context.Context) ([]FaultKind, error) {
+	return get[[]FaultKind](ctx, c, "fault-kinds")
+}
+
+// Run is a scenario that runs on a sandbox, or ran there, as whoever runs it tells.
+type Run struct {
+	// Name is the scenario's.
+	Name        string `json:"name"`
+	File        string `json:"file,omitempty"`
+	Description string `json:"description,omitempty"`
+	// State is running, passed, failed, error or skipped.
+	State string `json:"state"`
+	// Message says in one line why it did not pass.
+	Message string     `json:"message,omitempty"`
+	Began   time.Time  `json:"began"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	// Number is which of Of scenarios it is that run on this sandbox.
+	Number int       `json:"number,omitempty"`
+	Of     int       `json:"of,omitempty"`
+	Steps  []RunStep `json:"steps,omitempty"`
+}
+
+// RunStep is a step of a [Run].
+type RunStep struct {
+	// Text says what it does: "expect node worker-1: ready is Unknown".
+	Text string `json:"text"`
+	// State is pending, running, passed, failed, error or skipped.
+	State string `json:"state"`
+	// Message says what it waits for, or why it did not pass.
+	Message string     `json:"message,omitempty"`
+	Began   *time.Time `json:"began,omitempty"`
+	Took    Duration   `json:"took,omitzero"`
+	// Event is the Seq of the event that decided it, 0 for none.
+	Event uint64 `json:"event,omitempty"`
+}
+
+// Publish has the sandbox tell all who watch it how a scenario runs. The newest of a sandbox takes the place of the one
+// before.
+func (c *Client) Publish(ctx context.Context, r Run) error {
+	_, err := post[struct{}](ctx, c, "run", r)
+	return err
 }

@@ -1,7 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -88,3 +94,162 @@ func (c *Client) Heal(ctx context.Context, r HealRequest) ([]Lease, error) {
 
 // Leases lists the faults that were injected, oldest first: those that last, and the last thousand that are healed.
 func (c *Client) Leases(ctx context.Context) ([]Lease, error) { return get[[]Lease](ctx, c, "leases") }
+
+// CCMRequest asks for another cloud controller manager.
+type CCMRequest struct {
+	// Path is the program; "" is the built-in one.
+	Path string `json:"path,omitempty"`
+	// Source, Version and Digest say what it is, for status.
+	Source  string `json:"source,omitempty"`
+	Version string `json:"version,omitempty"`
+	Digest  string `json:"digest,omitempty"`
+	// Args come after the sandbox's own, Env (KEY=VALUE) is added to the environment.
+	Args []string `json:"args,omitempty"`
+	Env  []string `json:"env,omitempty"`
+	// Replicas is how many run; 0 is one.
+	Replicas int `json:"replicas,omitempty"`
+}
+
+// SwapCCM has another cloud controller manager run, and returns when it is healthy. One that does not become so is
+// replaced by the one before, and the error says why.
+func (c *Client) SwapCCM(ctx context.Context, r CCMRequest) (Done, error) {
+	return post[Done](ctx, c, "ccm", r)
+}
+
+// RestartCCM ends the cloud controller manager in order, starts it again, and returns when it is healthy.
+func (c *Client) RestartCCM(ctx context.Context) (Done, error) {
+	return post[Done](ctx, c, "ccm/restart", struct{}{})
+}
+
+// Metrics returns the metrics of a component in Prometheus' text format, as it tells them: "ccm", "ccm-2",
+// "control-plane".
+func (c *Client) Metrics(ctx context.Context, component string) ([]byte, error) {
+	resp, err := c.do(ctx, http.MethodGet, "metrics/"+url.PathEscape(component), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// Ground is what a sandbox stands on.
+type Ground struct {
+	// Cluster is the Kubernetes cluster: embedded (a process, with what its nodes take beside it), kind (containers), pod (the
+	// cluster that the sandbox itself is a pod of), existing (one that was there before, and is others'), or none (vCenters only).
+	Cluster string `json:"cluster"`
+	// Inventory is simulated or real: whose the vCenters are.
+	Inventory string `json:"inventory"`
+	// Writable tells whether VMs can be changed: those of simulated vCenters always, those of real ones in the scope that it
+	// was started with, each time somebody confirms it.
+	Writable bool `json:"writable"`
+	// Nodes is what stands for a node: hollow (a kubelet's process), container, light (one process for all), mixed, light
+	// ones beside the others, or real, a machine of its own whose kubelet is not the sandbox's; "" where there is none.
+	Nodes string `json:"nodes,omitempty"`
+}
+
+// The values of [Ground].
+const (
+	ClusterEmbedded = "embedded"
+	ClusterKind     = "kind"
+	ClusterPod      = "pod"
+	ClusterExisting = "existing"
+	ClusterNone     = "none"
+
+	InventorySimulated = "simulated"
+	InventoryReal      = "real"
+
+	NodesHollow    = "hollow"
+	NodesLight     = "light"
+	NodesMixed     = "mixed"
+	NodesContainer = "container"
+	NodesReal      = "real"
+)
+
+// The values of [VCenter.Real].
+const (
+	RealReadOnly = "read-only"
+	RealWritable = "writable"
+)
+
+// Real says of real vCenters what may be done to them, as [VCenter.Real] does; "" for simulated ones.
+func (g Ground) Real() string {
+	switch {
+	case g.Inventory != InventoryReal:
+		return ""
+	case g.Writable:
+		return RealWritable
+	}
+	return RealReadOnly
+}
+
+// ApplyRequest asks for the inventories to become those of a topology.
+type ApplyRequest struct {
+	// Topology is the topology, resolved, as YAML: what topology.Marshal writes.
+	Topology string `json:"topology"`
+	// DryRun asks for the steps alone.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Prune removes what the topology does not name, whoever made it.
+	Prune bool `json:"prune,omitempty"`
+}
+
+// Change is one step from the inventories as they are to those of a topology.
+type Change struct {
+	// Op is create, change or remove.
+	Op      string `json:"op"`
+	Kind    string `json:"kind"`
+	VCenter string `json:"vcenter"`
+	// Path is an inventory path, or a name where there is none.
+	Path string `json:"path"`
+	// What says what about it.
+	What string `json:"what,omitempty"`
+	// PowerOff says that a VM that runs is powered off for it.
+	PowerOff bool `json:"powerOff,omitempty"`
+}
+
+// ApplyLine is one line of the answer to an [ApplyRequest]: first the steps, then one line for each that is done, then
+// the end.
+type ApplyLine struct {
+	// Changes are the steps, in order; in the first line.
+	Changes []Change `json:"changes,omitempty"`
+	// Done is how many steps are done.
+	Done int `json:"done"`
+	// End is set in the last line; with an Error, the step after those that are done could not be.
+	End   bool   `json:"end,omitempty"`
+	Error *Error `json:"error,omitempty"`
+}
+
+// Apply makes the inventories those of a topology, and calls f for each line of the answer. When ctx ends, the sandbox
+// finishes the step it is at and does no other. It returns an error of f, the sandbox's refusal, or the error of the
+// step that could not be done.
+func (c *Client) Apply(ctx context.Context, r ApplyRequest, f func(ApplyLine) error) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	resp, err := c.do(ctx, http.MethodPost, "topology", bytes.NewReader(b))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for d := json.NewDecoder(resp.Body); ; {
+		var line ApplyLine
+		if err := d.Decode(&line); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF // there is always a last line
+			}
+			return fmt.Errorf("topology: %w", err)
+		}
+		if err := f(line); err != nil {
+			return err
+		}
+		if line.Error != nil {
+			return line.Error
+		}
+		if line.End {
+			return nil
+		}
+	}
+}

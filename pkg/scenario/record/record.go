@@ -1,8 +1,12 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -81,4 +85,112 @@ func (t *tape) take(u api.Update) {
 	if u.Lease != nil && !u.Deleted {
 		t.leases[u.Lease.ID] = *u.Lease
 	}
+}
+
+// act is one thing that somebody did.
+type act struct {
+	seq  uint64
+	time time.Time
+	// lease is what was injected, or healed if heal is set.
+	lease api.Lease
+	heal  bool
+	// command is a command on a VM.
+	command []string
+}
+
+func (a act) key() string { return strconv.FormatUint(a.seq, 10) + "/" + a.lease.ID }
+
+// text says it in a few words.
+func (a act) text() string {
+	switch {
+	case a.command != nil:
+		return strings.Join(a.command, " ")
+	case a.heal:
+		return "heal " + a.lease.ID
+	}
+	return "inject " + a.lease.Fault + " as " + a.lease.ID
+}
+
+// acts are the things that were done, in their order. What followed by itself is none: faults that healed when their time
+// was over, what a fault did to a VM.
+func (t *tape) acts() []act {
+	var all []act
+	bySeq := map[uint64]api.Lease{}
+	for _, l := range t.leases {
+		bySeq[l.Seq] = l
+	}
+	refused := map[uint64]bool{} // commands that came to nothing
+	for _, e := range t.events {
+		if e.Kind == "command.failed" {
+			refused[e.Cause] = true
+		}
+	}
+	gates := map[string]int{}
+	for _, e := range t.events {
+		a := act{seq: e.Seq, time: e.Time}
+		switch {
+		case e.Kind == "fault.injected":
+			lease, ok := bySeq[e.Seq]
+			if !ok {
+				continue
+			}
+			a.lease = lease
+		case e.Kind == "fault.healed":
+			lease, ok := bySeq[e.Cause] // one whose time was over has that for a cause
+			if !ok {
+				continue
+			}
+			a.lease, a.heal = lease, true
+		case strings.HasPrefix(e.Kind, "command.") && e.Object.Kind == "VM" && e.Cause == 0 && !refused[e.Seq]:
+			if a.command = vmCommand(e); a.command == nil {
+				continue
+			}
+		case strings.HasPrefix(e.Kind, "gate.") && e.Cause == 0:
+			if !gateAct(e, gates, &a) {
+				continue
+			}
+		default:
+			continue
+		}
+		all = append(all, a)
+	}
+	slices.SortStableFunc(all, func(a, b act) int { return cmp.Compare(a.seq, b.seq) })
+	return all
+}
+
+// vmCommand is the command that was given, nil for what is none: the event that one failed.
+func vmCommand(e event.Event) []string {
+	verb := strings.TrimPrefix(e.Kind, "command.")
+	name := e.Object.VCenter + "/" + e.Object.Name
+	switch api.VMAction(verb) {
+	case api.PowerOn, api.PowerOff, api.Suspend, api.Reset, api.Hang:
+		return []string{"vsphere-sandbox", "vm", verb, name}
+	case api.Destroy:
+		return []string{"vsphere-sandbox", "vm", verb, name, "--yes"}
+	case api.Move:
+		words := strings.Fields(e.Message) // vm move NAME HOST
+		return []string{"vsphere-sandbox", "vm", verb, name, "--to", words[len(words)-1]}
+	}
+	return nil
+}
+
+// gateAct makes a fault of a gate that was set, and a healing of one that was opened again.
+func gateAct(e event.Event, gates map[string]int, a *act) bool {
+	vcenter := e.Object.Name
+	faults := map[string]string{"gate.down": "vcenter.down", "gate.hung": "vcenter.hang", "gate.slow": "vcenter.latency"}
+	id := func() string { return "gate-" + vcenter + "-" + strconv.Itoa(gates[vcenter]) }
+	if e.Kind == "gate.up" {
+		if gates[vcenter] == 0 {
+			return false
+		}
+		a.heal, a.lease = true, api.Lease{ID: id()}
+		return true
+	}
+	fault, ok := faults[e.Kind]
+	if !ok {
+		return false
+	}
+	gates[vcenter]++
+	a.lease = api.Lease{ID: id(), Fault: fault, Targets: []api.LeaseTarget{{Kind: "VCenter", Name: vcenter}}}
+	return true
 }

@@ -129,3 +129,75 @@ type Step struct {
 	// Detail is more of it, of several lines: a difference, the output of a command.
 	Detail string
 }
+
+// Change is what an [Update] tells of.
+type Change string
+
+// The changes, in the order in which they can come for a scenario.
+const (
+	ScenarioBegan Change = "scenario-began"
+	StepBegan     Change = "step-began"
+	// Waiting: the step goes on, and waits for what Text says. Told whenever the text changes.
+	Waiting       Change = "waiting"
+	StepEnded     Change = "step-ended"
+	ScenarioEnded Change = "scenario-ended"
+)
+
+// Update is one change of a run, as it happens.
+type Update struct {
+	Change Change
+	// Scenario is what came of it so far; Steps is nil except in ScenarioEnded.
+	Scenario Scenario
+	// Number counts the scenarios of the run from 1, of Of.
+	Number, Of int
+	// Step is set in StepBegan, Waiting and StepEnded; Steps is how many there are.
+	Step  Step
+	Steps int
+	// Text is what is being waited for.
+	Text string
+}
+
+// Verdict is what is said of a step or a scenario.
+type Verdict string
+
+// The verdicts. A step or scenario that has begun and not ended has none yet.
+const (
+	Running Verdict = ""
+	Passed  Verdict = "passed"
+	// Failed: it ran, and what was expected was not so.
+	Failed Verdict = "failed"
+	// Errored: it could not be run: a fault was refused, the sandbox went away.
+	Errored Verdict = "errored"
+	// Skipped: not run, for something before it did not pass, or the ground lacks what it needs.
+	Skipped Verdict = "skipped"
+)
+
+// Fine tells that nothing went wrong: it passed, or was not run for something that is not there.
+func (v Verdict) Fine() bool { return v == Passed || v == Skipped }
+
+// weight orders verdicts: of several the heaviest counts.
+func (v Verdict) weight() int {
+	switch v {
+	case Errored:
+		return 4
+	case Failed:
+		return 3
+	case Running:
+		return 2
+	case Passed:
+		return 1
+	}
+	return 0
+}
+
+// Worst is the verdict on all of them together: errored before failed, failed before anything else. What was skipped does
+// not count, unless there is nothing else.
+func Worst(all ...Verdict) Verdict {
+	worst := Skipped
+	for _, v := range all {
+		if v.weight() > worst.weight() {
+			worst = v
+		}
+	}
+	return worst
+}

@@ -1,10 +1,16 @@
 package smoke
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report/document"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
 // mostCell is how many characters a cell has at most: an issue is to be read.
@@ -53,4 +59,155 @@ func cell(text string) string {
 		text = string(r[:mostCell-1]) + "…"
 	}
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "`", "'", "@", "@\u200b").Replace(text)
+}
+
+// Report is what came of it.
+type Report struct {
+	// Suite has a scenario for each check, in their order, those made of code too.
+	Suite result.Suite
+	// Known says why a check that did not pass was known not to, by its name.
+	Known map[string]string
+	// Phases are the calls to the vCenters.
+	Phases []Phase
+	CCM    CCM
+	// Baseline is nil when none was given.
+	Baseline *CCM
+	Strict   bool
+	// Only are the patterns of the checks that were made; none: all were.
+	Only []string
+}
+
+// Verdict is what it comes to: known failures do not count, unless it is strict.
+func (r *Report) Verdict() result.Verdict {
+	var all []result.Verdict
+	for i := range r.Suite.Scenarios {
+		s := &r.Suite.Scenarios[i]
+		if !r.Strict && r.known(s) != "" {
+			continue
+		}
+		all = append(all, s.Verdict)
+	}
+	if len(all) == 0 && len(r.Suite.Scenarios) > 0 {
+		return result.Passed // all that there is was known
+	}
+	return result.Worst(all...)
+}
+
+// known is why a check that failed was known to; "" for all others. What could not be run says nothing of a release.
+func (r *Report) known(s *result.Scenario) string {
+	if s.Verdict != result.Failed {
+		return ""
+	}
+	return r.Known[s.Name]
+}
+
+// Told is the suite as other programs are to judge it: what was known to fail is skipped, with its reason, unless it is
+// strict.
+func (r *Report) Told() *result.Suite {
+	suite := r.Suite
+	suite.Scenarios = told(r.Suite.Scenarios, r.Known, r.CCM, r.Strict)
+	return &suite
+}
+
+// Told are the scenarios of a column as [Report.Told] has them.
+func (c *Column) Told(strict bool) []result.Scenario {
+	return told(c.Suite.Scenarios, c.Known, c.CCM, strict)
+}
+
+func told(list []result.Scenario, known map[string]string, c CCM, strict bool) []result.Scenario {
+	list = slices.Clone(list)
+	for i := range list {
+		s := &list[i]
+		if why := known[s.Name]; why != "" && s.Verdict == result.Failed && !strict {
+			s.Verdict, s.Message = result.Skipped, "known to fail with "+c.String()+": "+why+"; found: "+s.Message
+		}
+	}
+	return list
+}
+
+// APIVersion and the kinds begin documents.
+const (
+	APIVersion     = document.APIVersion
+	KindReport     = "SmokeReport"
+	KindComparison = "Comparison"
+)
+
+// checkLine is a check in a document.
+type checkLine struct {
+	Name    string           `json:"name"`
+	Verdict result.Verdict   `json:"verdict"`
+	Known   string           `json:"known,omitempty"`
+	Took    document.Seconds `json:"took"`
+	Message string           `json:"message,omitempty"`
+}
+
+// phaseLine is a phase in a document.
+type phaseLine struct {
+	Name          string   `json:"name"`
+	Text          string   `json:"text"`
+	Total         *uint64  `json:"total,omitempty"`
+	BaselineTotal *uint64  `json:"baselineTotal,omitempty"`
+	Ratio         *float64 `json:"ratio,omitempty"`
+	Calls         []Count  `json:"calls,omitempty"`
+	BaselineCalls []Count  `json:"baselineCalls,omitempty"`
+}
+
+// JSON writes a report as one document; results has everything about each check, as "scenario run -o json" has it.
+func JSON(w io.Writer, r *Report) error {
+	results, err := suiteDocument(&r.Suite)
+	if err != nil {
+		return err
+	}
+	doc := struct {
+		APIVersion string          `json:"apiVersion"`
+		Kind       string          `json:"kind"`
+		Verdict    result.Verdict  `json:"verdict"`
+		Strict     bool            `json:"strict"`
+		Only       []string        `json:"only,omitempty"`
+		CCM        CCM             `json:"ccm"`
+		Baseline   *CCM            `json:"baseline,omitempty"`
+		Checks     []checkLine     `json:"checks"`
+		Phases     []phaseLine     `json:"phases"`
+		Results    json.RawMessage `json:"results"`
+	}{APIVersion: APIVersion, Kind: KindReport, Verdict: r.Verdict(), Strict: r.Strict, Only: r.Only, CCM: r.CCM, Baseline: r.Baseline, Results: results, Checks: []checkLine{}, Phases: r.phaseLines()}
+	for i := range r.Suite.Scenarios {
+		s := &r.Suite.Scenarios[i]
+		doc.Checks = append(doc.Checks, checkLine{name(s), s.Verdict, r.known(s), document.Seconds(s.Took.Seconds()), s.Message})
+	}
+	return write(w, doc)
+}
+
+// phaseLines are the phases as they stand in documents.
+func (r *Report) phaseLines() []phaseLine {
+	lines := []phaseLine{}
+	for _, p := range r.Phases {
+		line := phaseLine{Name: strings.TrimPrefix(p.Name, "calls-"), Text: p.Text, Calls: p.CCM, BaselineCalls: p.Baseline}
+		if p.CCM != nil {
+			n := Total(p.CCM)
+			line.Total = &n
+		}
+		if p.Baseline != nil {
+			n := Total(p.Baseline)
+			line.BaselineTotal = &n
+		}
+		if p.CCM != nil && Total(p.Baseline) > 0 {
+			f := float64(Total(p.CCM)) / float64(Total(p.Baseline))
+			line.Ratio = &f
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func suiteDocument(s *result.Suite) (json.RawMessage, error) {
+	var b bytes.Buffer
+	err := document.Write(&b, s)
+	return b.Bytes(), err
+}
+
+func write(w io.Writer, doc any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(doc)
 }

@@ -1,14 +1,19 @@
 package smoke
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
@@ -95,3 +100,151 @@ func Suite(name string) ([]*scenario.Scenario, error) {
 	}
 	return chosen, nil
 }
+
+// Phase is something that a cloud controller manager goes through, and the calls that it makes to the vCenters meanwhile.
+type Phase struct {
+	Name string
+	// Text says what it is.
+	Text string
+	// CCM are the calls, Baseline those of the baseline; nil where that was not measured.
+	CCM, Baseline []Count
+}
+
+// Count counts the calls of one method by one client, at all vCenters together.
+type Count struct {
+	Client string `json:"client"` // User-Agent
+	Method string `json:"method"`
+	Calls  uint64 `json:"calls"`
+	Errors uint64 `json:"errors,omitempty"`
+}
+
+// The phases.
+const (
+	phaseStart    = "start"
+	phaseSteady   = "steady"
+	phasePowerOff = "calls-power-off"
+	phaseOutage   = "calls-outage"
+)
+
+func newPhases() []Phase {
+	return []Phase{
+		{Name: phaseStart, Text: "start, until all nodes are initialized and ready"},
+		{Name: phaseSteady, Text: "a minute in which nothing happens"},
+		{Name: phasePowerOff, Text: "a VM is powered off, and on again"},
+		{Name: phaseOutage, Text: "a vCenter is away, and comes back"},
+	}
+}
+
+// set notes the calls of a phase.
+func (r *run) set(name string, baseline bool, counts []Count) {
+	for i := range r.report.Phases {
+		p := &r.report.Phases[i]
+		switch {
+		case p.Name != name:
+		case baseline:
+			p.Baseline = counts
+		default:
+			p.CCM = counts
+		}
+	}
+}
+
+// Total sums up.
+func Total(counts []Count) (calls uint64) {
+	for _, c := range counts {
+		calls += c.Calls
+	}
+	return calls
+}
+
+// countsOf are the calls of cloud controller managers, most first.
+func countsOf(calls []api.Calls) []Count {
+	type key struct{ client, method string }
+	sums := map[key]Count{}
+	for _, c := range calls {
+		if c.Calls == 0 || !expect.Match(expect.Agent("ccm"), c.Client) {
+			continue
+		}
+		k := key{c.Client, c.Method}
+		one := sums[k]
+		sums[k] = Count{c.Client, c.Method, one.Calls + c.Calls, one.Errors + c.Errors}
+	}
+	list := []Count{} // measured, if there were none
+	for _, c := range sums {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Method, b.Method), cmp.Compare(a.Client, b.Client))
+	})
+	return list
+}
+
+// since are the calls made between two times at which they were asked for. A vCenter that was started anew counts from 0.
+func since(before, now []api.Calls) []api.Calls {
+	type key struct{ vcenter, client, method string }
+	was := map[key]api.Calls{}
+	for _, c := range before {
+		was[key{c.VCenter, c.Client, c.Method}] = c
+	}
+	var made []api.Calls
+	for _, c := range now {
+		if old := was[key{c.VCenter, c.Client, c.Method}]; old.Calls <= c.Calls {
+			c.Calls -= old.Calls
+			c.Errors -= min(old.Errors, c.Errors)
+		}
+		if c.Calls > 0 {
+			made = append(made, c)
+		}
+	}
+	return made
+}
+
+// perMinute scales what was counted in a time to a minute.
+func perMinute(counts []Count, in time.Duration) []Count {
+	scale := func(n uint64) uint64 { return uint64(float64(n)*float64(time.Minute)/float64(in) + 0.5) }
+	scaled := slices.Clone(counts)
+	for i := range scaled {
+		scaled[i].Calls, scaled[i].Errors = scale(scaled[i].Calls), scale(scaled[i].Errors)
+	}
+	return scaled
+}
+
+// Checks are the names of the checks of [Run] with a suite, in their order. They are what patterns of [Options.Only] are
+// held against.
+func Checks(suite []*scenario.Scenario) []string {
+	names := []string{versionCheck, upgradeCheck, phasePowerOff, phaseOutage}
+	names = append(names, Names(slices.DeleteFunc(slices.Clone(suite), isInstead))...)
+	return append(names, leaderCheck, exitCheck)
+}
+
+// Names are the names of scenarios as tables have them: with their theme.
+func Names(list []*scenario.Scenario) []string {
+	var names []string
+	for _, s := range list {
+		names = append(names, name(&result.Scenario{Name: s.Metadata.Name, Theme: s.Theme}))
+	}
+	return names
+}
+
+// Chosen tells whether a pattern is for a check, by its name or by what of it follows the theme. No patterns are for all.
+func Chosen(patterns []string, check string) bool {
+	if len(patterns) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		return glob.Match(p, check) || glob.Match(p, check[strings.LastIndexByte(check, '/')+1:])
+	})
+}
+
+// Pick returns the scenarios that a pattern is for, in their order.
+func Pick(patterns []string, list []*scenario.Scenario) []*scenario.Scenario {
+	var picked []*scenario.Scenario
+	for i, name := range Names(list) {
+		if Chosen(patterns, name) {
+			picked = append(picked, list[i])
+		}
+	}
+	return picked
+}
+
+func isInstead(s *scenario.Scenario) bool { return s.Metadata.Name == instead }

@@ -2,11 +2,17 @@ package smoke
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -188,4 +194,198 @@ func (r *run) runAll(ctx context.Context, c CCM, baseline bool, list []*scenario
 		r.add(out.Scenario, s.Fails)
 	})
 	r.report.Suite.Boots = append(r.report.Suite.Boots, suite.Boots...)
+}
+
+// session is one that somebody has at a vCenter.
+type session struct {
+	vcenter, key, agent string
+	since               time.Time
+}
+
+// sessionsOf lists those that cloud controller managers have at all vCenters, as the administrator sees them.
+func sessionsOf(ctx context.Context, sandbox *scenario.Running) ([]session, error) {
+	status, err := sandbox.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []session
+	for _, vc := range status.VCenters {
+		out, err := sandbox.Command(ctx, scenario.Command{Argv: []string{"govc", "--vcenter", vc.Name, "session.ls", "-json"}})
+		if err != nil {
+			return nil, err
+		}
+		if out.Exit != 0 {
+			return nil, fmt.Errorf("vcenter %q: govc session.ls: exit status %d: %s", vc.Name, out.Exit, out.Stderr)
+		}
+		list, err := readSessions(vc.Name, []byte(out.Stdout))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// readSessions reads what govc writes, and leaves out those of others.
+func readSessions(vcenter string, data []byte) ([]session, error) {
+	var told struct {
+		SessionList []struct {
+			Key       string    `json:"key"`
+			UserAgent string    `json:"userAgent"`
+			LoginTime time.Time `json:"loginTime"`
+		} `json:"sessionList"`
+	}
+	if err := json.Unmarshal(data, &told); err != nil {
+		return nil, fmt.Errorf("vcenter %q: sessions: %w", vcenter, err)
+	}
+	var all []session
+	for _, s := range told.SessionList {
+		if expect.Match(expect.Agent("ccm"), s.UserAgent) {
+			all = append(all, session{vcenter, s.Key, s.UserAgent, s.LoginTime})
+		}
+	}
+	return all, nil
+}
+
+// leftOf are those of before that are still there.
+func leftOf(before, now []session) []session {
+	var left []session
+	for _, s := range before {
+		if slices.ContainsFunc(now, func(n session) bool { return n.vcenter == s.vcenter && n.key == s.key }) {
+			left = append(left, s)
+		}
+	}
+	return left
+}
+
+// CCM is a cloud controller manager.
+type CCM struct {
+	// Source is where it comes from, as --ccm has it: "builtin", "module:v1.36.0".
+	Source string `json:"source"`
+	// Version is what the source says of it; "" when it says nothing.
+	Version string `json:"version,omitempty"`
+	// Own: it is this project's.
+	Own bool `json:"own,omitempty"`
+}
+
+// String is its source, and its version where that does not name it.
+func (c CCM) String() string {
+	if c.Version == "" || strings.Contains(c.Source, c.Version) {
+		return c.Source
+	}
+	return c.Source + " (" + c.Version + ")"
+}
+
+// is tells whether a cloud controller manager is the one that a known failure names: by its source, or, for upstream's in
+// another wrapping, by its version.
+func (c CCM) is(pattern string) bool {
+	if expect.Match(pattern, c.Source) {
+		return true
+	}
+	return !c.Own && strings.HasPrefix(c.Version, "v1.") && expect.Match(pattern, "module:"+c.Version)
+}
+
+// knownIn returns why the cloud controller manager is known to fail, "" when it is not.
+func (c CCM) knownIn(list []scenario.KnownFailure) string {
+	for _, k := range list {
+		if c.is(k.CCM) {
+			return k.Why
+		}
+	}
+	return ""
+}
+
+// checkVersion has the program say which version it is, which has to be the one that its source names.
+func (r *run) checkVersion(ctx context.Context) result.Scenario {
+	c := r.begin(versionCheck, "the program says which version it is: the one that its source names", 1)
+	c.step(ctx, "run", "the program with --version", func(ctx context.Context) (string, error) {
+		said, err := r.o.Version(ctx, r.o.CCM)
+		if err != nil {
+			return "", err
+		}
+		return judgeVersion(r.o.CCM, said)
+	})
+	return c.end()
+}
+
+var versionPattern = regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*`)
+
+// judgeVersion compares what a program says with what its source does. Upstream's releases have their version put in by
+// the linker (make: -X main.version), so that one which is built from its module alone has none to say.
+func judgeVersion(c CCM, said string) (string, error) {
+	said = strings.TrimSpace(said)
+	is := versionPattern.FindString(said)
+	switch {
+	case is == "" && strings.HasPrefix(c.Source, "module:"):
+		return "", errSkip{fmt.Sprintf("says %q: the version is put in by upstream's make, not by the module", said)}
+	case is == "":
+		return "", errNot{fmt.Sprintf("says %q, which is no version", said)}
+	case c.Version == "":
+		return "says " + is, nil
+	case is != c.Version:
+		return "", errNot{fmt.Sprintf("says %s, its source says %s", is, c.Version)}
+	}
+	return "says " + is + ", as its source does", nil
+}
+
+// measure counts the calls of a sandbox that has only just come up: what it took to come up, and what nothing costs.
+func (r *run) measure(ctx context.Context, sandbox *scenario.Running, baseline bool) {
+	const after = 2 * time.Second // what is said to be ready may have something left to do
+	// Nodes are gone through once in it; where there is nothing to compare with a glance will do.
+	window := min(pace.Speed(r.o.Speed).Of(pace.CCMNodeStatusUpdate), time.Minute)
+	if r.o.Baseline == nil {
+		window = min(window, 10*time.Second)
+	}
+	r.o.Busy(fmt.Sprintf("counts calls to the vCenters, for %s in which nothing happens", window))
+	defer r.o.Busy("")
+	if backoff.Sleep(ctx, after) != nil {
+		return
+	}
+	start, err := sandbox.Calls(ctx)
+	if err != nil || backoff.Sleep(ctx, window) != nil {
+		return
+	}
+	now, err := sandbox.Calls(ctx)
+	if err != nil {
+		return
+	}
+	r.set(phaseStart, baseline, countsOf(start))
+	r.set(phaseSteady, baseline, perMinute(countsOf(since(start, now)), window))
+}
+
+// exitAtLast has the check of the exit in the report; on a sandbox of its own when there was none that was fit for it.
+func (r *run) exitAtLast(ctx context.Context) {
+	if r.ended != nil {
+		r.add(*r.ended, knownExits())
+		return
+	}
+	var s result.Scenario
+	sandbox, err := r.bootFor(ctx, r.measured)
+	if err != nil {
+		c := r.begin(exitCheck, "asked to end (SIGTERM), it ends in order", 1)
+		c.step(ctx, "note", "a sandbox", func(context.Context) (string, error) { return "", err })
+		s = c.end()
+	} else {
+		s = r.checkExit(ctx, sandbox)
+		if sandbox.Stop != nil {
+			_ = sandbox.Stop(context.WithoutCancel(ctx)) // how that goes is no part of any result
+		}
+	}
+	r.add(s, knownExits())
+}
+
+func (r *run) bootFor(ctx context.Context, need scenario.Requirements) (*scenario.Running, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	sandbox, err := r.o.Boot(ctx, r.o.CCM, need)
+	boot := result.Boot{Topology: need.Topology.Metadata.Name, Began: began, Took: time.Since(began)}
+	if err != nil {
+		boot.Error = err.Error()
+	} else {
+		boot.Name = sandbox.Name
+	}
+	r.report.Suite.Boots = append(r.report.Suite.Boots, boot)
+	return sandbox, err
 }

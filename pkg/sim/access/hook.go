@@ -1,7 +1,12 @@
 package access
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
@@ -132,4 +137,192 @@ func soapFault(fault types.BaseMethodFault) *soap.Fault {
 		text = "Permission to perform this operation was denied."
 	}
 	return simulator.Fault(text, fault)
+}
+
+// Searches of a user who may not see what is there find nothing, and say nothing of it. That is so for vCenter: "the
+// managed entity that is found, or null". Those by UUID, DNS name and address are pkg/sim/truth's, with [Manager.Filter].
+
+// FindByInventoryPath finds what the path leads to.
+func (r *receiver) FindByInventoryPath(ctx *simulator.Context, req *types.FindByInventoryPath) soap.HasFault {
+	answer := ctx.Map.SearchIndex().FindByInventoryPath(ctx, req)
+	if body, ok := answer.(*methods.FindByInventoryPathBody); ok && body.Res != nil {
+		body.Res.Returnval = r.seen(ctx, body.Res.Returnval)
+	}
+	return answer
+}
+
+// FindChild finds a child by name.
+func (r *receiver) FindChild(ctx *simulator.Context, req *types.FindChild) soap.HasFault {
+	answer := ctx.Map.SearchIndex().FindChild(ctx, req)
+	if body, ok := answer.(*methods.FindChildBody); ok && body.Res != nil {
+		body.Res.Returnval = r.seen(ctx, body.Res.Returnval)
+	}
+	return answer
+}
+
+// FindByDatastorePath finds a VM by its configuration file.
+func (r *receiver) FindByDatastorePath(ctx *simulator.Context, req *types.FindByDatastorePath) soap.HasFault {
+	answer := ctx.Map.SearchIndex().FindByDatastorePath(ctx, req)
+	if body, ok := answer.(*methods.FindByDatastorePathBody); ok && body.Res != nil {
+		body.Res.Returnval = r.seen(ctx, body.Res.Returnval)
+	}
+	return answer
+}
+
+func (r *receiver) seen(ctx *simulator.Context, ref *vc.Ref) *vc.Ref {
+	if ref == nil || !r.m.Visible(ctx, *ref) {
+		return nil
+	}
+	return ref
+}
+
+// RetrieveUserGroups searches users and groups by name.
+func (r *receiver) RetrieveUserGroups(_ *simulator.Context, req *types.RetrieveUserGroups) soap.HasFault {
+	var found []types.BaseUserSearchResult
+	add := func(n name, group bool) {
+		if req.Domain != "" && !strings.EqualFold(req.Domain, n.domain) {
+			return
+		}
+		wanted := parseName(req.SearchStr)
+		if req.ExactMatch && wanted != n && wanted != (name{user: n.user}) ||
+			!req.ExactMatch && !strings.Contains(n.user, wanted.user) {
+			return
+		}
+		found = append(found, &types.UserSearchResult{Principal: n.user, FullName: n.full(), Group: group})
+	}
+	if req.FindUsers {
+		group := parseName(req.BelongsToGroup).in(cmp.Or(req.Domain, r.m.accounts.domain))
+		for _, a := range r.m.accounts.list {
+			if req.BelongsToGroup == "" || a.member(group) {
+				add(a.name, false)
+			}
+		}
+	}
+	if req.FindGroups {
+		for g := range r.m.accounts.groups {
+			add(g, true)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b types.BaseUserSearchResult) int {
+		x, y := a.GetUserSearchResult(), b.GetUserSearchResult()
+		return strings.Compare(x.FullName, y.FullName)
+	})
+	return &methods.RetrieveUserGroupsBody{Res: &types.RetrieveUserGroupsResponse{Returnval: found}}
+}
+
+// name is the name of a user or group as vCenter compares it: without regard to case, in either of the two forms
+// "user@domain" and "DOMAIN\user". The domain is empty when it was left out.
+type name struct{ user, domain string }
+
+func parseName(s string) name {
+	s = strings.ToLower(strings.TrimSpace(s))
+	if domain, user, ok := strings.Cut(s, `\`); ok {
+		return name{user, domain}
+	}
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		return name{s[:i], s[i+1:]}
+	}
+	return name{user: s}
+}
+
+// in returns the name with a domain, the given one if it has none.
+func (n name) in(domain string) name {
+	if n.domain == "" {
+		n.domain = strings.ToLower(domain)
+	}
+	return n
+}
+
+// down is the form in which vCenter writes users into sessions, events and permissions ("VSPHERE.LOCAL\administrator").
+func (n name) down() string {
+	if n.domain == "" {
+		return n.user
+	}
+	return strings.ToUpper(n.domain) + `\` + n.user
+}
+
+// full is the form in which vCenter writes the full name ("administrator vsphere.local").
+func (n name) full() string { return strings.TrimSpace(n.user + " " + n.domain) }
+
+// Visible tells whether the user of the call may see the object: has System.View on it, or on something below it.
+// Objects that permissions cannot be set on are as visible as the object that they belong to, or visible if they belong
+// to none. Call it with no object locked, or with only this one, by the same ctx.
+func (m *Manager) Visible(ctx *simulator.Context, ref vc.Ref) bool {
+	if !m.restricted.Load() {
+		return true
+	}
+	a := m.caller(ctx)
+	if a == nil {
+		return ref.Type == "ServiceInstance"
+	}
+	on, ok := m.entity(ctx, ref)
+	return !ok || m.allowed(ctx, a, viewPrivilege, on)
+}
+
+// Filter returns those of the objects that the user of the call may see. It may return refs itself, or write to it.
+func (m *Manager) Filter(ctx *simulator.Context, refs []vc.Ref) []vc.Ref {
+	if !m.restricted.Load() {
+		return refs
+	}
+	kept := refs[:0]
+	for _, ref := range refs {
+		if m.Visible(ctx, ref) {
+			kept = append(kept, ref)
+		}
+	}
+	return kept
+}
+
+// Readable tells whether the user of the call may read the properties of an object: has System.Read on it. Objects on the
+// way to what the user may see count as readable, because clients find their way by names and lists of children, for
+// which vCenter asks for no more than System.View. Call it as [Manager.Visible].
+func (m *Manager) Readable(ctx *simulator.Context, ref vc.Ref) bool {
+	if !m.restricted.Load() {
+		return true
+	}
+	a := m.caller(ctx)
+	if a == nil {
+		return ref.Type == "ServiceInstance"
+	}
+	on, ok := m.entity(ctx, ref)
+	if !ok {
+		return true
+	}
+	r := m.rules.Load()
+	return m.allowed(ctx, a, readPrivilege, on) || m.view(r, a).onTheWay(ctx, on)
+}
+
+// Allowed tells whether a user, by any form of the name, has a privilege on an object; the zero reference means the root
+// folder. It is for REST, where calls come without a context.
+func (m *Manager) Allowed(user, privilege string, on vc.Ref) bool {
+	if !m.restricted.Load() {
+		return true
+	}
+	a := m.accounts.find(user)
+	if a == nil {
+		return false
+	}
+	ctx := vc.Fresh(m.base)
+	if on == (vc.Ref{}) {
+		on = m.root
+	} else {
+		on = m.entityOrRoot(ctx, on)
+	}
+	return m.allowed(ctx, a, privilege, on)
+}
+
+// MayRead tells whether a user may know what tags an object has, or what is on it: has System.Read on it. To see it on the
+// way to something else is not enough.
+//
+// Source: com.vmware.cis.tagging.tag_association in the vSphere Automation API: only objects that the user may read are
+// listed.
+func (m *Manager) MayRead(user string, ref vc.Ref) bool { return m.Allowed(user, readPrivilege, ref) }
+
+// MayTag tells whether a user may tag an object or, of the root folder, whether the user may create, change and delete
+// tags and categories.
+func (m *Manager) MayTag(user string, ref vc.Ref) bool {
+	if ref == m.root || ref == (vc.Ref{}) {
+		return m.Allowed(user, "InventoryService.Tagging.CreateTag", m.root)
+	}
+	return m.Allowed(user, "InventoryService.Tagging.AttachTag", ref)
 }

@@ -4,6 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // Op is what a step does to its object.
@@ -105,4 +112,82 @@ func (e *Unchangeable) Error() string {
 		lines[i] = r.String()
 	}
 	return "cannot be changed live:\n" + strings.Join(lines, "\n")
+}
+
+// differs plans what changes an object that is there.
+func (p *planner) differs(n *named, live *entity) {
+	switch n.kind {
+	case KindDatacenter:
+		in := p.all[get[ref](live, "parent")]
+		if in == nil || in.key == folderKey(n.dc.Folder) {
+			return
+		}
+		p.step(Change, n.kind, n.path, "moved from "+p.path(live), func(ctx context.Context, c *vim25.Client) error {
+			to, err := p.find(folderKey(n.dc.Folder))
+			if err != nil {
+				return err
+			}
+			t, err := object.NewFolder(c, to).MoveInto(ctx, []ref{live.ref})
+			return wait(ctx, t, err)
+		})
+	case KindHost:
+		cores, memory := get[int16](live, "hardware.cpuInfo.numCpuCores"), get[int64](live, "hardware.memorySize")
+		if want := min(n.host.CPUs, 1<<14); int32(cores) != want {
+			p.cannot(n.path, "has %d CPUs, and hardware is not changed: %d are wanted", cores, want)
+		}
+		if topology.Bytes(memory) != n.host.Memory {
+			p.cannot(n.path, "has %s of memory, and hardware is not changed: %s is wanted", topology.Bytes(memory), n.host.Memory)
+		}
+	case KindSwitch:
+		p.switchDiffers(n, live)
+	case KindPortGroup:
+		p.portGroupDiffers(n, live)
+	case KindDatastore:
+		p.datastoreDiffers(n, live)
+	}
+}
+
+// Client is how to reach a vCenter as somebody who may change everything. Each func calls its argument with a session
+// that works, as long as ctx does; it may be called again while another call runs.
+type Client interface {
+	Do(ctx context.Context, f func(context.Context, *vim25.Client) error) error
+	DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error
+}
+
+// Sessions is a [Client] of two sessions that are logged in.
+type Sessions struct {
+	Vim  *vim25.Client
+	REST *rest.Client
+}
+
+// Do implements [Client].
+func (s Sessions) Do(ctx context.Context, f func(context.Context, *vim25.Client) error) error {
+	return f(ctx, s.Vim)
+}
+
+// DoREST implements [Client].
+func (s Sessions) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
+	return f(ctx, s.REST)
+}
+
+type ref = types.ManagedObjectReference
+
+// task waits for a task and returns what came of it.
+func task[T any](ctx context.Context, c *vim25.Client, started T, id func(T) ref, err error) (types.AnyType, error) {
+	if err != nil {
+		return nil, err
+	}
+	info, err := object.NewTask(c, id(started)).WaitForResult(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return info.Result, nil
+}
+
+// wait waits for a task of govmomi's object package.
+func wait(ctx context.Context, t *object.Task, err error) error {
+	if err != nil {
+		return err
+	}
+	return t.Wait(ctx)
 }

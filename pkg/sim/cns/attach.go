@@ -1,6 +1,10 @@
 package cns
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/simulator"
@@ -8,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
 // CnsAttachVolume attaches volumes to VMs.
@@ -123,4 +128,197 @@ func (m *Manager) refusedOn(ctx *simulator.Context, spec *cnstypes.CnsVolumeAtta
 	m.mu.Unlock()
 	s.vmName = m.nameOf(ctx, spec.Vm)
 	m.refused(s, what, why)
+}
+
+// hang notes that the volume is attached. The lock is held.
+func (m *Manager) hang(v *volume, a *attachment) {
+	m.unhang(v)
+	v.on = a
+	if m.on[a.vm] == nil {
+		m.on[a.vm] = make(map[string]*volume)
+	}
+	m.on[a.vm][v.id] = v
+}
+
+// claim is hang for a disk that is to be put into a VM, whose lock is held; false when it is on one by now: who edits VMs does
+// not wait for CNS. What is no volume is only looked for.
+func (m *Manager) claim(v *volume, a *attachment) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.volumes[v.id] != v {
+		_, taken := m.sighted(v.id, v.path)
+		return !taken
+	}
+	if v.on != nil {
+		return false
+	}
+	on := *a
+	m.hang(v, &on)
+	return true
+}
+
+// unhang notes that the volume is attached to none. The lock is held.
+func (m *Manager) unhang(v *volume) {
+	if v.on == nil {
+		return
+	}
+	vm := v.on.vm
+	delete(m.on[vm], v.id)
+	if len(m.on[vm]) == 0 {
+		delete(m.on, vm)
+	}
+	v.on = nil
+}
+
+// attachedTo returns a copy of where the volume is attached, nil for nowhere.
+func (m *Manager) attachedTo(v *volume) *attachment {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if v.on == nil {
+		return nil
+	}
+	a := *v.on
+	return &a
+}
+
+// holder is attachedTo of a volume that is busy, without VMs that are gone: nobody has told of their end then.
+func (m *Manager) holder(ctx *simulator.Context, v *volume) *attachment {
+	on := m.attachedTo(v)
+	if on == nil || ctx.Map.Get(on.vm) != nil {
+		return on
+	}
+	m.left(on.vm, gone)
+	return m.attachedTo(v)
+}
+
+// Locked tells whether a disk, as a client describes one to add it to a VM, is that of a volume that another VM has: it
+// holds the file.
+func (m *Manager) Locked(vm types.ManagedObjectReference, d *types.VirtualDisk) bool {
+	path := fileOf(d)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for ref, volumes := range m.on {
+		if ref == vm {
+			continue
+		}
+		for _, v := range volumes {
+			if v.path == path || d.VDiskId != nil && d.VDiskId.Id == v.id && path == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// owning has the follower leave changes of the VM's devices, whose lock is held, to f's caller.
+func (m *Manager) owning(vm vc.Ref, f func()) {
+	m.mu.Lock()
+	m.own[vm] = true
+	m.mu.Unlock()
+	f()
+	m.mu.Lock()
+	delete(m.own, vm)
+	m.mu.Unlock()
+}
+
+// Where disks find room on a VM: up to four SCSI controllers of sixteen units, one of which is the controller's own.
+const (
+	controllers   = 4
+	units         = 16
+	ownUnit       = 7
+	pciKey        = 100
+	controllerKey = 1000
+	diskKey       = 2000
+	scsiUnit      = 3 // of the first SCSI controller on the PCI bus
+)
+
+// slot is where a disk goes.
+type slot struct {
+	controller, unit int32
+	bus              int32
+	// added is the controller itself when it has to be added for that; nil when it is there.
+	added *types.ParaVirtualSCSIController
+}
+
+// freeSlot finds the first slot that no device has, adding a controller when all are full and there may be another one;
+// false when there is none. Only the controller and unit that are asked for will do, if any are.
+func freeSlot(devices []types.BaseVirtualDevice, controller, unit *int32) (slot, bool) {
+	scsi, taken := scsiControllers(devices), takenUnits(devices)
+	buses := map[int32]bool{}
+	for _, c := range scsi {
+		buses[c.BusNumber] = true
+		if controller != nil && *controller != c.Key {
+			continue
+		}
+		for u := range int32(units) {
+			if u == ownUnit || unit != nil && *unit != u || taken[unitOf{c.Key, u}] {
+				continue
+			}
+			return slot{controller: c.Key, unit: u, bus: c.BusNumber}, true
+		}
+	}
+	if controller != nil || len(scsi) >= controllers {
+		return slot{}, false
+	}
+	s := slot{}
+	if unit != nil {
+		if *unit < 0 || *unit >= units || *unit == ownUnit {
+			return slot{}, false
+		}
+		s.unit = *unit
+	}
+	for buses[s.bus] {
+		s.bus++
+	}
+	s.added = newController(devices, taken, s.bus)
+	s.controller = s.added.Key
+	return s, true
+}
+
+// unitOf is a unit of a controller.
+type unitOf struct{ controller, unit int32 }
+
+func takenUnits(devices []types.BaseVirtualDevice) map[unitOf]bool {
+	taken := make(map[unitOf]bool)
+	for _, d := range devices {
+		if v := d.GetVirtualDevice(); v.UnitNumber != nil {
+			taken[unitOf{v.ControllerKey, *v.UnitNumber}] = true
+		}
+	}
+	return taken
+}
+
+// scsiControllers are those of a VM, in the order of their buses.
+func scsiControllers(devices []types.BaseVirtualDevice) (all []*types.VirtualSCSIController) {
+	for _, d := range devices {
+		if c, ok := d.(types.BaseVirtualSCSIController); ok {
+			all = append(all, c.GetVirtualSCSIController())
+		}
+	}
+	slices.SortFunc(all, func(a, b *types.VirtualSCSIController) int { return cmp.Compare(a.BusNumber, b.BusNumber) })
+	return all
+}
+
+func newController(devices []types.BaseVirtualDevice, taken map[unitOf]bool, bus int32) *types.ParaVirtualSCSIController {
+	c := new(types.ParaVirtualSCSIController)
+	c.Key, c.BusNumber = freeKey(devices, controllerKey+bus), bus
+	c.ControllerKey = pciKey
+	unit := int32(scsiUnit) + bus
+	for taken[unitOf{pciKey, unit}] {
+		unit++
+	}
+	c.UnitNumber = &unit
+	c.DeviceInfo = &types.Description{Label: fmt.Sprintf("SCSI controller %d", bus), Summary: "VMware paravirtual SCSI"}
+	c.HotAddRemove = new(true)
+	c.SharedBus = types.VirtualSCSISharingNoSharing
+	c.ScsiCtlrUnitNumber = ownUnit
+	return c
+}
+
+// freeKey is the first key from that on that no device has.
+func freeKey(devices []types.BaseVirtualDevice, key int32) int32 {
+	for slices.ContainsFunc(devices, func(d types.BaseVirtualDevice) bool { return d.GetVirtualDevice().Key == key }) {
+		key++
+	}
+	return key
 }

@@ -94,3 +94,89 @@ func (m *Manager) pullOut(ctx *simulator.Context, v *volume, from vc.Ref) (name 
 	})
 	return name, fault
 }
+
+// CnsDeleteVolume removes a volume, and its disk if that is asked for.
+func (m *Manager) CnsDeleteVolume(_ *simulator.Context, req *cnstypes.CnsDeleteVolume) soap.HasFault {
+	ref := m.task("CnsDeleteVolume", func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
+		if len(req.VolumeIds) == 0 {
+			return nil, &types.InvalidArgument{InvalidProperty: "volumeIds"}
+		}
+		all := batch()
+		for _, id := range req.VolumeIds {
+			said := m.scripted("CnsDeleteVolume", id.Id, vc.Ref{})
+			if said.task != nil {
+				return nil, said.task
+			}
+			fault := said.fault
+			if fault == nil {
+				fault = m.remove(ctx, id.Id, req.DeleteDisk, "")
+			}
+			if _, gone := fault.(*types.NotFound); fault != nil && !gone {
+				m.refusedFor(id.Id, "deletion", fault)
+			}
+			result := outcome(id.Id, fault)
+			all.VolumeResults = append(all.VolumeResults, &result)
+		}
+		return all, nil
+	})
+	return &methods.CnsDeleteVolumeBody{Res: &cnstypes.CnsDeleteVolumeResponse{Returnval: ref}}
+}
+
+// remove removes a volume that is attached to none and has no snapshots. how is for the event.
+func (m *Manager) remove(ctx *simulator.Context, id string, withDisk bool, how string) types.BaseMethodFault {
+	v := m.take(id)
+	if v == nil {
+		return new(types.NotFound)
+	}
+	fault := m.removable(ctx, v, withDisk)
+	if fault != nil {
+		m.release(v, nil)
+		return fault
+	}
+	left := ", its disk stays"
+	if withDisk {
+		left = ""
+		if !v.file {
+			m.dropDisk(ctx, v.datastore, v.id)
+			if s := m.store(ctx, v.datastore); s != nil {
+				_ = s.removeFiles(v.path) // nobody knows of them any more
+			}
+		}
+		_ = m.removeContent(v.id)
+	}
+	m.release(v, func() { m.drop(v) })
+	m.log(v.about(vc.Ref{}), event.Info, "volume.deleted", "deleted from datastore %s%s%s", m.storeName(ctx, v.datastore), how, left)
+	return nil
+}
+
+// removable tells why a volume, which is busy, cannot be deleted; nil when it can.
+func (m *Manager) removable(ctx *simulator.Context, v *volume, withDisk bool) types.BaseMethodFault {
+	if m.holder(ctx, v) != nil {
+		return inUse()
+	}
+	if len(v.snapshot) > 0 {
+		return because(new(types.InvalidState), "Failed to delete disk: volume %s has snapshots (%d)", v.id, len(v.snapshot))
+	}
+	if withDisk && !v.file {
+		if s := m.store(ctx, v.datastore); s != nil && len(s.hosts) == 0 {
+			return inaccessible(s, "no host reaches it")
+		}
+	}
+	return nil
+}
+
+// refusedFor writes that something was not done to a volume.
+func (m *Manager) refusedFor(id, what string, fault types.BaseMethodFault) {
+	m.mu.Lock()
+	s := subject{id: id}
+	v := m.volumes[id]
+	if v != nil {
+		s.name = v.name
+		if v.on != nil {
+			s.vm = v.on.vm
+		}
+	}
+	why := v.reason(fault)
+	m.mu.Unlock()
+	m.refused(s, what, why)
+}

@@ -1,9 +1,20 @@
 package cns
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vmdk"
 	vsanfs "github.com/vmware/govmomi/vsan/vsanfs/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -101,4 +112,190 @@ func clusterOf(md cnstypes.CnsVolumeMetadata) string {
 		return all[0].ClusterId
 	}
 	return ""
+}
+
+// folder is where first class disks are on a datastore; one with objects in the place of a file system names it by a UUID.
+const folder = "fcd"
+
+// diskPath is where a disk's descriptor is on a datastore.
+func (m *Manager) diskPath(s *store, id string) string {
+	in := folder
+	if strings.EqualFold(s.kind, "vsan") || strings.EqualFold(s.kind, "vvol") {
+		in = m.derive(folder, s.ref.Value)
+	}
+	return (&object.DatastorePath{Datastore: s.name, Path: in + "/" + id + ".vmdk"}).String()
+}
+
+// file is a file of a datastore on this machine.
+func (s *store) file(path string) (string, bool) {
+	var p object.DatastorePath
+	if !p.FromString(path) || p.Path == "" || !filepath.IsLocal(p.Path) {
+		return "", false
+	}
+	return filepath.Join(s.dir, filepath.FromSlash(p.Path)), true
+}
+
+// writeFiles makes what vcsim looks for where there is a disk: the descriptor, and an empty file for its content.
+func (s *store) writeFiles(path string, capacityMB int64) error {
+	file, ok := s.file(path)
+	if !ok {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	flat := flatName(file)
+	extent := vmdk.Extent{Info: filepath.Base(flat), Size: capacityMB << 20 / vmdk.SectorSize}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(vmdk.NewDescriptor(extent).Write(f), f.Close()); err != nil {
+		return err
+	}
+	return os.WriteFile(flat, nil, 0o600)
+}
+
+// removeFiles is the end of both; what is not there is no error.
+func (s *store) removeFiles(path string) error {
+	file, ok := s.file(path)
+	if !ok {
+		return nil
+	}
+	var all []error
+	for _, f := range []string{file, flatName(file)} {
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+func flatName(file string) string { return strings.TrimSuffix(file, ".vmdk") + "-flat.vmdk" }
+
+// controlFlags are what volumes are protected from, or have done to them.
+type controlFlags struct {
+	pinned  bool // disableRelocation
+	tracked bool // enableChangedBlockTracking
+}
+
+// tracking is whether changed blocks are tracked, as queries show it; of file shares it is not known.
+func (v *volume) tracking() cnstypes.CnsVolumeCBTStatus {
+	switch {
+	case v.file:
+		return ""
+	case v.flags.tracked:
+		return cnstypes.CnsVolumeCBTStatusEnabled
+	}
+	return cnstypes.CnsVolumeCBTStatusDisabled
+}
+
+// CnsSetVolumeControlFlags sets flags of volumes; it is no task. Faults: NotFound, InvalidArgument.
+func (m *Manager) CnsSetVolumeControlFlags(_ *simulator.Context, req *cnstypes.CnsSetVolumeControlFlags) soap.HasFault {
+	body := new(methods.CnsSetVolumeControlFlagsBody)
+	if fault := m.control(req.ControlFlagsSpecs, true); fault != nil {
+		body.Fault_ = simulator.Fault(reasonOf(fault), fault)
+		return body
+	}
+	body.Res = new(cnstypes.CnsSetVolumeControlFlagsResponse)
+	return body
+}
+
+// CnsClearVolumeControlFlags is the inverse of CnsSetVolumeControlFlags.
+func (m *Manager) CnsClearVolumeControlFlags(_ *simulator.Context, req *cnstypes.CnsClearVolumeControlFlags) soap.HasFault {
+	body := new(methods.CnsClearVolumeControlFlagsBody)
+	if fault := m.control(req.ControlFlagsSpecs, false); fault != nil {
+		body.Fault_ = simulator.Fault(reasonOf(fault), fault)
+		return body
+	}
+	body.Res = new(cnstypes.CnsClearVolumeControlFlagsResponse)
+	return body
+}
+
+// control sets or clears flags of volumes; of none when one is not there or a flag is unknown.
+func (m *Manager) control(specs []cnstypes.CnsVolumeControlFlagsSpec, on bool) types.BaseMethodFault {
+	ctx := m.fresh()
+	known := []string{
+		string(cnstypes.CnsVolumeControlFlagsKeepAfterDeleteVm), string(cnstypes.CnsVolumeControlFlagsDisableRelocation),
+		string(cnstypes.CnsVolumeControlFlagsEnableChangedBlockTracking),
+	}
+	for _, spec := range specs {
+		if _, there := m.Volume(spec.VolumeId.Id); !there {
+			return new(types.NotFound)
+		}
+		for _, flag := range spec.ControlFlags {
+			if !slices.Contains(known, flag) {
+				return &types.InvalidArgument{InvalidProperty: "controlFlags"}
+			}
+		}
+	}
+	for _, spec := range specs {
+		v := m.take(spec.VolumeId.Id)
+		if v == nil {
+			return new(types.NotFound)
+		}
+		keep, flags := v.keep, v.flags
+		for _, flag := range spec.ControlFlags {
+			switch cnstypes.CnsVolumeControlFlags(flag) {
+			case cnstypes.CnsVolumeControlFlagsKeepAfterDeleteVm:
+				keep = on
+			case cnstypes.CnsVolumeControlFlagsDisableRelocation:
+				flags.pinned = on
+			case cnstypes.CnsVolumeControlFlagsEnableChangedBlockTracking:
+				flags.tracked = on
+			}
+		}
+		m.editDisk(ctx, v.id, func(d *disk) {
+			d.Config.KeepAfterDeleteVm = new(keep)
+			d.Config.RelocationDisabled = new(flags.pinned)
+			d.Config.ChangedBlockTrackingEnabled = new(flags.tracked)
+		})
+		m.release(v, func() { v.keep, v.flags = keep, flags })
+	}
+	return nil
+}
+
+// CnsConfigureVolumeACLs changes who may mount file volumes: rules of addresses that there are already are replaced.
+func (m *Manager) CnsConfigureVolumeACLs(_ *simulator.Context, req *cnstypes.CnsConfigureVolumeACLs) soap.HasFault {
+	const method = "CnsConfigureVolumeACLs"
+	return &methods.CnsConfigureVolumeACLsBody{Res: &cnstypes.CnsConfigureVolumeACLsResponse{
+		Returnval: m.task(method, func(*simulator.Context) (types.AnyType, types.BaseMethodFault) {
+			return eachPlain(m, method, req.ACLConfigSpecs,
+				func(s *cnstypes.CnsVolumeACLConfigureSpec) string { return s.VolumeId.Id }, m.configureACL)
+		}),
+	}}
+}
+
+func (m *Manager) configureACL(spec *cnstypes.CnsVolumeACLConfigureSpec) types.BaseMethodFault {
+	v := m.take(spec.VolumeId.Id)
+	if v == nil {
+		return new(types.NotFound)
+	}
+	if !v.file {
+		m.release(v, nil)
+		return new(types.NotSupported)
+	}
+	access := slices.Clone(v.share.access)
+	for _, change := range spec.AccessControlSpecList {
+		for _, p := range change.Permission {
+			access = slices.DeleteFunc(access, func(is vsanfs.VsanFileShareNetPermission) bool { return is.Ips == p.Ips })
+			if !change.Delete {
+				access = append(access, p)
+			}
+		}
+	}
+	m.release(v, func() { v.share.access = access })
+	return nil
+}
+
+// Access returns who may mount a file volume: addresses ("*", "10.0.0.0/8") and what they may do; false when there is none
+// of that id.
+func (m *Manager) Access(id string) ([]vsanfs.VsanFileShareNetPermission, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := m.volumes[id]
+	if v == nil || !v.file {
+		return nil, false
+	}
+	return slices.Clone(v.share.access), true
 }

@@ -1,10 +1,15 @@
 package cns
 
 import (
+	"cmp"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi/cns"
+	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -129,3 +134,112 @@ func (m *Manager) taskOn(object vc.Ref, name string, f func(ctx *simulator.Conte
 	ctx.WithLock(on, func() { ref = vc.Run(ctx, t) }) // its list of tasks changes
 	return ref
 }
+
+// put adds a volume that is not there yet. The lock is held.
+func (m *Manager) put(v *volume) {
+	m.last++
+	v.number = m.last
+	m.volumes[v.id] = v
+	m.order = append(m.order, v)
+}
+
+// drop removes a volume: from then on there is none of its id. The lock is held.
+func (m *Manager) drop(v *volume) {
+	delete(m.volumes, v.id)
+	i, found := slices.BinarySearchFunc(m.order, v.number, func(v *volume, number uint64) int { return cmp.Compare(v.number, number) })
+	if found {
+		m.order = slices.Delete(m.order, i, i+1)
+	}
+}
+
+// each makes the result of a task about volumes, one spec after the other: f does what is asked for, or is given the fault
+// that the script has for it. A call for nothing is refused.
+func each[T any](m *Manager, method string, specs []T, id func(*T) string,
+	f func(spec *T, scripted types.BaseMethodFault) cnstypes.BaseCnsVolumeOperationResult,
+) (types.AnyType, types.BaseMethodFault) {
+	if len(specs) == 0 {
+		return nil, &types.InvalidArgument{InvalidProperty: "specs"}
+	}
+	results := make([]cnstypes.BaseCnsVolumeOperationResult, 0, len(specs))
+	for i := range specs {
+		says := m.scripted(method, id(&specs[i]), vc.Ref{})
+		if says.task != nil {
+			return nil, says.task
+		}
+		results = append(results, f(&specs[i], says.fault))
+	}
+	return batch(results...), nil
+}
+
+// eachPlain is each for calls whose results tell no more than what failed.
+func eachPlain[T any](m *Manager, method string, specs []T, id func(*T) string, f func(*T) types.BaseMethodFault,
+) (types.AnyType, types.BaseMethodFault) {
+	return each(m, method, specs, id, func(spec *T, fault types.BaseMethodFault) cnstypes.BaseCnsVolumeOperationResult {
+		if fault == nil {
+			fault = f(spec)
+		}
+		r := outcome(id(spec), fault)
+		return &r
+	})
+}
+
+// begin announces work that Close waits for; false when it is too late. Who began calls m.work.Done.
+func (m *Manager) begin() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.work.Add(1)
+	return true
+}
+
+// later runs f on a goroutine of its own, unless the manager is being closed: for what cannot be done under the locks that
+// are held now.
+func (m *Manager) later(f func()) {
+	if !m.begin() {
+		return
+	}
+	go func() {
+		defer m.work.Done()
+		f()
+	}()
+}
+
+// Close ends delays and stops following VMs, and waits for what is under way. Tasks that have been delayed end in
+// RequestCanceled. Closing again is harmless.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	if !m.closed {
+		m.closed = true
+		close(m.stop)
+	}
+	m.mu.Unlock()
+	m.base.Map.RemoveHandler(m.follower)
+	m.work.Wait()
+}
+
+// derive is a UUID that follows from the seed and from what it is for.
+func (m *Manager) derive(of ...string) string {
+	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte("vsphere-sandbox cns\x00"+m.opts.Seed+"\x00"+m.opts.VCenter))
+	for _, part := range of {
+		id = uuid.NewSHA1(id, []byte(part))
+	}
+	return id.String()
+}
+
+// newID is the id of a new volume: it follows from the seed and the volume's name, and is one that no volume has ever
+// had here; see nextID. The lock is held.
+func (m *Manager) newID(name, cluster string) string {
+	for n := 0; ; n++ {
+		id := m.derive("volume", name, cluster, strconv.Itoa(n))
+		if !m.used[id] && m.volumes[id] == nil {
+			m.used[id] = true
+			return id
+		}
+	}
+}
+
+// diskUUID is the UUID of a volume's disk: of the form that vSphere gives to disks, and the same whenever and wherever the
+// disk is attached.
+func (m *Manager) diskUUID(id string) string { return "6000C29" + m.derive("disk", id)[7:] }

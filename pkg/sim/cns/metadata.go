@@ -1,6 +1,8 @@
 package cns
 
 import (
+	"slices"
+
 	"github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/simulator"
@@ -55,4 +57,98 @@ func checkMetadata(sent *cnstypes.CnsVolumeMetadata) types.BaseMethodFault {
 		}
 	}
 	return nil
+}
+
+// CNS keeps metadata for each container cluster that uses a volume: the cluster, and the entities (PV, PVC, pods) in it.
+// A volume's record has it in that form; clients send and get one list of clusters and one of entities, which name their
+// cluster. Nothing that a record points to is changed in place.
+
+// merged is what a query shows of a volume's metadata.
+func merged(metadata []cnstypes.CnsVolumeMetadata) cnstypes.CnsVolumeMetadata {
+	var all cnstypes.CnsVolumeMetadata
+	for i, md := range metadata {
+		if i == 0 {
+			all.ContainerCluster = md.ContainerCluster
+		}
+		all.ContainerClusterArray = append(all.ContainerClusterArray, md.ContainerCluster)
+		all.EntityMetadata = append(all.EntityMetadata, md.EntityMetadata...)
+	}
+	return all
+}
+
+// split is the inverse of merged, for the metadata of a volume that is created. Of one that is created without a cluster
+// it is the metadata of the cluster that has no id.
+func split(sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsVolumeMetadata {
+	if len(clusters(sent)) == 0 {
+		return []cnstypes.CnsVolumeMetadata{{ContainerCluster: sent.ContainerCluster, EntityMetadata: sent.EntityMetadata}}
+	}
+	return updated(nil, sent)
+}
+
+// updated returns metadata with an update: clusters and entities that are there already are replaced, new ones added, and
+// those with the delete flag removed, a cluster with all its entities. What the update does not name stays.
+func updated(old []cnstypes.CnsVolumeMetadata, sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsVolumeMetadata {
+	out := make([]cnstypes.CnsVolumeMetadata, len(old))
+	for i, md := range old {
+		out[i] = cnstypes.CnsVolumeMetadata{ContainerCluster: md.ContainerCluster, EntityMetadata: slices.Clone(md.EntityMetadata)}
+	}
+	for _, c := range clusters(sent) {
+		i := slices.IndexFunc(out, func(md cnstypes.CnsVolumeMetadata) bool { return md.ContainerCluster.ClusterId == c.ClusterId })
+		switch {
+		case c.Delete && i >= 0:
+			out = slices.Delete(out, i, i+1)
+		case c.Delete:
+		case i >= 0:
+			out[i].ContainerCluster = c
+		default:
+			out = append(out, cnstypes.CnsVolumeMetadata{ContainerCluster: c})
+		}
+	}
+	for _, e := range sent.EntityMetadata {
+		update(out, e, sent.ContainerCluster.ClusterId)
+	}
+	return out
+}
+
+// clusters are those that an update names: the list, or the one that clients of old versions send alone.
+func clusters(sent cnstypes.CnsVolumeMetadata) []cnstypes.CnsContainerCluster {
+	if len(sent.ContainerClusterArray) == 0 && sent.ContainerCluster.ClusterId != "" {
+		return []cnstypes.CnsContainerCluster{sent.ContainerCluster}
+	}
+	return sent.ContainerClusterArray
+}
+
+// update adds, replaces or removes an entity in its cluster, by default the one given. Entities of a cluster that does not
+// use the volume are dropped.
+func update(metadata []cnstypes.CnsVolumeMetadata, e cnstypes.BaseCnsEntityMetadata, cluster string) {
+	if id := e.GetCnsEntityMetadata().ClusterID; id != "" {
+		cluster = id
+	}
+	c := slices.IndexFunc(metadata, func(md cnstypes.CnsVolumeMetadata) bool { return md.ContainerCluster.ClusterId == cluster })
+	if c < 0 {
+		return
+	}
+	list := metadata[c].EntityMetadata
+	i := slices.IndexFunc(list, func(o cnstypes.BaseCnsEntityMetadata) bool { return keyOf(o) == keyOf(e) })
+	switch remove := e.GetCnsEntityMetadata().Delete; {
+	case remove && i >= 0:
+		list = slices.Delete(list, i, i+1)
+	case remove:
+	case i >= 0:
+		list[i] = e
+	default:
+		list = append(list, e)
+	}
+	metadata[c].EntityMetadata = list
+}
+
+// entityKey is what makes two entities of a cluster the same.
+type entityKey struct{ kind, namespace, name string }
+
+func keyOf(e cnstypes.BaseCnsEntityMetadata) entityKey {
+	key := entityKey{name: e.GetCnsEntityMetadata().EntityName}
+	if k, ok := e.(*cnstypes.CnsKubernetesEntityMetadata); ok {
+		key.kind, key.namespace = k.EntityType, k.Namespace
+	}
+	return key
 }

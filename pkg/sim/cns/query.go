@@ -3,11 +3,13 @@ package cns
 import (
 	"github.com/vmware/govmomi/cns/methods"
 	cnstypes "github.com/vmware/govmomi/cns/types"
+	pbmtypes "github.com/vmware/govmomi/pbm/types"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns/internal/wire"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
 // CnsQueryVolume returns a page of the volumes that meet the filter, with all that is known of them.
@@ -93,4 +95,238 @@ func (m *Manager) records(f *filter, p page) (on []volume, to, total int) {
 		total++
 	}
 	return on, min(int(min(p.offset, int64(total)))+len(on), total), total
+}
+
+// CnsQueryVolumeInfo returns the first class disks of volumes, as vSphere's catalogue has them.
+func (m *Manager) CnsQueryVolumeInfo(_ *simulator.Context, req *cnstypes.CnsQueryVolumeInfo) soap.HasFault {
+	const method = "CnsQueryVolumeInfo"
+	return &methods.CnsQueryVolumeInfoBody{Res: &cnstypes.CnsQueryVolumeInfoResponse{
+		Returnval: m.task(method, func(ctx *simulator.Context) (types.AnyType, types.BaseMethodFault) {
+			id := func(id *cnstypes.CnsVolumeId) string { return id.Id }
+			return each(m, method, req.VolumeIds, id, func(id *cnstypes.CnsVolumeId, fault types.BaseMethodFault) cnstypes.BaseCnsVolumeOperationResult {
+				r := new(cnstypes.CnsQueryVolumeInfoResult)
+				if fault == nil {
+					r.VolumeInfo, fault = m.info(ctx, id.Id)
+				}
+				r.CnsVolumeOperationResult = outcome(id.Id, fault)
+				return r
+			})
+		}),
+	}}
+}
+
+func (m *Manager) info(ctx *simulator.Context, id string) (cnstypes.BaseCnsVolumeInfo, types.BaseMethodFault) {
+	if v, known := m.Volume(id); known && v.File {
+		return nil, new(types.NotSupported)
+	}
+	d, found := m.findDisk(ctx, id)
+	if !found {
+		return nil, new(types.NotFound)
+	}
+	return &cnstypes.CnsBlockVolumeInfo{VStorageObject: d.VStorageObject}, nil
+}
+
+// view makes what clients see of volumes, for one query: each datastore is looked at once. Not for several goroutines.
+type view struct {
+	m         *Manager
+	ctx       *simulator.Context
+	selection selection
+	places    map[vc.Ref]place
+	policies  map[policyOn]pbmtypes.PbmComplianceStatus
+}
+
+// place is what a query tells of a datastore.
+type place struct {
+	url   string
+	reach reach
+}
+
+type policyOn struct {
+	policy    string
+	datastore vc.Ref
+}
+
+func (m *Manager) newView(s selection) *view {
+	return &view{
+		m: m, ctx: m.fresh(), selection: s, places: make(map[vc.Ref]place),
+		policies: make(map[policyOn]pbmtypes.PbmComplianceStatus),
+	}
+}
+
+// show makes the record of a volume that clients see, before fields are selected.
+func (w *view) show(v *volume) wire.CnsVolume {
+	shown := wire.CnsVolume{
+		VolumeId:             cnstypes.CnsVolumeId{Id: v.id},
+		Name:                 v.name,
+		VolumeType:           string(cnstypes.CnsVolumeTypeBlock),
+		StoragePolicyId:      v.policy,
+		BackingObjectDetails: v.backing(),
+		ChangedBlockTracking: v.tracking(),
+	}
+	if v.file {
+		shown.VolumeType = string(cnstypes.CnsVolumeTypeFile)
+	}
+	if w.selection == nil || w.selection.has(metadataSelected) {
+		shown.Metadata = merged(v.metadata)
+	}
+	if w.selection != nil && len(w.selection) == 0 { // nobody asks where it is
+		return shown
+	}
+	p := w.place(v.datastore)
+	shown.DatastoreUrl = p.url
+	shown.DatastoreAccessibilityStatus = string(p.reach)
+	shown.HealthStatus = string(p.reach.health())
+	shown.ComplianceStatus = string(w.compliance(v, p.reach))
+	return shown
+}
+
+// backing describes the disk or share behind a volume.
+func (v *volume) backing() cnstypes.BaseCnsBackingObjectDetails {
+	size := cnstypes.CnsBackingObjectDetails{CapacityInMb: v.capacity}
+	if v.file {
+		return &cnstypes.CnsVsanFileShareBackingDetails{
+			CnsFileBackingDetails: cnstypes.CnsFileBackingDetails{CnsBackingObjectDetails: size, BackingFileId: v.share.id},
+			Name:                  v.name,
+			AccessPoints:          v.share.points,
+		}
+	}
+	return &cnstypes.CnsBlockBackingDetails{
+		CnsBackingObjectDetails: size, BackingDiskId: v.id, BackingDiskPath: v.path, BackingDiskObjectId: v.id,
+		AggregatedSnapshotCapacityInMb: v.snapshotSize(),
+	}
+}
+
+func (w *view) place(datastore vc.Ref) place {
+	p, known := w.places[datastore]
+	if !known {
+		s := w.m.store(w.ctx, datastore)
+		if p.reach = s.reach(); s != nil {
+			p.url = s.url
+		}
+		w.places[datastore] = p
+	}
+	return p
+}
+
+func (w *view) compliance(v *volume, r reach) pbmtypes.PbmComplianceStatus {
+	on := policyOn{v.policy, v.datastore}
+	status, known := w.policies[on]
+	if !known {
+		status = w.m.compliance(v.policy, v.datastore, r)
+		w.policies[on] = status
+	}
+	return status
+}
+
+// selection is which fields of volumes a query returns; nil: all. The id is always returned.
+type selection map[string]bool
+
+// metadataSelected selects the metadata; govmomi has no name for it.
+const metadataSelected = "VOLUME_METADATA"
+
+// selected reads a selection. One without names selects the id alone. Names may be those of the enumeration or of the
+// fields. Source: vSAN Management API, CnsQuerySelection.
+func selected(q *cnstypes.CnsQuerySelection) selection {
+	if q == nil {
+		return nil
+	}
+	s := make(selection, len(q.Names))
+	names := fieldNames()
+	for _, name := range q.Names {
+		if known, ok := names[name]; ok {
+			name = string(known)
+		}
+		s[name] = true
+	}
+	return s
+}
+
+// fieldNames are the fields' own names, which CNS takes too.
+func fieldNames() map[string]cnstypes.QuerySelectionNameType {
+	return map[string]cnstypes.QuerySelectionNameType{
+		"name":                         cnstypes.QuerySelectionNameTypeVolumeName,
+		"volumeType":                   cnstypes.QuerySelectionNameTypeVolumeType,
+		"backingObjectDetails":         cnstypes.QuerySelectionNameTypeBackingObjectDetails,
+		"complianceStatus":             cnstypes.QuerySelectionNameTypeComplianceStatus,
+		"datastoreAccessibilityStatus": cnstypes.QuerySelectionNameTypeDataStoreAccessibility,
+		"healthStatus":                 cnstypes.QuerySelectionNameTypeHealthStatus,
+		"datastoreUrl":                 cnstypes.QuerySelectionNameTypeDataStoreUrl,
+		"storagePolicyId":              cnstypes.QuerySelectionNameTypePolicyId,
+		"metadata":                     metadataSelected,
+	}
+}
+
+func (s selection) has(name cnstypes.QuerySelectionNameType) bool { return s == nil || s[string(name)] }
+
+// trim takes from a volume what is not selected.
+func (s selection) trim(v wire.CnsVolume) wire.CnsVolume {
+	if s == nil {
+		return v
+	}
+	t := wire.CnsVolume{VolumeId: v.VolumeId}
+	if s.has(cnstypes.QuerySelectionNameTypeVolumeName) {
+		t.Name = v.Name
+	}
+	if s.has(cnstypes.QuerySelectionNameTypeVolumeType) {
+		t.VolumeType = v.VolumeType
+	}
+	if s.has(cnstypes.QuerySelectionNameTypeBackingObjectDetails) {
+		t.BackingObjectDetails = v.BackingObjectDetails
+	}
+	if s.has(cnstypes.QuerySelectionNameTypeComplianceStatus) {
+		t.ComplianceStatus = v.ComplianceStatus
+	}
+	if s.has(cnstypes.QuerySelectionNameTypeDataStoreAccessibility) {
+		t.DatastoreAccessibilityStatus = v.DatastoreAccessibilityStatus
+	}
+	if s.has(cnstypes.QuerySelectionNameTypeHealthStatus) {
+		t.HealthStatus = v.HealthStatus
+	}
+	if s.has(cnstypes.QuerySelectionNameTypeDataStoreUrl) {
+		t.DatastoreUrl = v.DatastoreUrl
+	}
+	if s.has(cnstypes.QuerySelectionNameTypePolicyId) {
+		t.StoragePolicyId = v.StoragePolicyId
+	}
+	if s.has(metadataSelected) {
+		t.Metadata = v.Metadata
+	}
+	return t
+}
+
+// How many records CNS returns at once, when nothing is asked for and at most. Source: vSAN Management API, CnsCursor;
+// for snapshots, upstream's driver (pkg/common/utils, DefaultQuerySnapshotLimit).
+const (
+	defaultVolumes   = 100
+	defaultSnapshots = 128
+	maxRecords       = 1000
+)
+
+// page is a part of a list that a cursor asks for.
+type page struct{ offset, limit int64 }
+
+// pageOf reads a cursor; nil asks for the first records, as many as CNS returns by itself.
+func pageOf(c *cnstypes.CnsCursor, limit int64) (page, types.BaseMethodFault) {
+	if c == nil {
+		return page{limit: limit}, nil
+	}
+	if c.Offset < 0 || c.Limit < 0 {
+		return page{}, &types.InvalidArgument{InvalidProperty: "cursor"}
+	}
+	if c.Limit > 0 {
+		limit = min(c.Limit, maxRecords)
+	}
+	return page{offset: c.Offset, limit: limit}, nil
+}
+
+// bounds are what of a list of that length is on the page.
+func (p page) bounds(total int) (from, to int) {
+	from = int(min(p.offset, int64(total)))
+	return from, from + int(min(p.limit, int64(total-from)))
+}
+
+// next is the cursor that asks for what follows. At the end its offset is the total, also when the records were fewer than
+// the offset asked for: clients compare the two to end their loop.
+func (p page) next(to, total int) cnstypes.CnsCursor {
+	return cnstypes.CnsCursor{Offset: int64(to), Limit: p.limit, TotalRecords: int64(total)}
 }

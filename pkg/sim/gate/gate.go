@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vim25/xml"
 )
 
 // Options of a [Gate].
@@ -165,5 +168,86 @@ func (g *Gate) leave() {
 	defer g.mu.Unlock()
 	if g.inflight--; g.inflight == 0 && g.drained != nil {
 		close(g.drained)
+	}
+}
+
+// State is what a gate does with calls.
+type State string
+
+const (
+	// Up answers.
+	Up State = "up"
+	// Down refuses connections and has cut those that were open.
+	Down State = "down"
+	// Slow answers each call after [Mode].Delay.
+	Slow State = "slow"
+	// Hung accepts connections, completes TLS and reads requests, but no answer comes until the mode changes. Calls
+	// that were waiting then, long polls among them, are answered when it is Up again.
+	Hung State = "hung"
+)
+
+// Mode is a state with its parameter. The zero value means [Up].
+type Mode struct {
+	State State `json:"state"`
+	// Delay is added to each call when Slow; it must be positive then and zero otherwise.
+	Delay time.Duration `json:"delay,omitempty"`
+}
+
+// String returns "up", "down", "hung" or "slow (200ms)".
+func (m Mode) String() string {
+	if m.State == Slow {
+		return fmt.Sprintf("%s (%s)", m.State, m.Delay)
+	}
+	return string(m.State)
+}
+
+// normal fills in the zero value and checks the rest.
+func (m Mode) normal() (Mode, error) {
+	switch m.State {
+	case "":
+		m.State = Up
+	case Up, Down, Hung, Slow:
+	default:
+		return m, fmt.Errorf("gate state %q: want up, down, slow or hung", m.State)
+	}
+	if (m.State == Slow) != (m.Delay > 0) || m.Delay < 0 {
+		return m, fmt.Errorf("gate state %s with delay %s: slow and only slow takes a positive delay", m.State, m.Delay)
+	}
+	return m, nil
+}
+
+// failTask answers with a Task that ends in a fault.
+func (c *call) failTask(a FailTask) {
+	fault, err := a.Fault.build() // a fresh one: the Task keeps it
+	if err == nil {
+		ref, makeErr := c.gate.opts.FailTask(c.Method, c.Object, a.After, types.LocalizedMethodFault{
+			Fault: fault, LocalizedMessage: a.Fault.Message,
+		})
+		if err = makeErr; err == nil {
+			var b bytes.Buffer
+			fmt.Fprintf(&b, `%s<%sResponse xmlns="%s"><returnval type="Task">`, envelopeStart, c.Method, c.namespace())
+			_ = xml.EscapeText(&b, []byte(ref.Value)) // a buffer never fails
+			fmt.Fprintf(&b, `</returnval></%sResponse>%s`, c.Method, envelopeEnd)
+			c.writeSOAP(http.StatusOK, b.Bytes())
+			return
+		}
+	}
+	c.gate.opts.Logger.Error("no task to fail", "method", c.Method, "error", err)
+	c.internalError("no task to fail: " + err.Error())
+}
+
+// namespace is that of the SOAP method: as said, or as its name has it.
+func (c *call) namespace() string {
+	switch {
+	case c.space != "" && !strings.ContainsAny(c.space, `"<&`):
+		return c.space
+	case strings.HasPrefix(c.Method, "Cns"):
+		return "urn:vsan"
+	case strings.HasPrefix(c.Method, "Pbm"):
+		return "urn:pbm"
+	case strings.HasPrefix(c.Method, "Vslm"):
+		return "urn:vslm"
+	default:
+		return "urn:vim25"
 	}
 }

@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 )
 
 // ErrNoRule is for an [ID] that is not, or no longer, that of a rule.
@@ -185,4 +190,184 @@ func release(entries ...*entry) {
 	for _, e := range slices.DeleteFunc(slices.Clone(entries), func(e *entry) bool { return e == nil || e.over() }) {
 		close(e.done)
 	}
+}
+
+// Mode returns the mode in force.
+func (g *Gate) Mode() Mode {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mode
+}
+
+func (g *Gate) setMode(m Mode) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mode = m
+}
+
+// Set changes the mode and returns when it is in force: after Down no connection is left, after leaving Down the
+// address is listened on again, unless a rule has it otherwise. It fails, and leaves the mode as it was, when the mode is
+// malformed, the gate is closed or the address cannot be had back before ctx ends or two seconds pass.
+//
+// A mode is a rule about all calls that comes before the others: Slow is [Latency], Hung is [Hang], Down is [Outage].
+func (g *Gate) Set(ctx context.Context, to Mode) error {
+	to, err := to.normal()
+	if err != nil {
+		return err
+	}
+	g.change.Lock()
+	defer g.change.Unlock()
+	if g.closed {
+		return fmt.Errorf("gate %s: %w", g.addr, net.ErrClosed)
+	}
+	from, old := g.Mode(), g.modeRule
+	if from == to {
+		return nil
+	}
+	g.modeRule = nil
+	if action := to.action(); action != nil {
+		g.modeRule = g.newEntry(Rule{Name: "mode " + to.String(), Action: action})
+	}
+	if err := g.listenFor(ctx); err != nil {
+		g.modeRule = old
+		return err
+	}
+	g.setMode(to)
+	// Calls learn of the new mode before they are cut or released, so that none is answered on the way down.
+	g.enforce()
+	release(old)
+	g.settle()
+	if g.opts.OnMode != nil {
+		g.opts.OnMode(from, to)
+	}
+	return nil
+}
+
+// action is what a mode does to calls; nil when Up.
+func (m Mode) action() Action {
+	switch m.State {
+	case Slow:
+		return Latency{Delay: m.Delay}
+	case Hung:
+		return Hang{}
+	case Down:
+		return Outage{}
+	default:
+		return nil
+	}
+}
+
+// matches tells whether a rule is about a call. What is cheap comes first.
+func (e *entry) matches(c *call) bool {
+	if t := transport(e.rule.Action); t != "" && t != c.Transport {
+		return false
+	}
+	switch e.rule.Action.(type) {
+	case FailTask:
+		if !strings.HasSuffix(c.Method, "_Task") && !e.tasks[c.Method] {
+			return false
+		}
+	case DropSession:
+		if c.Session == "" {
+			return false
+		}
+	}
+	m := &e.rule.Match
+	return (m.Transport == "" || m.Transport == c.Transport) &&
+		(m.Session == "" || m.Session == c.Session) &&
+		m.Caller(c.Client, c.User) &&
+		(len(m.Methods) == 0 || isMethod(m.Methods, c.Method)) &&
+		(m.Object == Object{} || m.Object.among(c))
+}
+
+// Caller tells whether User and Client match somebody.
+func (m *Match) Caller(client, user string) bool {
+	return (m.User == "" || glob.Fold(m.User, user)) &&
+		(m.Client == "" || isClient(m.Client, client))
+}
+
+func isClient(pattern, client string) bool {
+	pattern, client = strings.ToLower(pattern), strings.ToLower(client)
+	if glob.IsPattern(pattern) {
+		return glob.Match(pattern, client)
+	}
+	return strings.Contains(client, pattern)
+}
+
+func isMethod(patterns []string, method string) bool {
+	for _, p := range patterns {
+		if glob.Match(p, method) {
+			return true
+		}
+		if strings.HasPrefix(p, "/") {
+			if _, path, ok := strings.Cut(method, " "); ok && glob.Match(p, path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// among tells whether the call is about such an object.
+func (o Object) among(c *call) bool {
+	for _, ref := range c.about() {
+		if o.Type != "" && o.Type != ref.Type || o.Ref != "" && o.Ref != ref.Value {
+			continue
+		}
+		if o.Name == "" || glob.Match(o.Name, c.gate.opts.Name(ref)) {
+			return true
+		}
+	}
+	return false
+}
+
+// about returns the objects that the call names.
+func (c *call) about() []types.ManagedObjectReference {
+	if !c.read {
+		c.read = true
+		switch c.Transport {
+		case SOAP:
+			c.refs = mentioned(c.body)
+		default:
+			c.refs = mentionedJSON(c.body)
+		}
+	}
+	return c.refs
+}
+
+// compile checks a rule for this gate and makes it ready.
+func (g *Gate) compile(r Rule) (*entry, error) {
+	c := checker{found: r.problems()}
+	if g.opts.Identify == nil && (r.Match.User != "" || r.Match.Session != "") {
+		c.add("match", "this gate does not know sessions and their users")
+	}
+	if g.opts.Name == nil && r.Match.Object.Name != "" {
+		c.add("match.object.name", "this gate does not know names of objects")
+	}
+	switch r.Action.(type) {
+	case FailTask:
+		if g.opts.FailTask == nil {
+			c.add("action.failTask", "this gate cannot make tasks")
+		}
+	case DropSession:
+		if g.opts.Identify == nil || g.opts.DropSession == nil {
+			c.add("action.dropSession", "this gate cannot end sessions")
+		}
+	}
+	var all []error
+	for _, p := range c.found {
+		all = append(all, fmt.Errorf("gate %s: %s: %w", g.addr, r.title(), p))
+	}
+	if len(all) > 0 {
+		return nil, errors.Join(all...)
+	}
+	r.Match.Methods = slices.Clone(r.Match.Methods)
+	e := g.newEntry(r)
+	if fault, ok := r.Action.(Fault); ok {
+		var err error
+		if e.fault, err = fault.build(); err != nil {
+			return nil, fmt.Errorf("gate %s: %s: %w", g.addr, r.title(), err)
+		}
+	}
+	return e, nil
 }

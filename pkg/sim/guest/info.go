@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"maps"
 	"net/netip"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
@@ -178,4 +180,156 @@ func network(ctx *simulator.Context, backing types.BaseVirtualDeviceBackingInfo)
 		}
 	}
 	return ""
+}
+
+// Report is what VMware Tools tell of a guest that is up. Who changes a report makes lists of their own.
+type Report struct {
+	// Tools tells whether they run; nothing else is told when they do not.
+	Tools    bool
+	HostName string
+	// Address is the one that the vSphere Client shows (guest.ipAddress).
+	Address string
+	// NICs are guest.net.
+	NICs []types.GuestNicInfo
+}
+
+// Primary is the address that tools choose among those of the NICs: the first IPv4 address, else the first.
+func (r Report) Primary() string {
+	primary := ""
+	for _, nic := range r.NICs {
+		for _, a := range nic.IpAddress {
+			if p, err := netip.ParseAddr(a); err == nil && (primary == "" || (p.Is4() && strings.Contains(primary, ":"))) {
+				primary = a
+			}
+		}
+	}
+	return primary
+}
+
+// report is what a guest tells of itself if nobody interferes.
+func (i Info) report(ctx *simulator.Context, vm *mo.VirtualMachine) Report {
+	r := Report{Tools: true, HostName: i.HostName, NICs: i.nics(ctx, vm)}
+	r.Address = r.Primary()
+	return r
+}
+
+// changes lists the properties of a guest that reports: one property for each leaf, because vcsim's watchers match changes
+// by exact name.
+func (r Report) changes(i Info, vm *mo.VirtualMachine) []types.PropertyChange {
+	if !r.Tools {
+		return down()
+	}
+	var net any
+	if len(r.NICs) > 0 {
+		net = r.NICs
+	}
+	return append([]types.PropertyChange{
+		vc.P("guest.hostName", r.HostName),
+		vc.P("guest.ipAddress", r.Address),
+		vc.P("guest.net", net),
+		vc.P("summary.guest.hostName", r.HostName),
+		vc.P("summary.guest.ipAddress", r.Address),
+	}, i.tools(vm)...)
+}
+
+// rewired lets a guest that is up report its cards anew when they change: one that is put on another network keeps its
+// addresses, which vcsim forgets. The VM's lock is held.
+func (g *Guests) rewired(ctx *simulator.Context, m *machine, vm *mo.VirtualMachine) {
+	if !m.up || g.stock() || !m.info.installed() || vm.Guest == nil || (vm.Guest.HostName == "" && len(m.overrides) == 0) {
+		return
+	}
+	if len(m.overrides) > 0 {
+		if m.told {
+			ctx.Update(vm, m.reports(ctx, vm).changes(m.info, vm))
+		}
+		return
+	}
+	// What it reports now counts first: clients may have changed that.
+	now := Info{Addresses: make(map[string][]netip.Prefix)}
+	maps.Copy(now.Addresses, m.info.Addresses)
+	for _, nic := range vm.Guest.Net {
+		if list := addresses(nic); len(list) > 0 {
+			now.Addresses[strings.ToLower(nic.MacAddress)] = list
+		}
+	}
+	var net any
+	if nics := now.nics(ctx, vm); len(nics) > 0 {
+		net = nics
+	}
+	ctx.Update(vm, []types.PropertyChange{vc.P("guest.net", net)})
+}
+
+// Causing is [Guests.CausingRef] for all VMs that have that name, also for those that come to be called so meanwhile.
+func (g *Guests) Causing(vm string, seq uint64) (release func()) {
+	g.mu.Lock()
+	g.named[vm] = seq
+	var refs []vc.Ref
+	for ref, name := range g.names {
+		if name == vm {
+			refs = append(refs, ref)
+		}
+	}
+	g.mu.Unlock()
+	releases := make([]func(), len(refs))
+	for i, ref := range refs {
+		releases[i] = g.CausingRef(ref, seq)
+	}
+	return func() {
+		for _, release := range releases {
+			release()
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.named[vm] == seq {
+			delete(g.named, vm)
+		}
+	}
+}
+
+// CausingRef names the event that is the cause of what happens to the VM until release is called. Of two at once the
+// later one counts.
+func (g *Guests) CausingRef(vm types.ManagedObjectReference, seq uint64) (release func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.causes[vm] = seq
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.causes[vm] == seq {
+			delete(g.causes, vm)
+		}
+	}
+}
+
+// Cause is the event that [Guests.Causing] or [Guests.CausingRef] has named for the VM; 0 for none. It locks nothing of
+// vcsim's.
+func (g *Guests) Cause(vm types.ManagedObjectReference) uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if seq := g.causes[vm]; seq != 0 {
+		return seq
+	}
+	return g.named[g.names[vm]]
+}
+
+// log writes one event about the VM and returns its place in the log.
+func (g *Guests) log(m *machine, level event.Level, kind string, cause uint64, message string) uint64 {
+	if g.opts.Events == nil {
+		return 0
+	}
+	if cause == 0 {
+		g.mu.Lock()
+		if cause = g.causes[m.ref]; cause == 0 {
+			cause = g.named[m.name]
+		}
+		g.mu.Unlock()
+	}
+	return g.opts.Events.Append(event.Event{
+		Plane:   event.PlaneVSphere,
+		Level:   level,
+		Kind:    kind,
+		Object:  event.Object{Kind: "VM", VCenter: g.opts.VCenter, Name: m.name},
+		Message: message,
+		Cause:   cause,
+	})
 }

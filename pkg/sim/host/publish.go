@@ -2,9 +2,11 @@ package host
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -70,4 +72,146 @@ func (h *Hosts) booted(ref vc.Ref) {
 func vmsOf(ctx *simulator.Context, host *simulator.HostSystem) (vms []vc.Ref) {
 	ctx.WithLock(host, func() { vms = slices.Clone(host.Vm) })
 	return vms
+}
+
+// sum brings the effective resources of a compute resource up to date: those of the hosts that could run a VM.
+func (h *Hosts) sum(ref vc.Ref) {
+	ctx := vc.Fresh(h.base)
+	obj := ctx.Map.Get(ref)
+	compute, ok := vc.Compute(obj)
+	if !ok {
+		return
+	}
+	h.summing.Lock()
+	defer h.summing.Unlock()
+	var hosts []vc.Ref
+	ctx.WithLock(obj, func() { hosts = slices.Clone(compute.Host) })
+
+	var effective, silent int32
+	var mhz int32
+	var bytes int64
+	for _, ref := range hosts {
+		host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
+		if !ok {
+			continue
+		}
+		c := h.of(ref)
+		if c.status() == types.ManagedEntityStatusRed {
+			silent++
+		}
+		if c.fault() != nil || c.maintenance {
+			continue
+		}
+		effective++
+		ctx.WithLock(host, func() {
+			if hw := host.Summary.Hardware; hw != nil {
+				mhz += hw.CpuMhz * int32(hw.NumCpuCores)
+				bytes += hw.MemorySize
+			}
+		})
+	}
+	status := types.ManagedEntityStatusGreen
+	switch {
+	case silent > 0 && effective == 0:
+		status = types.ManagedEntityStatusRed
+	case silent > 0:
+		status = types.ManagedEntityStatusYellow
+	}
+	ctx.WithLock(obj, func() {
+		next, s := copySummary(compute.Summary)
+		if next == nil {
+			return
+		}
+		was := *s
+		s.NumHosts, s.NumEffectiveHosts = int32(len(hosts)), effective
+		s.EffectiveCpu, s.EffectiveMemory = mhz, bytes>>20 // MHz and MB
+		s.OverallStatus = status
+		if *s == was && compute.OverallStatus == status {
+			return
+		}
+		ctx.Update(obj, []types.PropertyChange{vc.P("summary", next), vc.P("overallStatus", status)})
+	})
+}
+
+// copySummary copies the summary of a compute resource, and returns the part of the copy that all of them have.
+func copySummary(s types.BaseComputeResourceSummary) (types.BaseComputeResourceSummary, *types.ComputeResourceSummary) {
+	switch s := s.(type) {
+	case *types.ComputeResourceSummary:
+		c := *s
+		return &c, &c
+	case *types.ClusterComputeResourceSummary:
+		c := *s
+		return &c, &c.ComputeResourceSummary
+	}
+	return nil, nil
+}
+
+// watcher wakes those who wait for VMs to leave a host, and for their task to be canceled. vcsim calls it with the
+// changing object locked, so it does no more than that.
+type watcher struct {
+	ref    vc.Ref
+	adopt  func(mo.Reference)
+	forget func(vc.Ref)
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at each change; nil while nobody waits
+}
+
+func newWatcher(adopt func(mo.Reference), forget func(vc.Ref)) *watcher {
+	return &watcher{ref: vc.Ref{Type: "SandboxHostWatcher", Value: "sandbox-host-watcher"}, adopt: adopt, forget: forget}
+}
+
+// next returns a channel that is closed at the next change.
+func (w *watcher) next() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed == nil {
+		w.changed = make(chan struct{})
+	}
+	return w.changed
+}
+
+func (w *watcher) shout() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// Reference implements simulator.RegisterObject.
+func (w *watcher) Reference() vc.Ref { return w.ref }
+
+// PutObject implements simulator.RegisterObject.
+func (w *watcher) PutObject(_ *simulator.Context, obj mo.Reference) {
+	// vcsim puts a standalone host as disconnected and connects it after that, without an update: it is taken on later.
+	if host, ok := obj.(*simulator.HostSystem); ok && host.Parent != nil && host.Parent.Type == "ClusterComputeResource" {
+		w.adopt(host)
+	}
+}
+
+// RemoveObject implements simulator.RegisterObject.
+func (w *watcher) RemoveObject(_ *simulator.Context, ref vc.Ref) {
+	switch ref.Type {
+	case "VirtualMachine", "HostSystem", "Datastore":
+		w.forget(ref)
+		w.shout()
+	}
+}
+
+// UpdateObject implements simulator.RegisterObject.
+func (w *watcher) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	switch obj.(type) {
+	case *mo.VirtualMachine, *mo.Task, *mo.Datastore:
+	default:
+		return
+	}
+	for _, c := range changes {
+		switch c.Name {
+		case "runtime.host", "runtime.powerState", "info.cancelled", "summary.accessible":
+			w.shout()
+			return
+		}
+	}
 }

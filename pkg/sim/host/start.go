@@ -1,11 +1,14 @@
 package host
 
 import (
+	"time"
+
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
@@ -109,4 +112,142 @@ func (h *Hosts) relocateToStart(ctx *simulator.Context, vm *simulator.VirtualMac
 
 func localized(f types.BaseMethodFault) *types.LocalizedMethodFault {
 	return &types.LocalizedMethodFault{Fault: f, LocalizedMessage: vc.Fault(f).Error()}
+}
+
+// PowerDownHostToStandByTask puts a host to standby, when the VMs that have to leave it have left.
+func (h *Hosts) PowerDownHostToStandByTask(ctx *simulator.Context, req *types.PowerDownHostToStandBy_Task) soap.HasFault {
+	ref := h.task(ctx, req.This, "PowerDownHostToStandBy", "powerDownToStandBy", func(host *simulator.HostSystem, t *simulator.Task) types.BaseMethodFault {
+		var fault types.BaseMethodFault
+		h.turn(host.Self, func(c *condition) bool {
+			if fault = c.fault(); fault == nil && c.leaving {
+				fault = new(types.InvalidState)
+			}
+			if fault == nil {
+				c.leaving, c.mode = true, types.HostStandbyModeEntering
+			}
+			return fault == nil
+		})
+		if fault != nil {
+			return fault
+		}
+		h.publish(host.Self, 0)
+		vc.Post(ctx, &types.EnteringStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is entering standby mode", host.Name)})
+		cause := h.logHost(host, event.Info, "host.entering-standby", "goes to standby when its VMs have left")
+		all := req.EvacuatePoweredOffVms != nil && *req.EvacuatePoweredOffVms
+		if fault := h.empty(ctx, host, t, all, cause, req.TimeoutSec, func(c *condition) {
+			c.machine, c.mode = standby, types.HostStandbyModeIn
+		}); fault != nil {
+			return fault
+		}
+		vc.Post(ctx, &types.EnteredStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is in standby mode", host.Name)})
+		h.publish(host.Self, h.logHost(host, event.Warning, "host.standby", "is in standby"))
+		return nil
+	})
+	return &methods.PowerDownHostToStandBy_TaskBody{Res: &types.PowerDownHostToStandBy_TaskResponse{Returnval: ref}}
+}
+
+// PowerUpHostFromStandByTask wakes a host, which takes Options.Boot.
+func (h *Hosts) PowerUpHostFromStandByTask(ctx *simulator.Context, req *types.PowerUpHostFromStandBy_Task) soap.HasFault {
+	ref := h.task(ctx, req.This, "PowerUpHostFromStandBy", "powerUpFromStandBy", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
+		var fault types.BaseMethodFault
+		h.turn(host.Self, func(c *condition) bool {
+			switch {
+			case c.disconnected:
+				fault = new(types.HostNotConnected)
+			case c.machine != standby || c.mode != types.HostStandbyModeIn:
+				fault = new(types.InvalidState)
+			default:
+				c.mode = types.HostStandbyModeExiting
+			}
+			return fault == nil
+		})
+		if fault != nil {
+			return fault
+		}
+		h.publish(host.Self, 0)
+		vc.Post(ctx, &types.ExitingStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is exiting standby mode", host.Name)})
+		wait := h.opts.Boot
+		if limit := time.Duration(req.TimeoutSec) * time.Second; limit > 0 && limit < wait {
+			h.sleep(limit)
+			h.turn(host.Self, func(c *condition) bool { c.mode = types.HostStandbyModeIn; return c.machine == standby })
+			h.publish(host.Self, 0)
+			return new(types.Timedout)
+		}
+		if !h.sleep(wait) {
+			return new(types.RequestCanceled)
+		}
+		if !h.rise(host, func(c condition) bool { return c.machine == standby }) {
+			return new(types.InvalidState) // somebody else brought it back
+		}
+		vc.Post(ctx, &types.ExitedStandbyModeEvent{HostEvent: Event(ctx, host, "The host %s is no longer in standby mode", host.Name)})
+		return nil
+	})
+	return &methods.PowerUpHostFromStandBy_TaskBody{Res: &types.PowerUpHostFromStandBy_TaskResponse{Returnval: ref}}
+}
+
+// ShutdownHostTask powers a host off: one in maintenance mode, or any by force, with the VMs that run on it.
+func (h *Hosts) ShutdownHostTask(ctx *simulator.Context, req *types.ShutdownHost_Task) soap.HasFault {
+	ref := h.task(ctx, req.This, "ShutdownHost", "shutdown", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
+		return h.down(ctx, host, off, req.Force, "host.shutdown", "shut down by "+user(ctx))
+	})
+	return &methods.ShutdownHost_TaskBody{Res: &types.ShutdownHost_TaskResponse{Returnval: ref}}
+}
+
+// RebootHostTask takes a host down like [Hosts.ShutdownHostTask] and brings it back after Options.Boot. The task ends with
+// the shutdown: the host is not responding then.
+func (h *Hosts) RebootHostTask(ctx *simulator.Context, req *types.RebootHost_Task) soap.HasFault {
+	ref := h.task(ctx, req.This, "RebootHost", "reboot", func(host *simulator.HostSystem, _ *simulator.Task) types.BaseMethodFault {
+		if fault := h.down(ctx, host, booting, req.Force, "host.rebooting", "rebooted by "+user(ctx)); fault != nil {
+			return fault
+		}
+		boots := h.of(host.Self).boots
+		if h.begin() {
+			go func() {
+				defer h.work.Done()
+				if h.sleep(h.opts.Boot) {
+					h.rise(host, func(c condition) bool { return c.machine == booting && c.boots == boots })
+				}
+			}()
+		}
+		return nil
+	})
+	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: ref}}
+}
+
+// down ends a host on request.
+func (h *Hosts) down(ctx *simulator.Context, host *simulator.HostSystem, to machine, force bool, kind, message string) types.BaseMethodFault {
+	var fault types.BaseMethodFault
+	h.turn(host.Self, func(c *condition) bool {
+		if fault = c.fault(); fault == nil && !force && !c.maintenance {
+			fault = new(types.InvalidState)
+		}
+		if fault != nil {
+			return false
+		}
+		c.machine, c.leaving, c.mode = to, false, ""
+		return true
+	})
+	if fault != nil {
+		return fault
+	}
+	e := Event(ctx, host, "")
+	e.FullFormattedMessage = "Shut down of " + host.Name + " in " + placeOf(e) + ": " + message
+	vc.Post(ctx, &types.HostShutdownEvent{HostEvent: e, Reason: message})
+	seq := h.logHost(host, event.Warning, kind, message)
+	h.publish(host.Self, seq)
+	h.postLost(host)
+	h.tellDeath(host.Self, seq)
+	return nil
+}
+
+// sleep waits, and tells whether it was let.
+func (h *Hosts) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-h.stop:
+		return false
+	}
 }

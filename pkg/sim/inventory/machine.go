@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -9,7 +11,9 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/guestinfo"
 )
 
 // configure writes the VM's configuration but for its settings, devices and files.
@@ -123,4 +127,83 @@ func family(guestID string) string {
 		return string(types.VirtualMachineGuestOsFamilyWindowsGuest)
 	}
 	return string(types.VirtualMachineGuestOsFamilyLinuxGuest)
+}
+
+// settings is the VM's advanced configuration.
+func settings(dc *topology.Datacenter, vm *topology.VM) ([]types.BaseOptionValue, error) {
+	// govcsim tells programs that look for it that this is a simulator, in vcsim as here.
+	all := []types.BaseOptionValue{&types.OptionValue{Key: "govcsim", Value: "TRUE"}}
+	own, err := guestinfo.ExtraConfig(dc, vm)
+	for _, kv := range own {
+		all = append(all, &types.OptionValue{Key: kv.Key, Value: kv.Value})
+	}
+	return all, err
+}
+
+// guestInfo is what the guest of the VM reports when it is up.
+func guestInfo(spec *topology.VM) (guest.Info, error) {
+	info := guest.Info{
+		HostName:  spec.Hostname,
+		FullName:  fullName(spec.GuestID),
+		Addresses: make(map[string][]netip.Prefix),
+	}
+	for _, n := range spec.NICs {
+		for _, text := range n.Addresses {
+			p, err := prefix(text)
+			if err != nil {
+				return info, fmt.Errorf("address %q: %w", text, err)
+			}
+			mac := strings.ToLower(n.MAC)
+			info.Addresses[mac] = append(info.Addresses[mac], p)
+		}
+	}
+	return info, nil
+}
+
+// prefix reads an address with or without prefix length.
+func prefix(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	bits := 64
+	if a.Is4() {
+		bits = 24
+	}
+	return netip.PrefixFrom(a, bits), nil
+}
+
+// fullName is the operating system that a guest id stands for, as vCenter writes it, for those that Kubernetes nodes
+// run; any other id stands for itself.
+func fullName(id string) string {
+	switch id {
+	case "ubuntu64Guest":
+		return "Ubuntu Linux (64-bit)"
+	case "debian12_64Guest":
+		return "Debian GNU/Linux 12 (64-bit)"
+	case "debian11_64Guest":
+		return "Debian GNU/Linux 11 (64-bit)"
+	case "rhel9_64Guest":
+		return "Red Hat Enterprise Linux 9 (64-bit)"
+	case "rhel8_64Guest":
+		return "Red Hat Enterprise Linux 8 (64-bit)"
+	case "rockylinux_64Guest":
+		return "Rocky Linux (64-bit)"
+	case "vmwarePhoton64Guest":
+		return "VMware Photon OS (64-bit)"
+	case "other5xLinux64Guest":
+		return "Other 5.x or later Linux (64-bit)"
+	case "otherLinux64Guest":
+		return "Other Linux (64-bit)"
+	case "windows2022srvNext_64Guest":
+		return "Microsoft Windows Server 2025 (64-bit)"
+	case "windows2019srvNext_64Guest":
+		return "Microsoft Windows Server 2022 (64-bit)"
+	case "windows2019srv_64Guest":
+		return "Microsoft Windows Server 2019 (64-bit)"
+	}
+	return id
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -118,4 +119,133 @@ func standardGroups(h *mo.HostSystem, networks []topology.Network) {
 			Key: key + name, Vswitch: vswitch.Key, Spec: types.HostPortGroupSpec{Name: name, VswitchName: vswitch.Name},
 		})
 	}
+}
+
+// distributed makes a distributed switch with its port groups and members.
+func (b *builder) distributed(dc *datacenter, spec *topology.Switch) error {
+	members, err := dc.members(spec.Hosts, spec.Clusters)
+	if err != nil {
+		return err
+	}
+	folder := b.sim.Map.Get(dc.obj.NetworkFolder).(*simulator.Folder)
+	ctx := b.fresh()
+	var task vc.Ref
+	ctx.WithLock(folder, func() {
+		task = folder.CreateDVSTask(ctx, &types.CreateDVS_Task{
+			This: folder.Self,
+			Spec: types.DVSCreateSpec{ConfigSpec: &types.VMwareDVSConfigSpec{
+				DVSConfigSpec: types.DVSConfigSpec{Name: spec.Name},
+				MaxMtu:        1500,
+			}},
+		}).(*methods.CreateDVS_TaskBody).Res.Returnval
+	})
+	result, err := b.tasks.wait(b.sim, task)
+	if err != nil {
+		return err
+	}
+	dvs := b.sim.Map.Get(result.(vc.Ref)).(*simulator.DistributedVirtualSwitch)
+	// vcsim adds the port group of the uplinks in a task of its own; the lock is its to hold until then.
+	b.settle(dvs)
+	b.identify(dc, dvs, spec)
+	if err := b.portGroups(dc, dvs, spec, members); err != nil {
+		return err
+	}
+	b.join(dvs, members)
+	b.note(dc.path+"/network/"+spec.Name, dvs.Self, topology.Place{}, spec.Marks)
+	return nil
+}
+
+// settle waits until nothing is under way on the switch.
+func (b *builder) settle(dvs *simulator.DistributedVirtualSwitch) {
+	b.fresh().WithLock(dvs, func() {})
+}
+
+// identify gives the switch a UUID of its own; vcsim's is a hash of the name, the same in every vCenter.
+func (b *builder) identify(dc *datacenter, dvs *simulator.DistributedVirtualSwitch, spec *topology.Switch) {
+	ctx := b.fresh()
+	ctx.WithLock(dvs, func() {
+		dvs.Uuid = b.derive("switch", dc.Name, spec.Name)
+		dvs.Summary.Uuid = dvs.Uuid
+		if c := dvs.Config.GetDVSConfigInfo(); c != nil {
+			c.Uuid = dvs.Uuid
+		}
+	})
+}
+
+// portGroups adds the port groups, with room for every VM.
+func (b *builder) portGroups(dc *datacenter, dvs *simulator.DistributedVirtualSwitch, spec *topology.Switch, members []*host) error {
+	groups := make([]types.DVPortgroupConfigSpec, len(spec.PortGroups))
+	for i := range spec.PortGroups {
+		groups[i] = types.DVPortgroupConfigSpec{
+			Name:       spec.PortGroups[i].Name,
+			Type:       string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
+			NumPorts:   8, // what the user interface proposes
+			AutoExpand: new(true),
+			DefaultPortConfig: &types.VMwareDVSPortSetting{
+				Vlan: &types.VmwareDistributedVirtualSwitchVlanIdSpec{VlanId: spec.PortGroups[i].VLAN},
+			},
+		}
+	}
+	ctx := b.fresh()
+	var task vc.Ref
+	ctx.WithLock(dvs, func() {
+		task = dvs.AddDVPortgroupTask(ctx, &types.AddDVPortgroup_Task{This: dvs.Self, Spec: groups}).(*methods.AddDVPortgroup_TaskBody).Res.Returnval
+	})
+	if _, err := b.tasks.wait(b.sim, task); err != nil {
+		return err
+	}
+	var refs []vc.Ref
+	b.fresh().WithLock(dvs, func() { refs = append(refs, dvs.Portgroup...) })
+	on := make(map[*host]bool, len(members))
+	for _, h := range members {
+		on[h] = true
+	}
+	// The uplinks' port group is the first.
+	refs = refs[len(refs)-len(groups):]
+	for i, ref := range refs {
+		g := &spec.PortGroups[i]
+		if dc.networks[g.Name] != nil {
+			return fmt.Errorf("port group %q: name is taken in the datacenter", g.Name)
+		}
+		dc.networks[g.Name] = &network{ref: ref, switchUUID: dvs.Uuid, hosts: on}
+		b.note(dc.path+"/network/"+g.Name, ref, topology.Place{}, g.Marks)
+	}
+	return nil
+}
+
+// join makes the hosts members of the switch. vcsim's own call lists a port group once for each host in the networks of a
+// cluster.
+func (b *builder) join(dvs *simulator.DistributedVirtualSwitch, members []*host) {
+	var groups, hosts []vc.Ref
+	b.fresh().WithLock(dvs, func() { groups = append(groups, dvs.Portgroup...) })
+	seen := make(map[*compute]bool)
+	for _, h := range members {
+		hosts = append(hosts, h.obj.Self)
+		ctx := b.fresh()
+		ctx.WithLock(h.obj, func() { h.obj.Network = append(h.obj.Network, groups...) })
+		if c := h.compute; !seen[c] {
+			seen[c] = true
+			ctx.WithLock(c.obj.Self, func() { c.obj.Network = append(c.obj.Network, groups...) })
+		}
+	}
+	for _, ref := range groups {
+		g := b.sim.Map.Get(ref).(*simulator.DistributedVirtualPortgroup)
+		ctx := b.fresh()
+		ctx.WithLock(g, func() { g.Host = append([]vc.Ref(nil), hosts...) })
+	}
+	ctx := b.fresh()
+	ctx.WithLock(dvs, func() {
+		dvs.Summary.HostMember = hosts
+		dvs.Summary.NumHosts = int32(len(hosts))
+		c := dvs.Config.GetDVSConfigInfo()
+		for _, ref := range hosts {
+			c.Host = append(c.Host, types.DistributedVirtualSwitchHostMember{
+				Config: types.DistributedVirtualSwitchHostMemberConfigInfo{
+					Host: new(ref), MaxProxySwitchPorts: 128, Backing: new(types.DistributedVirtualSwitchHostMemberPnicBacking),
+				},
+				ProductInfo: dvs.Summary.ProductInfo,
+				Status:      string(types.DistributedVirtualSwitchHostMemberHostComponentStateUp),
+			})
+		}
+	})
 }

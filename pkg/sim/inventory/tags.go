@@ -1,8 +1,16 @@
 package inventory
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"reflect"
 	"strings"
+	"unsafe"
+
+	"github.com/google/uuid"
+	pbm "github.com/vmware/govmomi/pbm/types"
+	"github.com/vmware/govmomi/simulator"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -96,5 +104,54 @@ func (b *builder) attachTags() error {
 			return fmt.Errorf("tag %q of %q on %s: %w", a.Name, a.Category, a.on.Value, err)
 		}
 	}
+	return nil
+}
+
+// Profiles is the vCenter's storage policy service, called in process (package profile).
+type Profiles interface {
+	// Make makes the profile of a policy.
+	Make(*topology.Policy) error
+	// Restore puts a profile back that was saved.
+	Restore(*pbm.PbmCapabilityProfile) error
+}
+
+var errNoProfiles = errors.New("vCenter has no storage policy service")
+
+// policies makes the storage policies.
+func (b *builder) policies(all []topology.Policy) error {
+	for i := range all {
+		if b.target.Policies == nil {
+			return fmt.Errorf("policy %q: %w", all[i].Name, errNoProfiles)
+		}
+		if err := b.target.Policies.Make(&all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill sets the two fields of vcsim's VM that have no other way in: the file that every power operation adds a line to,
+// and the UUID that the VM's world number is made of. Only vcsim's CreateVM sets them, and that copies the default devices
+// through XML, one VM at a time, which is most of the time that a large inventory would take.
+//
+// The line goes nowhere: it is not what a vmware.log holds, and vcsim would write it to the old place when the VM has been
+// relocated.
+//
+// A vcsim that has no such fields is an error, found by the first test that builds a VM.
+func fill(vm *simulator.VirtualMachine, id uuid.UUID) error {
+	v := reflect.ValueOf(vm).Elem()
+	if err := set(v, "log", os.DevNull); err != nil {
+		return err
+	}
+	return set(v, "uid", id)
+}
+
+// set writes a field that is not exported.
+func set[T any](v reflect.Value, name string, value T) error {
+	f := v.FieldByName(name)
+	if !f.IsValid() || f.Type() != reflect.TypeFor[T]() {
+		return fmt.Errorf("simulator.VirtualMachine has no field %s of type %T", name, value)
+	}
+	*(*T)(unsafe.Pointer(f.UnsafeAddr())) = value
 	return nil
 }

@@ -4,8 +4,13 @@ import (
 	"hash/maphash"
 	gopath "path"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 )
 
 // schema knows the Go types behind managed objects. It only caches what
@@ -114,3 +119,185 @@ func moValue(v reflect.Value) (reflect.Value, bool) {
 func propertyName(field string) string {
 	return strings.ToLower(field[:1]) + field[1:]
 }
+
+// path is a parsed property path: "runtime.powerState",
+// `config.extraConfig["guestinfo.metadata"].value`, "config.hardware.device[4000]".
+type path struct {
+	name string
+	// base are the field names up to the index.
+	base []string
+	// key is the index: a string, an int32, or nil for a path without one.
+	key any
+	// item are the field names behind the index.
+	item []string
+	// valid is false for a path that cannot be read as one.
+	valid bool
+}
+
+func parsePath(name string) path {
+	p := path{name: name}
+	var f mo.Field
+	if name == "" || !f.FromString(name) {
+		return p
+	}
+	p.base = strings.Split(f.Path, ".")
+	p.key = f.Key
+	if f.Item != "" {
+		p.item = strings.Split(f.Item, ".")
+	}
+	p.valid = true
+	return p
+}
+
+// top is the first field name of a path.
+func top(name string) string {
+	if i := strings.IndexAny(name, ".["); i >= 0 {
+		return name[:i]
+	}
+	return name
+}
+
+// within says whether name is the path itself or lies below it.
+func within(name, path string) bool {
+	if !strings.HasPrefix(name, path) {
+		return false
+	}
+	return len(name) == len(path) || name[len(path)] == '.' || name[len(path)] == '['
+}
+
+// related says whether a change of one path can change the value of the other:
+// they are the same, or one lies below the other.
+func related(a, b string) bool {
+	return within(a, b) || within(b, a)
+}
+
+// links are the references by which an entity hangs in the inventory.
+type links struct {
+	// up are the objects that it is a child of: its parent, and of a VM also
+	// its host and its resource pool.
+	up []types.ManagedObjectReference
+	// near are other objects with a list that names it: of a VM its datastores
+	// and networks.
+	near []types.ManagedObjectReference
+}
+
+// linksOf reads the links of an entity, which must be locked, or not yet
+// known to anybody. It says false of anything that is no entity.
+func linksOf(obj mo.Reference) (links, bool) {
+	e, ok := obj.(mo.Entity)
+	if !ok {
+		return links{}, false
+	}
+	var l links
+	l.hang(e.Entity().Parent)
+	v, ok := moValue(reflect.ValueOf(obj))
+	if !ok || !v.CanAddr() {
+		return l, true
+	}
+	if vm, ok := reflect.TypeAssert[*mo.VirtualMachine](v.Addr()); ok {
+		l.hang(vm.Runtime.Host)
+		l.hang(vm.ResourcePool)
+		l.near = append(append(l.near, vm.Datastore...), vm.Network...)
+	}
+	return l, true
+}
+
+func (l *links) hang(ref *types.ManagedObjectReference) {
+	if ref != nil && ref.Value != "" {
+		l.up = append(l.up, *ref)
+	}
+}
+
+// all are the links, whatever they are.
+func (l *links) all() []types.ManagedObjectReference {
+	return append(append([]types.ManagedObjectReference(nil), l.up...), l.near...)
+}
+
+// view is implemented by objects whose managed-object state is computed, such
+// as vcsim's history collectors. It is called with the object locked.
+type view interface{ Get() mo.Reference }
+
+// sessionView is view for an object of ours that needs to know who asks.
+type sessionView interface {
+	managedObject(*simulator.Context) mo.Reference
+}
+
+// typeOf is the managed-object type behind a reference, as the session of the
+// call sees it. Nothing is locked.
+func typeOf(ctx *simulator.Context, ref types.ManagedObjectReference) (reflect.Type, bool) {
+	obj := ctx.Session.Get(ref)
+	if obj == nil {
+		return nil, false
+	}
+	return moType(reflect.TypeOf(obj))
+}
+
+// withObject calls f with the managed object behind a reference while the
+// object, and only it, is locked. It says false when there is none.
+func (s *Service) withObject(ctx *simulator.Context, ref types.ManagedObjectReference, f func(reflect.Value)) bool {
+	obj := ctx.Session.Get(ref)
+	if obj == nil {
+		return false
+	}
+	s.newborns.await(ctx, ref)
+	unlock := ctx.Map.AcquireLock(ctx, obj)
+	defer unlock()
+
+	shown := obj
+	switch o := obj.(type) {
+	case sessionView:
+		shown = o.managedObject(ctx)
+	case view:
+		shown = o.Get()
+	default:
+		if s.options.Shown != nil {
+			shown = s.options.Shown(obj)
+		}
+	}
+	v, ok := moValue(reflect.ValueOf(shown))
+	if ok {
+		f(v)
+	}
+	return ok
+}
+
+// refSet is a set of references that can be read as a list at no cost. The
+// order is that of addition until something is removed. The zero value is empty.
+type refSet struct {
+	list []types.ManagedObjectReference
+	at   map[types.ManagedObjectReference]int
+}
+
+func (s *refSet) has(ref types.ManagedObjectReference) bool {
+	_, ok := s.at[ref]
+	return ok
+}
+
+// add says whether the reference is new.
+func (s *refSet) add(ref types.ManagedObjectReference) bool {
+	if s.has(ref) {
+		return false
+	}
+	if s.at == nil {
+		s.at = make(map[types.ManagedObjectReference]int)
+	}
+	s.at[ref] = len(s.list)
+	s.list = append(s.list, ref)
+	return true
+}
+
+// remove says whether the reference was there. The last one takes its place.
+func (s *refSet) remove(ref types.ManagedObjectReference) bool {
+	i, ok := s.at[ref]
+	if !ok {
+		return false
+	}
+	last := len(s.list) - 1
+	s.list[i] = s.list[last]
+	s.at[s.list[i]] = i
+	s.list = s.list[:last]
+	delete(s.at, ref)
+	return true
+}
+
+func (s *refSet) copy() []types.ManagedObjectReference { return slices.Clone(s.list) }

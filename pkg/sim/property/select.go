@@ -128,3 +128,145 @@ func (s *schema) references(obj reflect.Value, p *path) []types.ManagedObjectRef
 	}
 	return nil
 }
+
+// step is one traversal of a compiled selection: from objects of a type, along
+// a path that holds references. Steps refer to each other by name on the wire
+// and by pointer here, in cycles where the traversal is recursive.
+type step struct {
+	typ  string
+	path path
+	skip bool
+	next []*step
+}
+
+// root is an object a selection starts from.
+type root struct {
+	ref types.ManagedObjectReference
+	// self says whether the object itself is selected.
+	self  bool
+	steps []*step
+}
+
+// selection is the compiled ObjectSet of a filter.
+type selection struct {
+	roots []root
+	// paths are the properties the traversal follows.
+	paths []string
+	// unannounced says that one of them may change without notice.
+	unannounced bool
+	// listed is the view whose objects are the selection, where it is that
+	// simple: what comes and goes is then followed without selecting anew.
+	listed types.ManagedObjectReference
+}
+
+// compile resolves the names of a selection. Names are known everywhere in the
+// specs given, as in vCenter.
+func compile(specs []types.PropertyFilterSpec) (*selection, types.BaseMethodFault) {
+	c := compiler{named: make(map[string]*step), steps: make(map[*types.TraversalSpec]*step)}
+	sel := new(selection)
+	for _, spec := range specs {
+		for _, o := range spec.ObjectSet {
+			c.declare(o.SelectSet, sel)
+		}
+	}
+	for _, spec := range specs {
+		for _, o := range spec.ObjectSet {
+			steps, fault := c.resolve(o.SelectSet)
+			if fault != nil {
+				return nil, fault
+			}
+			sel.roots = append(sel.roots, root{
+				ref:   o.Obj,
+				self:  o.SelectSet == nil || o.Skip == nil || !*o.Skip,
+				steps: steps,
+			})
+		}
+	}
+	for ts, s := range c.steps {
+		next, fault := c.resolve(ts.SelectSet)
+		if fault != nil {
+			return nil, fault
+		}
+		s.next = next
+	}
+	sel.listed = sel.onlyView()
+	return sel, nil
+}
+
+// onlyView is the view that the selection consists of, if it does.
+func (sel *selection) onlyView() types.ManagedObjectReference {
+	if len(sel.roots) != 1 || len(sel.roots[0].steps) != 1 {
+		return types.ManagedObjectReference{}
+	}
+	view := sel.roots[0].ref
+	st := sel.roots[0].steps[0]
+	fits := st.typ == "" || st.typ == view.Type || st.typ == "View" || st.typ == "ManagedObjectView"
+	if view.Type != "ContainerView" && view.Type != "ListView" ||
+		!fits || st.path.name != "view" || st.skip || len(st.next) != 0 {
+		return types.ManagedObjectReference{}
+	}
+	return view
+}
+
+type compiler struct {
+	named map[string]*step
+	steps map[*types.TraversalSpec]*step
+}
+
+// declare makes a step of every traversal spec, at any depth.
+func (c *compiler) declare(set []types.BaseSelectionSpec, sel *selection) {
+	for _, ss := range set {
+		ts, ok := ss.(*types.TraversalSpec)
+		if !ok || c.steps[ts] != nil {
+			continue
+		}
+		s := &step{typ: ts.Type, path: parsePath(ts.Path), skip: ts.Skip != nil && *ts.Skip}
+		c.steps[ts] = s
+		if ts.Name != "" {
+			c.named[ts.Name] = s
+		}
+		sel.paths = append(sel.paths, ts.Path)
+		sel.unannounced = sel.unannounced || isUnannounced(top(ts.Path))
+		c.declare(ts.SelectSet, sel)
+	}
+}
+
+func (c *compiler) resolve(set []types.BaseSelectionSpec) ([]*step, types.BaseMethodFault) {
+	var steps []*step
+	for _, ss := range set {
+		if ss == nil {
+			continue // an element of a type that nobody knows
+		}
+		if ts, ok := ss.(*types.TraversalSpec); ok {
+			steps = append(steps, c.steps[ts])
+			continue
+		}
+		s := c.named[ss.GetSelectionSpec().Name]
+		if s == nil {
+			return nil, &types.InvalidArgument{InvalidProperty: "undefined TraversalSpec name"}
+		}
+		steps = append(steps, s)
+	}
+	return steps, nil
+}
+
+// traverses says whether a change of the named property may change what is
+// selected.
+func (sel *selection) traverses(name string) bool {
+	for _, p := range sel.paths {
+		if related(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// startsAt says whether the object is one the selection starts from.
+func (sel *selection) startsAt(ref types.ManagedObjectReference) bool {
+	for i := range sel.roots {
+		if sel.roots[i].ref == ref {
+			return true
+		}
+	}
+	return false
+}

@@ -105,3 +105,157 @@ func sessionActive(ctx *simulator.Context, user types.UserSession) bool {
 	}).(*methods.SessionIsActiveBody)
 	return !ok || body.Res == nil || body.Res.Returnval
 }
+
+// begin takes the turn: it cancels the wait in progress and waits until that
+// is out of the way.
+func (c *collector) begin(ctx *simulator.Context) (*waiter, types.BaseMethodFault) {
+	w := &waiter{canceled: make(chan struct{})}
+	c.mu.Lock()
+	if c.ended != nil {
+		defer c.mu.Unlock()
+		return nil, c.ended
+	}
+	c.cancelLocked(new(types.RequestCanceled))
+	c.current = w
+	c.mu.Unlock()
+
+	select {
+	case c.turn <- struct{}{}:
+		return w, nil
+	case <-w.canceled:
+		return nil, w.fault
+	case <-ctx.Done():
+		c.retire(w)
+		return nil, new(types.RequestCanceled)
+	}
+}
+
+// finish gives the turn back.
+func (c *collector) finish(w *waiter) {
+	c.retire(w)
+	<-c.turn
+}
+
+func (c *collector) retire(w *waiter) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used = time.Now()
+	if c.current == w {
+		c.current = nil
+	}
+}
+
+// begun judges the version of a request, and sees to it that changes are being
+// noted before anything is read.
+func (c *collector) begun(version string) (*types.UpdateSet, verdict) {
+	c.mu.Lock()
+	v := c.answers.judge(version)
+	last := c.answers.last
+	slept := c.asleep
+	if v == unknown || v == again {
+		c.mu.Unlock()
+		return last, v
+	}
+	c.asleep = c.ended != nil
+	c.mu.Unlock()
+
+	c.service.listen(c)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case v == fresh:
+		c.restart()
+	case slept:
+		for _, f := range c.filters {
+			f.resync()
+		}
+	}
+	return last, v
+}
+
+// answer hands out an update set. A wait that was canceled meanwhile answers
+// all the same: whoever asks again with the same version gets the answer, too.
+func (c *collector) answer(version string, set *types.UpdateSet) *types.UpdateSet {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.answers.give(version, set)
+}
+
+// visible says whether the session of a call may know of an object. Nothing of
+// the inventory is locked when it is asked.
+func (s *Service) visible(ctx *simulator.Context, ref types.ManagedObjectReference) bool {
+	return s.options.Visible == nil || s.options.Visible(ctx, ref)
+}
+
+func (s *Service) readable(ctx *simulator.Context, ref types.ManagedObjectReference) bool {
+	return s.options.Readable == nil || s.options.Readable(ctx, ref)
+}
+
+// onlyVisible leaves out what the session may not know of. It reuses the list.
+func (s *Service) onlyVisible(ctx *simulator.Context, refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	if s.options.Visible == nil {
+		return refs
+	}
+	kept := refs[:0]
+	for _, ref := range refs {
+		if s.visible(ctx, ref) {
+			kept = append(kept, ref)
+		}
+	}
+	return kept
+}
+
+// Recheck makes every filter compare everything with what it delivered: objects
+// that became visible enter, others leave, and what became readable is told.
+// Call it when permissions changed.
+func (s *Service) Recheck() {
+	s.each(func(c *collector) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, f := range c.filters {
+			f.resync()
+			f.reselect = f.reselect || f.selecting
+		}
+		c.signal()
+	})
+}
+
+// notVisible is the fault for an object that is named and may not be seen.
+func notVisible(ref types.ManagedObjectReference) *types.NoPermission {
+	return &types.NoPermission{Object: &ref, PrivilegeId: "System.View"}
+}
+
+// denied reports properties that may not be read.
+func (p *plan) denied(ref types.ManagedObjectReference) []types.MissingProperty {
+	var missing []types.MissingProperty
+	for i := range p.entries {
+		if p.entries[i].valid {
+			missing = append(missing, types.MissingProperty{
+				Path:  p.entries[i].name,
+				Fault: types.LocalizedMethodFault{Fault: &types.NoPermission{Object: &ref, PrivilegeId: "System.Read"}},
+			})
+		}
+	}
+	return missing
+}
+
+// Usage counts what clients hold.
+type Usage struct {
+	Collectors int // that were used since they were made
+	Filters    int
+	Views      int
+}
+
+// Usage counts what the clients of the vCenter hold at the moment.
+func (s *Service) Usage() Usage {
+	var u Usage
+	for _, c := range s.all() {
+		u.Collectors++
+		u.Filters += len(c.filterRefs())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.Views = len(s.views)
+	return u
+}

@@ -1,8 +1,13 @@
 package property
 
 import (
+	"reflect"
+	"sync"
+
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -106,4 +111,305 @@ func (s *Service) viewsOf(session *simulator.Registry) []types.ManagedObjectRefe
 		}
 	}
 	return refs
+}
+
+// ViewManager makes views that filters can follow at the cost of what changes.
+// Each session has its own. Create it with [Install] only, which puts it in
+// place of vcsim's.
+type ViewManager struct {
+	mo.ViewManager
+
+	service *Service
+}
+
+// Lock and Unlock do nothing: the manager never changes.
+func (m *ViewManager) Lock() {}
+
+// Unlock does nothing; see Lock.
+func (m *ViewManager) Unlock() {}
+
+// managedObject is the manager as a client reads it, with the session's views.
+func (m *ViewManager) managedObject(ctx *simulator.Context) mo.Reference {
+	shown := &mo.ViewManager{Self: m.Self}
+	if ctx.Session != nil {
+		shown.ViewList = m.service.viewsOf(ctx.Session.Registry)
+	}
+	return shown
+}
+
+// entityTypes are the types a container view can be asked for.
+func entityTypes() []string {
+	return []string{
+		"ManagedEntity", "Folder", "StoragePod", "Datacenter", "ComputeResource", "ClusterComputeResource",
+		"HostSystem", "ResourcePool", "VirtualApp", "VirtualMachine", "Datastore", "Network", "OpaqueNetwork",
+		"DistributedVirtualPortgroup", "DistributedVirtualSwitch", "VmwareDistributedVirtualSwitch",
+	}
+}
+
+// isContainer says whether something can be below objects of the type.
+func isContainer(kind string) bool {
+	switch kind {
+	case "Folder", "StoragePod", "Datacenter", "ComputeResource", "ClusterComputeResource",
+		"HostSystem", "ResourcePool", "VirtualApp":
+		return true
+	}
+	return false
+}
+
+// entityKinds finds the types that are, or extend, one of those named. Nil is
+// all of them; false means that one is no type of entity.
+func (s *schema) entityKinds(named []string) (map[string]struct{}, bool) {
+	if len(named) == 0 {
+		return nil, true
+	}
+	kinds := make(map[string]struct{})
+	for _, name := range named {
+		known := false
+		for _, kind := range entityTypes() {
+			if kind == name {
+				known = true
+			}
+			if kind == name || s.extends(kind, name) {
+				kinds[kind] = struct{}{}
+			}
+		}
+		if !known {
+			return nil, false
+		}
+	}
+	return kinds, true
+}
+
+// extends says whether a type of entity extends another.
+func (s *schema) extends(kind, name string) bool {
+	obj, ok := mo.Value(types.ManagedObjectReference{Type: kind})
+	if !ok {
+		return false
+	}
+	t, ok := moType(reflect.TypeOf(obj))
+	return ok && s.isA(t, kind, name)
+}
+
+// ContainerView is a view of the entities below one: of the types asked for,
+// at any depth or directly below only. It is current at any moment, and lists
+// only what its session may see. It is created by CreateContainerView.
+type ContainerView struct {
+	shown mo.ContainerView // without the list; first, for moType
+	viewBase
+	kinds map[string]struct{} // nil is every type
+	// content is guarded by the tree.
+	content refSet
+}
+
+func (v *ContainerView) includes(kind string) bool {
+	if v.kinds == nil {
+		return true
+	}
+	_, ok := v.kinds[kind]
+	return ok
+}
+
+func (v *ContainerView) holds(ref types.ManagedObjectReference) bool {
+	v.service.tree.mu.Lock()
+	defer v.service.tree.mu.Unlock()
+	return v.content.has(ref)
+}
+
+func (v *ContainerView) drop() { v.service.tree.unwatch(v) }
+
+// managedObject is the view as a client reads it.
+func (v *ContainerView) managedObject(ctx *simulator.Context) mo.Reference {
+	t := v.service.tree
+	v.service.heal(ctx)
+	shown := v.shown
+	shown.Self = v.Self
+	t.mu.Lock()
+	shown.View = v.content.copy()
+	t.mu.Unlock()
+	shown.View = v.service.onlyVisible(ctx, shown.View)
+	return &shown
+}
+
+// DestroyView frees the view. What a filter selected by it leaves.
+func (v *ContainerView) DestroyView(ctx *simulator.Context, _ *types.DestroyView) soap.HasFault {
+	v.service.destroyView(ctx, v)
+	return &methods.DestroyViewBody{Res: new(types.DestroyViewResponse)}
+}
+
+// CreateContainerView makes a view of what is below an entity.
+func (m *ViewManager) CreateContainerView(ctx *simulator.Context, r *types.CreateContainerView) soap.HasFault {
+	body := new(methods.CreateContainerViewBody)
+	s := m.service
+	if !s.tree.entity(r.Container) {
+		if ctx.Map.Get(r.Container) != nil {
+			body.Fault_ = soapFault(&types.InvalidArgument{InvalidProperty: "container"})
+		} else {
+			body.Fault_ = soapFault(&types.ManagedObjectNotFound{Obj: r.Container})
+		}
+		return body
+	}
+	if !s.visible(ctx, r.Container) {
+		body.Fault_ = soapFault(notVisible(r.Container))
+		return body
+	}
+	if !isContainer(r.Container.Type) {
+		body.Fault_ = soapFault(&types.InvalidArgument{InvalidProperty: "container"})
+		return body
+	}
+	kinds, ok := s.schema.entityKinds(r.Type)
+	if !ok {
+		body.Fault_ = soapFault(&types.InvalidArgument{InvalidProperty: "type"})
+		return body
+	}
+	v := &ContainerView{kinds: kinds}
+	v.viewBase = viewBase{service: s, session: ctx.Session.Registry, key: ctx.Session.Key}
+	v.shown.Container, v.shown.Type, v.shown.Recursive = r.Container, r.Type, r.Recursive
+	ctx.Session.Put(v)
+	s.heal(ctx)
+	s.tree.watch(v)
+	s.addView(v, ctx.Session)
+
+	body.Res = &types.CreateContainerViewResponse{Returnval: v.Self}
+	return body
+}
+
+// ListView is a view of whatever its session puts on it. Filters may wait on it
+// while it is changed: it holds no lock while they are told. It is created by
+// CreateListView.
+type ListView struct {
+	shown mo.ListView // empty; for moType
+	viewBase
+
+	mu      sync.Mutex
+	content refSet
+}
+
+func (v *ListView) holds(ref types.ManagedObjectReference) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.content.has(ref)
+}
+
+func (v *ListView) drop() {}
+
+// managedObject is the view as a client reads it.
+func (v *ListView) managedObject(ctx *simulator.Context) mo.Reference {
+	shown := v.shown
+	shown.Self = v.Self
+	v.mu.Lock()
+	shown.View = v.content.copy()
+	v.mu.Unlock()
+	shown.View = v.service.onlyVisible(ctx, shown.View)
+	return &shown
+}
+
+// CreateListView makes a view of the given objects. All of them must exist.
+func (m *ViewManager) CreateListView(ctx *simulator.Context, r *types.CreateListView) soap.HasFault {
+	body := new(methods.CreateListViewBody)
+	v := new(ListView)
+	v.viewBase = viewBase{service: m.service, session: ctx.Session.Registry, key: ctx.Session.Key}
+	if _, unresolved := v.change(ctx, r.Obj, nil); len(unresolved) != 0 {
+		body.Fault_ = soapFault(&types.ManagedObjectNotFound{Obj: unresolved[0]})
+		return body
+	}
+	ctx.Session.Put(v)
+	m.service.addView(v, ctx.Session)
+	body.Res = &types.CreateListViewResponse{Returnval: v.Self}
+	return body
+}
+
+// ModifyListView adds objects and removes others. It answers those that do not
+// exist.
+func (v *ListView) ModifyListView(ctx *simulator.Context, r *types.ModifyListView) soap.HasFault {
+	changed, unresolved := v.change(ctx, r.Add, r.Remove)
+	v.tell(changed)
+	return &methods.ModifyListViewBody{Res: &types.ModifyListViewResponse{Returnval: unresolved}}
+}
+
+// ResetListView puts the given objects on the list and nothing else. It answers
+// those that do not exist.
+func (v *ListView) ResetListView(ctx *simulator.Context, r *types.ResetListView) soap.HasFault {
+	unresolved := v.reset(ctx, r.Obj)
+	return &methods.ResetListViewBody{Res: &types.ResetListViewResponse{Returnval: unresolved}}
+}
+
+// ResetListViewFromView puts on the list what is in another view.
+func (v *ListView) ResetListViewFromView(ctx *simulator.Context, r *types.ResetListViewFromView) soap.HasFault {
+	body := new(methods.ResetListViewFromViewBody)
+	other, ok := ctx.Session.Get(r.View).(sessionView)
+	if !ok {
+		body.Fault_ = soapFault(&types.ManagedObjectNotFound{Obj: r.View})
+		return body
+	}
+	var refs []types.ManagedObjectReference
+	switch o := other.managedObject(ctx).(type) {
+	case *mo.ContainerView:
+		refs = o.View
+	case *mo.ListView:
+		refs = o.View
+	default:
+		body.Fault_ = soapFault(&types.InvalidArgument{InvalidProperty: "view"})
+		return body
+	}
+	v.reset(ctx, refs)
+	body.Res = new(types.ResetListViewFromViewResponse)
+	return body
+}
+
+// CreateListViewFromView makes a list view of what is in another view.
+func (m *ViewManager) CreateListViewFromView(ctx *simulator.Context, r *types.CreateListViewFromView) soap.HasFault {
+	body := new(methods.CreateListViewFromViewBody)
+	made := m.CreateListView(ctx, new(types.CreateListView)).(*methods.CreateListViewBody)
+	v := ctx.Session.Get(made.Res.Returnval).(*ListView)
+	if fault := v.ResetListViewFromView(ctx, &types.ResetListViewFromView{View: r.View}).Fault(); fault != nil {
+		m.service.destroyView(ctx, v)
+		body.Fault_ = fault
+		return body
+	}
+	body.Res = &types.CreateListViewFromViewResponse{Returnval: v.Self}
+	return body
+}
+
+// DestroyView frees the view. What a filter selected by it leaves.
+func (v *ListView) DestroyView(ctx *simulator.Context, _ *types.DestroyView) soap.HasFault {
+	v.service.destroyView(ctx, v)
+	return &methods.DestroyViewBody{Res: new(types.DestroyViewResponse)}
+}
+
+func (v *ListView) reset(ctx *simulator.Context, refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	v.mu.Lock()
+	old := v.content
+	v.content = refSet{}
+	v.mu.Unlock()
+	changed, unresolved := v.change(ctx, refs, nil)
+	v.tell(append(changed, old.list...))
+	return unresolved
+}
+
+func (v *ListView) change(ctx *simulator.Context, add, remove []types.ManagedObjectReference) (changed, unresolved []types.ManagedObjectReference) {
+	for _, ref := range add {
+		if ctx.Session.Get(ref) == nil || !v.service.visible(ctx, ref) {
+			unresolved = append(unresolved, ref)
+			continue
+		}
+		v.mu.Lock()
+		if v.content.add(ref) {
+			changed = append(changed, ref)
+		}
+		v.mu.Unlock()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, ref := range remove {
+		if v.content.remove(ref) {
+			changed = append(changed, ref)
+		}
+	}
+	return changed, unresolved
+}
+
+func (v *ListView) tell(changed []types.ManagedObjectReference) {
+	if len(changed) != 0 {
+		v.service.tellView(v.session, v.Self, changed)
+	}
 }

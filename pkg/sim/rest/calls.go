@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
@@ -196,4 +199,171 @@ func (c *call) objects() ([]vc.Ref, error) {
 		refs[i] = o.ref()
 	}
 	return refs, nil
+}
+
+func (h *Handler) listAttachedTags(c *call) (any, error) {
+	ref, err := c.object()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.readable(c.user, ref); err != nil {
+		return nil, err
+	}
+	return h.store.tagsOn(ref), nil
+}
+
+func (h *Handler) listAttachableTags(c *call) (any, error) {
+	ref, err := c.object()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.readable(c.user, ref); err != nil {
+		return nil, err
+	}
+	return h.store.attachable(ref), nil
+}
+
+// visible is the objects that the user may see, as on the wire.
+func (h *Handler) visible(user string, refs []vc.Ref) []objectID {
+	out := make([]objectID, 0, len(refs))
+	for _, ref := range refs {
+		if h.mayRead(user, ref) {
+			out = append(out, wire(ref))
+		}
+	}
+	return out
+}
+
+func (h *Handler) listAttachedObjects(c *call) (any, error) {
+	id, err := c.ident("tag_id")
+	if err != nil {
+		return nil, err
+	}
+	refs, err := h.store.objectsWith(id)
+	if err != nil {
+		return nil, err
+	}
+	return h.visible(c.user, refs), nil
+}
+
+// tagsOfObject is an object and its tags.
+type tagsOfObject struct {
+	Object objectID `json:"object_id"`
+	Tags   []string `json:"tag_ids"`
+}
+
+// listAttachedTagsOnObjects leaves out objects that the user may not see, or that are not there.
+func (h *Handler) listAttachedTagsOnObjects(c *call) (any, error) {
+	refs, err := c.objects()
+	if err != nil {
+		return nil, err
+	}
+	seen := refs[:0]
+	for _, ref := range refs {
+		if h.readable(c.user, ref) == nil {
+			seen = append(seen, ref)
+		}
+	}
+	out := make([]tagsOfObject, len(seen))
+	for i, tags := range h.store.tagsOnAll(seen) {
+		out[i] = tagsOfObject{wire(seen[i]), tags}
+	}
+	return out, nil
+}
+
+// objectsOfTag is a tag and what it is attached to.
+type objectsOfTag struct {
+	Tag     string     `json:"tag_id"`
+	Objects []objectID `json:"object_ids"`
+}
+
+// listAttachedObjectsOnTags leaves out tags that are not there.
+func (h *Handler) listAttachedObjectsOnTags(c *call) (any, error) {
+	var tags []string
+	if err := c.param("tag_ids", &tags); err != nil {
+		return nil, err
+	}
+	out := make([]objectsOfTag, 0, len(tags))
+	for _, id := range tags {
+		if refs, err := h.store.objectsWith(id); err == nil {
+			out = append(out, objectsOfTag{id, h.visible(c.user, refs)})
+		}
+	}
+	return out, nil
+}
+
+// maxDetails bounds what is remembered of sessions whose end we are not told of.
+const maxDetails = 8192
+
+// detail is what a session tells of itself.
+type detail struct {
+	User     string `json:"user"`
+	Created  string `json:"created_time"`
+	Accessed string `json:"last_accessed_time"`
+
+	accessed time.Time
+}
+
+// details remembers when sessions were opened and used. What it has forgotten of a session that lives begins anew.
+type details struct {
+	mu sync.Mutex
+	of map[string]*detail
+}
+
+// stamp is a time as vCenter writes it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+func (d *details) open(id, user string, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.add(id, user, now)
+}
+
+// add is called with the lock held.
+func (d *details) add(id, user string, now time.Time) {
+	if len(d.of) >= maxDetails {
+		d.forget()
+	}
+	d.of[id] = &detail{User: user, Created: stamp(now), accessed: now}
+}
+
+// forget drops the half that was not used for longest.
+func (d *details) forget() {
+	all := make([]string, 0, len(d.of))
+	for id := range d.of {
+		all = append(all, id)
+	}
+	slices.SortFunc(all, func(a, b string) int { return d.of[a].accessed.Compare(d.of[b].accessed) })
+	for _, id := range all[:len(all)/2] {
+		delete(d.of, id)
+	}
+}
+
+func (d *details) touch(id, user string, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.of[id]; s != nil {
+		s.accessed = now
+		return
+	}
+	d.add(id, user, now)
+}
+
+func (d *details) drop(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.of, id)
+}
+
+// get is called for a session that was just touched.
+func (d *details) get(id string) detail {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.of[id]
+	if s == nil { // ended in between
+		return detail{}
+	}
+	out := *s
+	out.Accessed = stamp(s.accessed)
+	return out
 }

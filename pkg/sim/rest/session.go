@@ -1,8 +1,13 @@
 package rest
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -105,3 +110,128 @@ func write(w http.ResponseWriter, api bool, status int, value any) {
 		}{value})
 	}
 }
+
+// pass lets Next answer, with a session of ours.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
+	api := isAPI(r.URL.Path)
+	_, _, ok := h.authenticate(r)
+	switch {
+	case ok:
+		id, err := h.inner.session()
+		if err != nil {
+			newFault(internalError, "", err.Error()).write(w, api)
+			return
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set(header, id)
+	case strings.HasPrefix(r.URL.Path, restData):
+		// Next knows the sessions of uploads, which are their own authorization.
+	default:
+		loginRequired().write(w, api)
+		return
+	}
+	seen := &seen{ResponseWriter: w}
+	defer func() {
+		// vcsim takes the shape of bodies for granted.
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, ok := p.(error); seen.wrote || ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(http.ErrAbortHandler)
+		}
+		newFault(internalError, "", fmt.Sprint(p)).write(w, api)
+	}()
+	h.opts.Next.ServeHTTP(seen, r)
+}
+
+// seen notes whether an answer has begun.
+type seen struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (s *seen) WriteHeader(status int) {
+	s.wrote = true
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *seen) Write(b []byte) (int, error) {
+	s.wrote = true
+	return s.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// inner is the one session with Next under which it sees the calls of all sessions. It is opened when first needed and
+// again when Next has let it expire.
+type inner struct {
+	next http.Handler
+
+	mu sync.Mutex
+	id string
+}
+
+// session returns the ID of a session that Next accepts.
+func (i *inner) session() (string, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.id != "" {
+		if a, err := i.call(http.MethodPost, "?~action=get"); err == nil && a.status == http.StatusOK {
+			return i.id, nil
+		}
+		i.id = ""
+	}
+	a, err := i.call(http.MethodPost, "")
+	if err != nil {
+		return "", err
+	}
+	var id struct {
+		Value string `json:"value"`
+	}
+	if a.status == http.StatusNotFound {
+		return "", nil // Next has no sessions
+	}
+	if err := json.Unmarshal(a.body.Bytes(), &id); err != nil || a.status != http.StatusOK {
+		return "", fmt.Errorf("inner session: status %d", a.status)
+	}
+	i.id = id.Value
+	return i.id, nil
+}
+
+func (i *inner) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.id != "" {
+		_, _ = i.call(http.MethodDelete, "") // it would expire anyway
+		i.id = ""
+	}
+}
+
+// call makes a call on the session. Next does not check tokens, only that there is one.
+func (i *inner) call(method, query string) (*answer, error) {
+	r, err := http.NewRequest(method, restSession+query, http.NoBody) //nolint:noctx // answered at once, in process
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "SIGN in-process")
+	r.Header.Set(noCookie, "true")
+	if i.id != "" {
+		r.Header.Set(header, i.id)
+	}
+	a := &answer{status: http.StatusOK, header: make(http.Header)}
+	i.next.ServeHTTP(a, r)
+	return a, nil
+}
+
+// answer is the response of a handler, in memory. (The recorder of net/http/httptest brings a command-line flag along.)
+type answer struct {
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(status int)      { a.status = status }
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }

@@ -179,3 +179,153 @@ func (s *store) label(id string) (category, name string, ok bool) {
 	}
 	return t.category.Name, t.Name, true
 }
+
+func (h *Handler) tagList(*call) (any, error) { return h.store.listTags(nil), nil }
+
+func (h *Handler) tagCreate(c *call) (any, error) {
+	var spec struct {
+		Tag
+		ID string `json:"tag_id"` // since vSphere 6.7
+	}
+	if err := c.spec("create_spec", &spec, "name", "description", "category_id"); err != nil {
+		return nil, err
+	}
+	if err := h.writable(c.user); err != nil {
+		return nil, err
+	}
+	return h.store.createTag(Tag{
+		ID:          spec.ID,
+		CategoryID:  spec.CategoryID,
+		Name:        spec.Name,
+		Description: spec.Description,
+	})
+}
+
+func (h *Handler) tagGet(c *call) (any, error) { return h.store.tag(c.id) }
+
+func (h *Handler) tagUpdate(c *call) (any, error) {
+	var u tagUpdate
+	if err := c.spec("update_spec", &u); err != nil {
+		return nil, err
+	}
+	if err := h.writable(c.user); err != nil {
+		return nil, err
+	}
+	return nil, h.store.updateTag(c.id, u)
+}
+
+func (h *Handler) tagDelete(c *call) (any, error) {
+	if err := h.writable(c.user); err != nil {
+		return nil, err
+	}
+	d, err := h.store.deleteTag(c.id)
+	if err == nil {
+		h.gone(c.user, d, 0)
+	}
+	return nil, err
+}
+
+func (h *Handler) tagListUsed(c *call) (any, error) {
+	var entity string
+	if err := c.param("used_by_entity", &entity); err != nil {
+		return nil, err
+	}
+	return h.store.listTags(&entity), nil
+}
+
+func (h *Handler) tagListForCategory(c *call) (any, error) {
+	id, err := c.ident("category_id")
+	if err != nil {
+		return nil, err
+	}
+	return h.store.tagsOfCategory(id)
+}
+
+func (h *Handler) tagUse(uses bool) func(*call) (any, error) {
+	return func(c *call) (any, error) { return nil, h.use(c, "tag_id", uses, h.store.useTag) }
+}
+
+// tagRevoke has nothing to revoke: there are no permissions on tags.
+func (h *Handler) tagRevoke(c *call) (any, error) {
+	id, err := c.ident("tag_id")
+	if err != nil {
+		return nil, err
+	}
+	if err := h.writable(c.user); err != nil {
+		return nil, err
+	}
+	_, err = h.store.tag(id)
+	return nil, err
+}
+
+// Cardinalities of a [Category], as on the wire.
+const (
+	Single   = "SINGLE"   // an object may have one of its tags
+	Multiple = "MULTIPLE" // an object may have several
+)
+
+// Prefixes of the identifiers of categories and tags. What follows is free; vCenter's are a UUID and ":GLOBAL".
+const (
+	CategoryPrefix = "urn:vmomi:InventoryServiceCategory:"
+	TagPrefix      = "urn:vmomi:InventoryServiceTag:"
+)
+
+// Category is a tag category, as on the wire.
+type Category struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Cardinality is [Single] or [Multiple].
+	Cardinality string `json:"cardinality"`
+	// AssociableTypes are the types of object that its tags may be attached to; none means any.
+	AssociableTypes []string `json:"associable_types"`
+	UsedBy          []string `json:"used_by"`
+}
+
+// Tag is a tag, as on the wire.
+type Tag struct {
+	ID          string   `json:"id"`
+	CategoryID  string   `json:"category_id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	UsedBy      []string `json:"used_by"`
+}
+
+// Association is a tag on an object.
+type Association struct {
+	TagID  string `json:"tag_id"`
+	Object vc.Ref `json:"object"`
+}
+
+// Snapshot is all tags of a vCenter, for saving. Categories and tags are in the order of their making, associations in
+// that of tags, then by type and value of the object.
+type Snapshot struct {
+	Categories   []Category    `json:"categories"`
+	Tags         []Tag         `json:"tags"`
+	Associations []Association `json:"associations"`
+}
+
+// clone copies the lists, which answers encode outside of locks; they are never nil, since JSON knows the difference.
+func (c Category) clone() Category {
+	c.AssociableTypes = list(c.AssociableTypes)
+	c.UsedBy = list(c.UsedBy)
+	return c
+}
+
+func (t Tag) clone() Tag {
+	t.UsedBy = list(t.UsedBy)
+	return t
+}
+
+func list(s []string) []string { return append(make([]string, 0, len(s)), s...) }
+
+// distinct is the list without repetitions, in order.
+func distinct(s []string) []string {
+	out := make([]string, 0, len(s))
+	for _, v := range s {
+		if !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

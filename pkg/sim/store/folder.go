@@ -13,6 +13,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
 // folder is a folder that is read. Nothing outside of it can be reached through it.
@@ -150,3 +156,118 @@ func baseName(dir string) string {
 	}
 	return path.Base(filepath.ToSlash(dir))
 }
+
+// localPath reads the path of a file on a datastore, which must stay there.
+func localPath(text string) (object.DatastorePath, error) {
+	var p object.DatastorePath
+	if !p.FromString(text) {
+		return p, fmt.Errorf("file %q is no datastore path", text)
+	}
+	if p.Path != "" && !filepath.IsLocal(filepath.FromSlash(p.Path)) {
+		return p, fmt.Errorf("file %q is outside of its datastore", text)
+	}
+	return p, nil
+}
+
+// home is the path of the VM's .vmx.
+func home(vm *mo.VirtualMachine) (object.DatastorePath, error) {
+	return localPath(vm.Config.Files.VmPathName)
+}
+
+// disk is a disk with a file of its own.
+type disk struct {
+	key      int32
+	file     string
+	capacity int64
+}
+
+func disks(vm *mo.VirtualMachine) []disk {
+	var all []disk
+	for _, d := range vm.Config.Hardware.Device {
+		v, ok := d.(*types.VirtualDisk)
+		if !ok {
+			continue
+		}
+		b, ok := v.Backing.(types.BaseVirtualDeviceFileBackingInfo)
+		if !ok {
+			continue
+		}
+		capacity := v.CapacityInBytes
+		if capacity == 0 {
+			capacity = v.CapacityInKB << 10
+		}
+		if name := b.GetVirtualDeviceFileBackingInfo().FileName; name != "" {
+			all = append(all, disk{v.Key, name, capacity})
+		}
+	}
+	return all
+}
+
+// firstClass counts the first class disks that are attached to the VM.
+func firstClass(vm *mo.VirtualMachine) (n int) {
+	for _, d := range vm.Config.Hardware.Device {
+		if v, ok := d.(*types.VirtualDisk); ok && v.VDiskId != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// dirOf is the directory of a file in a datastore.
+func dirOf(p object.DatastorePath) string { return path.Dir(p.Path) }
+
+// formatVersion is that of what is beside stock's files. A folder of a newer one is refused.
+const formatVersion = 1
+
+// Names in a folder.
+const (
+	manifestName = "sandbox.json"
+	ownFolder    = "sandbox"
+	tagsName     = ownFolder + "/tags.json"
+	accessName   = ownFolder + "/access.json"
+	policiesName = ownFolder + "/policies.xml"
+	objectExt    = ".xml"
+)
+
+// manifest tells what the folder holds.
+type manifest struct {
+	Format       int    `json:"format"`
+	VCenter      string `json:"vcenter"`
+	InstanceUUID string `json:"instanceUUID"`
+	Version      string `json:"version"`
+	Scrubbed     bool   `json:"scrubbed,omitempty"`
+	// Files are the SHA-256 sums of all other files, in hexadecimal digits.
+	Files map[string]string `json:"files"`
+}
+
+// access is who may do what.
+type access struct {
+	Roles       []role       `json:"roles"`
+	Permissions []permission `json:"permissions"`
+	// Users are those that permissions are for, by themselves or as members of groups.
+	Users []user `json:"users"`
+}
+
+type role struct {
+	Name string `json:"name"`
+	// System is a role that every vCenter has.
+	System     bool     `json:"system,omitempty"`
+	Privileges []string `json:"privileges,omitempty"`
+}
+
+// permission names principals as vCenter does: "VSPHERE.LOCAL\\administrator".
+type permission struct {
+	Entity    vc.Ref `json:"entity"`
+	Principal string `json:"principal"`
+	Group     bool   `json:"group,omitempty"`
+	Role      string `json:"role"`
+	Propagate bool   `json:"propagate,omitempty"`
+}
+
+type user struct {
+	Name   string   `json:"name"`
+	Groups []string `json:"groups,omitempty"`
+}
+
+// methodFile is where the answer of a method of an object is.
+func methodFile(ref vc.Ref, method string) string { return path.Join(ref.Encode(), method+objectExt) }

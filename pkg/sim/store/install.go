@@ -2,15 +2,19 @@ package store
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -154,4 +158,219 @@ func (in *installer) guests() map[vc.Ref]guest.Info {
 		}
 	}
 	return all
+}
+
+// saved finds the saved object behind a reference of the service content.
+func saved[T mo.Reference](in *installer, ref *vc.Ref) (none T, ok bool) {
+	if ref == nil || in.objects[*ref] == nil {
+		return none, false
+	}
+	m, ok := in.objects[*ref].obj.(T)
+	return m, ok
+}
+
+// managers takes over what managers know of the inventory.
+func (in *installer) managers() {
+	if from, ok := saved[*mo.ExtensionManager](in, in.content.ExtensionManager); ok && len(from.ExtensionList) > 0 {
+		if to, ok := in.base.Map.Get(from.Self).(*simulator.ExtensionManager); ok {
+			to.ExtensionList = from.ExtensionList
+		}
+	}
+	if from, ok := saved[*mo.OptionManager](in, in.content.Setting); ok {
+		if to, ok := in.base.Map.Get(from.Self).(*simulator.OptionManager); ok {
+			to.Setting = settings(to.Setting, from.Setting)
+		}
+	}
+	in.alarms()
+}
+
+// settings are those of the vCenter, with those that were saved over them. Those that say where the vCenter is and who
+// administers it are its own.
+func settings(own, saved []types.BaseOptionValue) []types.BaseOptionValue {
+	out := slices.Clone(own)
+	for _, o := range saved {
+		if o == nil {
+			continue
+		}
+		key := o.GetOptionValue().Key
+		i := slices.IndexFunc(out, func(b types.BaseOptionValue) bool { return b.GetOptionValue().Key == key })
+		switch {
+		case i < 0:
+			out = append(out, o)
+		case strings.HasPrefix(key, "vcsim."), strings.HasPrefix(key, "config.vpxd.sso."), key == "VirtualCenter.InstanceName":
+		default:
+			out[i] = o
+		}
+	}
+	return out
+}
+
+// alarms replaces vcsim's alarms by those that were saved.
+func (in *installer) alarms() {
+	if in.content.AlarmManager == nil {
+		return
+	}
+	to, ok := in.base.Map.Get(*in.content.AlarmManager).(*simulator.AlarmManager)
+	answer, asked := in.answer(*in.content.AlarmManager, "GetAlarm").(types.GetAlarmResponse)
+	if !ok || !asked {
+		return
+	}
+	kept := answer.Returnval[:0]
+	for _, ref := range answer.Returnval {
+		if in.objects[ref] != nil {
+			kept = append(kept, ref)
+		}
+	}
+	for _, ref := range to.GetAlarmResponse.Returnval {
+		if !slices.Contains(kept, ref) {
+			in.base.Map.Remove(vc.Fresh(in.base), ref)
+		}
+	}
+	to.GetAlarmResponse.Returnval = kept
+}
+
+// highestField is the highest key of a custom field that new ones are kept from; real ones count from 1.
+const highestField = 10000
+
+// customFields takes over the custom fields. The key of the next one is a counter of vcsim's that only making fields
+// moves; so this is done while there is nothing that fields could belong to.
+func (in *installer) customFields() {
+	from, ok := saved[*mo.CustomFieldsManager](in, in.content.CustomFieldsManager)
+	if !ok || len(from.Field) == 0 {
+		return
+	}
+	to, ok := in.base.Map.Get(from.Self).(*simulator.CustomFieldsManager)
+	if !ok {
+		return
+	}
+	highest := int32(0)
+	for _, f := range from.Field {
+		highest = max(highest, f.Key)
+	}
+	for i := int32(0); i <= min(highest, highestField); i++ {
+		to.AddCustomFieldDef(vc.Fresh(in.base), &types.AddCustomFieldDef{
+			This: to.Self, Name: fmt.Sprint(i), MoType: "none", // of no type that objects have: looked up among all
+		})
+		to.Field = nil
+	}
+	to.Field = from.Field
+}
+
+// guestOf is what a VM's guest reports when it is up: what it reported when it was saved, or what cloud-init would make of
+// its variables. false means that it has no tools, or is a template.
+func guestOf(vm *mo.VirtualMachine) (guest.Info, bool) {
+	g := vm.Guest
+	if vm.Config.Template || g == nil {
+		return guest.Info{}, false
+	}
+	info := guest.Info{HostName: g.HostName, FullName: g.GuestFullName, Addresses: make(map[string][]netip.Prefix)}
+	for _, nic := range g.Net {
+		if all := addresses(nic); len(all) > 0 {
+			info.Addresses[strings.ToLower(nic.MacAddress)] = all
+		}
+	}
+	if a, err := netip.ParseAddr(g.IpAddress); err == nil && len(info.Addresses) == 0 {
+		if mac := firstCard(vm); mac != "" {
+			info.Addresses[mac] = []netip.Prefix{netip.PrefixFrom(a, bitsOf(a))}
+		}
+	}
+	variables(vm, &info)
+	if info.FullName == "" {
+		info.FullName = vm.Config.GuestFullName
+	}
+	tools := g.ToolsStatus != "" && g.ToolsStatus != types.VirtualMachineToolsStatusToolsNotInstalled
+	if info.HostName == "" && len(info.Addresses) == 0 && !tools {
+		return guest.Info{}, false
+	}
+	if info.HostName == "" {
+		info.HostName = label(vm.Name)
+	}
+	return info, true
+}
+
+func addresses(nic types.GuestNicInfo) []netip.Prefix {
+	var all []netip.Prefix
+	add := func(text string, bits int) {
+		if a, err := netip.ParseAddr(text); err == nil {
+			if bits < 0 || bits > a.BitLen() {
+				bits = bitsOf(a)
+			}
+			all = append(all, netip.PrefixFrom(a, bits))
+		}
+	}
+	if nic.IpConfig != nil {
+		for _, a := range nic.IpConfig.IpAddress {
+			add(a.IpAddress, int(a.PrefixLength))
+		}
+	}
+	if len(all) == 0 {
+		for _, text := range nic.IpAddress {
+			add(text, -1)
+		}
+	}
+	return all
+}
+
+// bitsOf is the usual length of the prefix of an address.
+func bitsOf(a netip.Addr) int {
+	if a.Is4() {
+		return 24
+	}
+	return 64
+}
+
+func firstCard(vm *mo.VirtualMachine) string {
+	for _, d := range vm.Config.Hardware.Device {
+		if card, ok := d.(types.BaseVirtualEthernetCard); ok {
+			return strings.ToLower(card.GetVirtualEthernetCard().MacAddress)
+		}
+	}
+	return ""
+}
+
+// cloudConfig is what is read of guestinfo.metadata: name, and addresses in version 1 of cloud-init's network format.
+type cloudConfig struct {
+	Hostname string `yaml:"local-hostname"`
+	Network  struct {
+		Config []struct {
+			MAC     string `yaml:"mac_address"`
+			Subnets []struct {
+				Address string `yaml:"address"`
+			} `yaml:"subnets"`
+		} `yaml:"config"`
+	} `yaml:"network"`
+}
+
+// variables reads what the guest's own variables say of it. What it reported goes before.
+func variables(vm *mo.VirtualMachine, info *guest.Info) {
+	var text string
+	for _, o := range vm.Config.ExtraConfig {
+		if o == nil || o.GetOptionValue().Key != "guestinfo.metadata" {
+			continue
+		}
+		text, _ = o.GetOptionValue().Value.(string)
+	}
+	if b, err := base64.StdEncoding.DecodeString(text); err == nil {
+		text = string(b)
+	}
+	var c cloudConfig
+	if text == "" || yaml.Unmarshal([]byte(text), &c) != nil {
+		return // in some other form
+	}
+	if info.HostName == "" {
+		info.HostName = c.Hostname
+	}
+	for _, card := range c.Network.Config {
+		mac := strings.ToLower(card.MAC)
+		for _, s := range card.Subnets {
+			p, err := netip.ParsePrefix(s.Address)
+			if err != nil {
+				continue
+			}
+			info.Static = true
+			if len(vm.Guest.Net) == 0 {
+				info.Addresses[mac] = append(info.Addresses[mac], p)
+			}
+		}
+	}
 }

@@ -2,10 +2,12 @@ package store
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -135,4 +137,142 @@ func (s *saver) scrubbed(content types.ObjectContent) types.ObjectContent {
 		return content
 	}
 	return scrub(s.scrubber, content)
+}
+
+// forget drops references to objects of the tree that were not saved: an inventory may change while it is saved, and a
+// user may not be allowed to read everything in it. vcsim takes it for granted that what is referred to is there. What an
+// object cannot be without was checked by [Load].
+func (in *installer) forget() {
+	for _, o := range in.order {
+		if !isEntity(o.ref.Type) {
+			continue
+		}
+		if e, ok := o.obj.(mo.Entity); ok {
+			e.Entity().RecentTask = nil
+		}
+		in.prune(o, reflect.ValueOf(o.obj))
+	}
+}
+
+// prune looks through a value, but not behind interfaces: there are devices and the like, whose references clients follow
+// and vcsim does not.
+func (in *installer) prune(o *item, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if ref, ok := reflect.TypeAssert[*vc.Ref](v); ok {
+			if in.lost(o, *ref) && v.CanSet() {
+				v.SetZero()
+			}
+			return
+		}
+		in.prune(o, v.Elem())
+	case reflect.Slice:
+		if refs, ok := reflect.TypeAssert[[]vc.Ref](v); ok {
+			in.pruneList(o, v, refs)
+			return
+		}
+		if v.Type().Elem().Kind() == reflect.Struct || v.Type().Elem().Kind() == reflect.Pointer {
+			for i := range v.Len() {
+				in.prune(o, v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[vc.Ref]() {
+			return
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				in.prune(o, v.Field(i))
+			}
+		}
+	}
+}
+
+func (in *installer) pruneList(o *item, v reflect.Value, refs []vc.Ref) {
+	kept := refs[:0]
+	for _, ref := range refs {
+		if !in.lost(o, ref) {
+			kept = append(kept, ref)
+		}
+	}
+	if v.CanSet() {
+		v.Set(reflect.ValueOf(kept))
+	}
+}
+
+// lost tells whether the reference is to an object of the tree that is not there.
+func (in *installer) lost(o *item, ref vc.Ref) bool {
+	if !isEntity(ref.Type) || in.objects[ref] != nil || ref.Value == "ha-host" { // so a host calls itself
+		return false
+	}
+	in.note("%s %s refers to %s %s, which is not in the folder", o.ref.Type, o.ref.Value, ref.Type, ref.Value)
+	return true
+}
+
+// build makes an object of vcsim's of what was read.
+func (o *item) build() (err error) {
+	defer func() {
+		if r := recover(); r != nil { // of govmomi, about a value that does not fit a property
+			err = fmt.Errorf("%s %s: %v", o.ref.Type, o.ref.Value, r)
+		}
+	}()
+	o.raw.MissingSet = nil
+	v, err := mo.ObjectContentToType(o.raw, true)
+	if err != nil {
+		return err
+	}
+	o.raw = types.ObjectContent{}
+	o.obj = simulated(v.(mo.Reference))
+	return nil
+}
+
+// simulated is the object with vcsim's methods, where it has any. Managers of the vCenter are not among them: those are
+// made by vcsim, and only take over some properties.
+func simulated(obj mo.Reference) mo.Reference {
+	switch m := obj.(type) {
+	case *mo.Folder:
+		return &simulator.Folder{Folder: *m}
+	case *mo.Datacenter:
+		return &simulator.Datacenter{Datacenter: *m}
+	case *mo.StoragePod:
+		return &simulator.StoragePod{StoragePod: *m}
+	case *mo.Datastore:
+		return &simulator.Datastore{Datastore: *m}
+	case *mo.ClusterComputeResource:
+		return &simulator.ClusterComputeResource{ClusterComputeResource: *m}
+	case *mo.HostSystem:
+		return &simulator.HostSystem{HostSystem: *m}
+	case *mo.ResourcePool:
+		return &simulator.ResourcePool{ResourcePool: *m}
+	case *mo.VirtualApp:
+		return &simulator.VirtualApp{VirtualApp: *m}
+	case *mo.VirtualMachine:
+		return &simulator.VirtualMachine{VirtualMachine: *m, DataSets: make(map[string]*simulator.DataSet)}
+	case *mo.VirtualMachineSnapshot:
+		return &simulator.VirtualMachineSnapshot{VirtualMachineSnapshot: *m, DataSets: make(map[string]*simulator.DataSet)}
+	case *mo.DistributedVirtualSwitch:
+		return &simulator.DistributedVirtualSwitch{DistributedVirtualSwitch: *m}
+	case *mo.VmwareDistributedVirtualSwitch:
+		return &simulator.DistributedVirtualSwitch{DistributedVirtualSwitch: m.DistributedVirtualSwitch}
+	case *mo.DistributedVirtualPortgroup:
+		return &simulator.DistributedVirtualPortgroup{DistributedVirtualPortgroup: *m}
+	case *mo.EnvironmentBrowser:
+		return &simulator.EnvironmentBrowser{EnvironmentBrowser: *m}
+	case *mo.HostDatastoreBrowser:
+		return &simulator.HostDatastoreBrowser{HostDatastoreBrowser: *m}
+	case *mo.HostDatastoreSystem:
+		return &simulator.HostDatastoreSystem{HostDatastoreSystem: *m}
+	case *mo.HostNetworkSystem:
+		return &simulator.HostNetworkSystem{HostNetworkSystem: *m}
+	case *mo.HostVirtualNicManager:
+		return &simulator.HostVirtualNicManager{HostVirtualNicManager: *m}
+	case *mo.HostCertificateManager:
+		return &simulator.HostCertificateManager{HostCertificateManager: *m}
+	case *mo.Alarm:
+		return &simulator.Alarm{Alarm: *m}
+	}
+	return obj
 }

@@ -2,18 +2,24 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vim25/xml"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 )
 
 // readObjects reads the files of objects, in the order of their names.
@@ -158,4 +164,130 @@ func answerOf(method string) any {
 		return new(types.GetAlarmResponse)
 	}
 	return nil
+}
+
+// encode writes a value as govc does.
+func encode(w io.Writer, v any) error {
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	return e.Encode(v)
+}
+
+// decode reads a value. line is where reading ended.
+func decode(data []byte, v any) (line int, err error) {
+	d := xml.NewDecoder(bytes.NewReader(data))
+	d.TypeFunc = types.TypeFunc()
+	err = d.Decode(v)
+	return lineAt(data, d.InputOffset()), err
+}
+
+// lineAt is the line of a byte.
+func lineAt(data []byte, offset int64) int {
+	return 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
+}
+
+// lineOf is the line in which a text stands first; 0 when it does not.
+func lineOf(data []byte, text string) int {
+	i := bytes.Index(data, []byte(text))
+	if i < 0 {
+		return 0
+	}
+	return lineAt(data, int64(i))
+}
+
+// deepest is how far elements of a saved object may be nested. Real ones stay below 20; decoding recurses.
+const deepest = 200
+
+// tooDeep tells at which line elements are nested deeper than that, 0 when nowhere. It counts tags without looking into
+// comments, which saved objects have none of.
+func tooDeep(data []byte) int {
+	depth := 0
+	for i := 0; i < len(data); {
+		j := bytes.IndexByte(data[i:], '<')
+		if j < 0 || i+j+1 >= len(data) {
+			return 0
+		}
+		i += j + 1
+		end := bytes.IndexByte(data[i:], '>')
+		if end < 0 {
+			return 0
+		}
+		switch {
+		case data[i] == '/':
+			depth--
+		case data[i] == '!', data[i] == '?':
+		case end > 0 && data[i+end-1] == '/':
+		default:
+			if depth++; depth > deepest {
+				return lineAt(data, int64(i))
+			}
+		}
+		i += end
+	}
+	return 0
+}
+
+// paths are the objects of the tree with their inventory paths.
+func (in *installer) paths() []inventory.Object {
+	all := []inventory.Object{{Path: "/", Ref: in.content.RootFolder}}
+	for _, o := range in.order {
+		e, ok := o.obj.(mo.Entity)
+		if !ok || !isEntity(o.ref.Type) || o.ref == in.content.RootFolder {
+			continue
+		}
+		all = append(all, inventory.Object{Path: in.path(e.Entity()), Ref: o.ref})
+	}
+	return all
+}
+
+func (in *installer) path(e *mo.ManagedEntity) string {
+	var names []string
+	for e.Self != in.content.RootFolder {
+		names = append(names, e.Name)
+		parent := e.Parent
+		if parent == nil {
+			break
+		}
+		up, ok := in.entity(vc.Ref{Type: parent.Type, Value: parent.Value})
+		if !ok {
+			break
+		}
+		e = up
+	}
+	slices.Reverse(names)
+	return "/" + strings.Join(names, "/")
+}
+
+// entityTypes are the types of the inventory tree, in the order in which they are saved: stock's loader wants a host
+// before what belongs to it.
+func entityTypes() []string {
+	return []string{
+		"Folder", "Datacenter", "StoragePod", "Datastore", "Network", "OpaqueNetwork",
+		"DistributedVirtualSwitch", "VmwareDistributedVirtualSwitch", "DistributedVirtualPortgroup",
+		"ComputeResource", "ClusterComputeResource", "HostSystem", "ResourcePool", "VirtualApp", "VirtualMachine",
+	}
+}
+
+// isEntity tells whether the type is one of the inventory tree.
+func isEntity(kind string) bool { return slices.Contains(entityTypes(), kind) }
+
+// compareRefs orders references as they are counted: vm-9 before vm-10.
+func compareRefs(a, b vc.Ref) int {
+	an, bn := number(a.Value), number(b.Value)
+	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(an, bn), cmp.Compare(a.Value, b.Value))
+}
+
+// number is what a reference ends with, -1 where that is no number.
+func number(value string) int64 {
+	digits := value[len(strings.TrimRight(value, "0123456789")):]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func distinct(refs []vc.Ref) []vc.Ref {
+	slices.SortFunc(refs, compareRefs)
+	return slices.Compact(refs)
 }

@@ -1,10 +1,18 @@
 package store
 
 import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/view"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -98,4 +106,271 @@ func secret(field string) bool {
 		return true
 	}
 	return false
+}
+
+// scrubber replaces texts. What is replaced by what follows from the order in which things are met, which is the same for
+// the same inventory.
+type scrubber struct {
+	words   map[string]string // names of hosts, whole and without domain; lower case
+	bare    map[string]string // names that mean something else, too ("green"): replaced where a host's name is meant
+	domains map[string]string
+	people  map[string]string // users, as "user@domain"; lower case
+	nets    map[netip.Prefix]netip.Prefix
+	hosts   map[netip.Addr]netip.Addr // IPv6
+	v4, v6  *regexp.Regexp
+	account *regexp.Regexp
+}
+
+func (s *saver) newScrubber(a *access) (*scrubber, error) {
+	out := &scrubber{
+		words: make(map[string]string), bare: make(map[string]string), domains: make(map[string]string), people: make(map[string]string),
+		nets: make(map[netip.Prefix]netip.Prefix), hosts: make(map[netip.Addr]netip.Addr),
+		v4:      regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`),
+		v6:      regexp.MustCompile(`[0-9A-Fa-f]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*`),
+		account: regexp.MustCompile(`[\w.-]+\\[\w.-]+|[\w.+-]+@[\w-][\w.-]*`),
+	}
+	v, err := view.NewManager(s.client).CreateContainerView(s.ctx, s.client.ServiceContent.RootFolder, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = v.Destroy(s.ctx) }() // it ends with the session
+	var hosts []mo.HostSystem
+	if err := s.retrieve(v, "HostSystem", []string{"name"}, &hosts); err != nil {
+		return nil, err
+	}
+	var vms []mo.VirtualMachine
+	if err := s.retrieve(v, "VirtualMachine", []string{"guest.hostName", "summary.guest.hostName"}, &vms); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(hosts, func(a, b mo.HostSystem) int { return compareRefs(a.Self, b.Self) })
+	slices.SortFunc(vms, func(a, b mo.VirtualMachine) int { return compareRefs(a.Self, b.Self) })
+	for i := range hosts {
+		out.host("host", hosts[i].Name)
+	}
+	for i := range vms {
+		if g := vms[i].Guest; g != nil {
+			out.host("guest", g.HostName)
+		}
+		if g := vms[i].Summary.Guest; g != nil {
+			out.host("guest", g.HostName)
+		}
+	}
+	out.host("vcenter", s.client.URL().Hostname())
+	out.host("vcenter", s.options.Name)
+	for _, u := range a.Users {
+		out.person(u.Name)
+	}
+	for _, p := range a.Permissions {
+		out.person(p.Principal)
+	}
+	users, err := s.sessionUsers()
+	for _, u := range users {
+		out.person(u)
+	}
+	return out, err
+}
+
+// sessionUsers are those that are logged in: events and settings name them.
+func (s *saver) sessionUsers() ([]string, error) {
+	if s.client.ServiceContent.SessionManager == nil {
+		return nil, nil
+	}
+	var m mo.SessionManager
+	err := property.DefaultCollector(s.client).RetrieveOne(s.ctx, *s.client.ServiceContent.SessionManager, []string{"currentSession"}, &m)
+	if m.CurrentSession == nil {
+		return nil, err
+	}
+	return []string{m.CurrentSession.UserName}, err
+}
+
+const madeUpDomain = "example.test"
+
+// host gives a host a name.
+func (s *scrubber) host(kind, name string) {
+	name = strings.ToLower(name)
+	if _, err := netip.ParseAddr(name); err == nil || name == "" || name == "localhost" || s.words[name] != "" {
+		return
+	}
+	short, domain, _ := strings.Cut(name, ".")
+	known := s.words
+	if !strings.ContainsAny(short, "0123456789-") {
+		known = s.bare
+	}
+	as := known[short]
+	if as == "" {
+		as = fmt.Sprintf("%s-%d", kind, len(s.words)+len(s.bare)+1)
+		known[short] = as
+	}
+	if domain != "" {
+		s.words[name] = as + "." + madeUpDomain
+		s.domains[domain] = madeUpDomain
+	}
+}
+
+// person gives a user a name, but for those that every vCenter has.
+func (s *scrubber) person(name string) {
+	key, user, domain := principal(name)
+	switch {
+	case user == "", user == "administrator", user == "administrators", user == "root", user == "everyone", s.people[key] != "":
+		return
+	case domain != "vsphere.local" && domain != "localos" && domain != "":
+		s.domains[domain] = madeUpDomain
+	}
+	s.people[key] = fmt.Sprintf("user-%d", len(s.people)+1)
+}
+
+// principal takes a name apart: "DOMAIN\user" or "user@domain".
+func principal(name string) (key, user, domain string) {
+	name = strings.ToLower(name)
+	if d, u, ok := strings.Cut(name, `\`); ok {
+		user, domain = u, d
+	} else if i := strings.LastIndexByte(name, '@'); i >= 0 {
+		user, domain = name[:i], name[i+1:]
+	} else {
+		user = name
+	}
+	return user + "@" + domain, user, domain
+}
+
+// text is what a text in a field of that name becomes.
+func (s *scrubber) text(field, text string) string {
+	if text == "" {
+		return ""
+	}
+	lower := strings.ToLower(field)
+	switch {
+	case secret(field):
+		return ""
+	case strings.Contains(lower, "version"), strings.Contains(lower, "build"):
+		return text // looks like an address
+	}
+	if as, ok := s.user(text); ok {
+		return as
+	}
+	if as, ok := s.bare[strings.ToLower(text)]; ok && lower == "hostname" {
+		return as
+	}
+	text = s.account.ReplaceAllStringFunc(text, func(name string) string {
+		if as, ok := s.user(name); ok {
+			return as
+		}
+		return name
+	})
+	text = s.v4.ReplaceAllStringFunc(text, s.address)
+	if strings.Count(text, ":") > 1 {
+		text = s.v6.ReplaceAllStringFunc(text, s.address)
+	}
+	return s.names(text)
+}
+
+// user replaces a text that is the name of a user. Without a domain it is a name like any other.
+func (s *scrubber) user(text string) (string, bool) {
+	key, user, domain := principal(text)
+	as, ok := s.people[key]
+	if !ok || user == "" {
+		return "", false
+	}
+	shown := domain
+	if to, ok := s.domains[domain]; ok {
+		shown = to
+	}
+	switch {
+	case domain == "":
+		return as, true
+	case strings.Contains(text, `\`):
+		return strings.ToUpper(shown) + `\` + as, true
+	}
+	return as + "@" + shown, true
+}
+
+// names replaces names of hosts wherever they stand: between other letters than names are made of.
+func (s *scrubber) names(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		n := strings.IndexFunc(text, func(r rune) bool { return !nameRune(r) })
+		if n < 0 {
+			n = len(text)
+		}
+		if n == 0 {
+			n = strings.IndexFunc(text, nameRune)
+			if n < 0 {
+				n = len(text)
+			}
+			b.WriteString(text[:n])
+		} else {
+			b.WriteString(s.name(text[:n]))
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+func nameRune(r rune) bool {
+	return r == '.' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// name replaces a name: one that is known, one with something behind it ("web-1.vmdk"), or one in a domain that is known.
+func (s *scrubber) name(name string) string {
+	lower := strings.ToLower(name)
+	if as, ok := s.words[lower]; ok {
+		return as
+	}
+	if as, ok := s.domains[lower]; ok && strings.Contains(lower, ".") {
+		return as
+	}
+	for i := len(lower) - 1; i > 0; i-- {
+		if lower[i] == '.' {
+			if as, ok := s.words[lower[:i]]; ok {
+				return as + name[i:]
+			}
+		}
+	}
+	for i := range len(lower) {
+		if lower[i] == '.' {
+			if as, ok := s.domains[lower[i+1:]]; ok {
+				return name[:i+1] + as
+			}
+		}
+	}
+	return name
+}
+
+// address replaces an IP address. IPv4 addresses of one /24 stay in one /24, each with its last number; IPv6 addresses of
+// one /64 in one /64. Those that mean the same everywhere, and masks, stay.
+func (s *scrubber) address(text string) string {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" {
+		return text
+	}
+	if a.Is4() {
+		if b := a.As4(); b[0] == 255 || b[0] == 0 {
+			return text
+		}
+		net := netip.PrefixFrom(a, 24).Masked()
+		to, ok := s.nets[net]
+		if !ok {
+			n := len(s.nets)
+			to = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(n >> 8), byte(n), 0}), 24)
+			s.nets[net] = to
+		}
+		b := to.Addr().As4()
+		b[3] = a.As4()[3]
+		return netip.AddrFrom4(b).String()
+	}
+	to, ok := s.hosts[a]
+	if !ok {
+		net := netip.PrefixFrom(a, 64).Masked()
+		in, ok := s.nets[net]
+		if !ok {
+			b := [16]byte{0xfd}
+			binary.BigEndian.PutUint16(b[6:], uint16(len(s.nets)))
+			in = netip.PrefixFrom(netip.AddrFrom16(b), 64)
+			s.nets[net] = in
+		}
+		b := in.Addr().As16()
+		binary.BigEndian.PutUint64(b[8:], uint64(len(s.hosts)+1))
+		to = netip.AddrFrom16(b)
+		s.hosts[a] = to
+	}
+	return to.String()
 }

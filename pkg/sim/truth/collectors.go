@@ -1,9 +1,13 @@
 package truth
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
@@ -49,4 +53,187 @@ func (c *Corrections) EndSession(base *simulator.Context, key string) {
 			}
 		}
 	}
+}
+
+// eventCollector is the type of collectors of events.
+const eventCollector = "EventHistoryCollector"
+
+// historyCollector is a history collector of vcsim's.
+type historyCollector interface {
+	mo.Reference
+	DestroyCollector(ctx *simulator.Context, req *types.DestroyCollector) soap.HasFault
+	SetCollectorPageSize(ctx *simulator.Context, req *types.SetCollectorPageSize) soap.HasFault
+}
+
+// Redirect is that of [redirect.Receiver], and sends on calls on collectors of events too, which belong to sessions. In
+// vcsim such a call locks the collector alone, while the event manager, which locks itself, goes through all collectors
+// for every event, and makes the history from which a collector is filled: a collector that is destroyed at that moment
+// ends the process.
+func (c *Corrections) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
+	if method.This.Type != eventCollector || !slices.Contains([]string{"DestroyCollector", "SetCollectorPageSize"}, method.Name) {
+		return c.Receiver.Redirect(ctx, method)
+	}
+	if ctx.Session == nil || ctx.Session.Get(method.This) == nil {
+		return false // vcsim says what is wrong
+	}
+	method.This = c.Self
+	return true
+}
+
+// DestroyCollector destroys a collector of events, with the event manager locked.
+func (c *Corrections) DestroyCollector(ctx *simulator.Context, req *types.DestroyCollector) soap.HasFault {
+	h, ok := ctx.Session.Get(req.This).(historyCollector)
+	if !ok {
+		return &methods.DestroyCollectorBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})}
+	}
+	var body soap.HasFault
+	ctx.WithLock(ctx.Map.EventManager(), func() { body = h.DestroyCollector(ctx, req) })
+	return body
+}
+
+// SetCollectorPageSize fills the page of a collector of events again, with the event manager locked.
+func (c *Corrections) SetCollectorPageSize(ctx *simulator.Context, req *types.SetCollectorPageSize) soap.HasFault {
+	h, ok := ctx.Session.Get(req.This).(historyCollector)
+	if !ok {
+		return &methods.SetCollectorPageSizeBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: req.This})}
+	}
+	var body soap.HasFault
+	ctx.WithLock(ctx.Map.EventManager(), func() { ctx.WithLock(h, func() { body = h.SetCollectorPageSize(ctx, req) }) })
+	return body
+}
+
+// The lists of references that objects of several types have, for edit.
+
+func children(obj mo.Reference) []vc.Ref {
+	if f, ok := obj.(*simulator.Folder); ok {
+		return f.ChildEntity
+	}
+	return nil
+}
+
+func pools(obj mo.Reference) []vc.Ref {
+	switch o := obj.(type) {
+	case *simulator.ResourcePool:
+		return o.ResourcePool.ResourcePool
+	case *simulator.VirtualApp:
+		return o.ResourcePool.ResourcePool
+	}
+	return nil
+}
+
+func datastores(obj mo.Reference) []vc.Ref {
+	switch o := obj.(type) {
+	case *simulator.HostSystem:
+		return o.Datastore
+	case *simulator.Datacenter:
+		return o.Datastore
+	}
+	return computeOf(obj).Datastore
+}
+
+func networksOf(obj mo.Reference) []vc.Ref {
+	switch o := obj.(type) {
+	case *simulator.HostSystem:
+		return o.Network
+	case *simulator.Datacenter:
+		return o.Network
+	}
+	return computeOf(obj).Network
+}
+
+// networkHosts is the list of hosts of a network or port group.
+func networkHosts(obj mo.Reference) []vc.Ref {
+	switch o := obj.(type) {
+	case *mo.Network:
+		return o.Host
+	case *simulator.DistributedVirtualPortgroup:
+		return o.Host
+	}
+	return nil
+}
+
+// computeOf is what clusters and standalone hosts have in common; nothing of any other object.
+func computeOf(obj mo.Reference) *mo.ComputeResource {
+	if c, ok := vc.Compute(obj); ok {
+		return c
+	}
+	return new(mo.ComputeResource)
+}
+
+// vms is the list of VMs that a host, resource pool or datastore keeps.
+func vms(obj mo.Reference) []vc.Ref {
+	switch o := obj.(type) {
+	case *simulator.HostSystem:
+		return o.Vm
+	case *simulator.ResourcePool:
+		return o.Vm
+	case *simulator.VirtualApp:
+		return o.Vm
+	case *simulator.Datastore:
+		return o.Vm
+	}
+	return nil
+}
+
+// relist takes the VM out of one object's list and puts it into another's, locking one after the other.
+func relist(ctx *simulator.Context, vm, from, to vc.Ref) {
+	if from == to {
+		return
+	}
+	edit(ctx, from, "vm", vms, func(l []vc.Ref) []vc.Ref { return without(l, vm) })
+	edit(ctx, to, "vm", vms, func(l []vc.Ref) []vc.Ref { return append(without(l, vm), vm) })
+}
+
+// edit replaces a list of references by a changed copy.
+func edit(ctx *simulator.Context, ref vc.Ref, property string, list func(mo.Reference) []vc.Ref, change func([]vc.Ref) []vc.Ref) {
+	obj := ctx.Map.Get(ref)
+	if obj == nil {
+		return
+	}
+	ctx.WithLock(obj, func() {
+		ctx.Update(obj, []types.PropertyChange{vc.P(property, change(slices.Clone(list(obj))))})
+	})
+}
+
+func without(l []vc.Ref, ref vc.Ref) []vc.Ref {
+	return slices.DeleteFunc(l, func(r vc.Ref) bool { return r == ref })
+}
+
+// moveFolder moves the VM, whose lock is held, to another folder. It is put into the registry again, as vcsim does, so
+// that views notice.
+func moveFolder(ctx *simulator.Context, vm *simulator.VirtualMachine, to vc.Ref) {
+	if vm.Parent != nil {
+		edit(ctx, *vm.Parent, "childEntity", children, func(l []vc.Ref) []vc.Ref { return without(l, vm.Self) })
+	}
+	edit(ctx, to, "childEntity", children, func(l []vc.Ref) []vc.Ref { return append(without(l, vm.Self), vm.Self) })
+	ctx.Update(vm, []types.PropertyChange{vc.P("parent", to)})
+	ctx.Map.Put(vm)
+}
+
+// reconnect points the VM's cards to other networks.
+func reconnect(ctx *simulator.Context, vm *simulator.VirtualMachine, to map[vc.Ref]vc.Ref) []types.PropertyChange {
+	devices := copyDevices(vm.Config.Hardware.Device)
+	var refs []vc.Ref
+	for _, d := range devices {
+		from, ok := vc.NetworkOf(d)
+		if !ok {
+			continue
+		}
+		ref := to[from]
+		switch b := d.GetVirtualDevice().Backing.(type) {
+		case *types.VirtualEthernetCardNetworkBackingInfo:
+			b.Network = &ref
+		case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+			b.Port.PortgroupKey = ref.Value
+			if pg, ok := ctx.Map.Get(ref).(*simulator.DistributedVirtualPortgroup); ok && pg.Config.DistributedVirtualSwitch != nil {
+				if s, ok := ctx.Map.Get(*pg.Config.DistributedVirtualSwitch).(*simulator.DistributedVirtualSwitch); ok {
+					b.Port.SwitchUuid = s.Uuid
+				}
+			}
+		}
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	return []types.PropertyChange{vc.P("config.hardware.device", devices), vc.P("network", refs)}
 }

@@ -2,8 +2,12 @@ package guestinfo
 
 import (
 	"encoding/base64"
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -28,4 +32,59 @@ func ExtraConfig(dc *topology.Datacenter, vm *topology.VM) ([]topology.KeyValue,
 			topology.KeyValue{Key: "guestinfo.metadata.encoding", Value: "base64"})
 	}
 	return append(all, vm.ExtraConfig...), nil
+}
+
+// metadata is what cloud-init's VMware data source reads from guestinfo.metadata.
+type metadata struct {
+	InstanceID    string        `yaml:"instance-id"`
+	LocalHostname string        `yaml:"local-hostname"`
+	Network       networkConfig `yaml:"network"`
+}
+
+// networkConfig is cloud-init's network configuration, version 1.
+type networkConfig struct {
+	Version int            `yaml:"version"`
+	Config  []networkEntry `yaml:"config"`
+}
+
+type networkEntry struct {
+	Type    string   `yaml:"type"`
+	Name    string   `yaml:"name"`
+	MAC     string   `yaml:"mac_address"`
+	Subnets []subnet `yaml:"subnets,omitempty"`
+}
+
+type subnet struct {
+	Type    string `yaml:"type"` // static, static6
+	Address string `yaml:"address"`
+	Gateway string `yaml:"gateway,omitempty"`
+}
+
+// Metadata is the VM's identity and addresses for cloud-init. A network with a CIDR has a gateway, which the first
+// address in that network gets. The topology must be resolved.
+func Metadata(dc *topology.Datacenter, vm *topology.VM) ([]byte, error) {
+	m := metadata{InstanceID: vm.InstanceUUID, LocalHostname: vm.Hostname, Network: networkConfig{Version: 1}}
+	for i := range vm.NICs {
+		entry := networkEntry{Type: "physical", Name: fmt.Sprintf("eth%d", i), MAC: strings.ToLower(vm.NICs[i].MAC)}
+		var gateway netip.Addr
+		if _, n := dc.Network(vm.NICs[i].Network); n != nil {
+			gateway = n.Gateway()
+		}
+		for _, text := range vm.NICs[i].Addresses {
+			p, err := netip.ParsePrefix(text)
+			if err != nil {
+				return nil, fmt.Errorf("address %q: %w", text, err)
+			}
+			s := subnet{Type: "static", Address: p.String()}
+			if !p.Addr().Is4() {
+				s.Type = "static6"
+			}
+			if gateway.IsValid() && p.Masked().Contains(gateway) {
+				s.Gateway, gateway = gateway.String(), netip.Addr{}
+			}
+			entry.Subnets = append(entry.Subnets, s)
+		}
+		m.Network.Config = append(m.Network.Config, entry)
+	}
+	return yaml.Marshal(m)
 }

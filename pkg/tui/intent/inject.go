@@ -154,3 +154,157 @@ func targets(l api.Lease) string {
 	}
 	return " into " + shorten.List(names, 3)
 }
+
+// Args implements [Action].
+func (a Heal) Args() []string {
+	if a.All {
+		return []string{"fault", "heal", "--all"}
+	}
+	return command{words: []string{"fault", "heal"}, names: a.IDs}.args()
+}
+
+// Danger implements [Action].
+func (Heal) Danger() string { return "" }
+
+// Do implements [Action].
+func (a Heal) Do(ctx context.Context, s Sandbox) (string, error) {
+	r := a.HealRequest
+	if r.All {
+		r.IDs = nil
+	}
+	leases, err := s.Heal(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	if len(leases) == 0 {
+		return "nothing is broken", nil
+	}
+	words := make([]string, len(leases))
+	for i, l := range leases {
+		words[i] = fmt.Sprintf("%s: %s %s", l.ID, l.Fault, cmp.Or(l.Note, "healed"))
+	}
+	const most = 3
+	if len(words) > most {
+		return fmt.Sprintf("%s; and %d more", strings.Join(words[:most], "; "), len(words)-most), nil
+	}
+	return strings.Join(words, "; "), nil
+}
+
+// Args implements [Action].
+func (RestartCCM) Args() []string { return []string{"ccm", "restart"} }
+
+// Danger implements [Action]: it is ended in order.
+func (RestartCCM) Danger() string { return "" }
+
+// Do implements [Action].
+func (RestartCCM) Do(ctx context.Context, s Sandbox) (string, error) {
+	done, err := s.RestartCCM(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "ccm: " + done.Message, nil
+}
+
+// Args implements [Action].
+func (a OutOfService) Args() []string { return a.command().args() }
+
+func (a OutOfService) command() command {
+	c := command{words: []string{"taint", "out-of-service"}, names: []string{a.Node}}
+	if a.Remove {
+		c.flags = []string{"--remove"}
+	}
+	return c
+}
+
+// Danger implements [Action].
+func (a OutOfService) Danger() string {
+	if a.Remove {
+		return ""
+	}
+	return "Say that node " + a.Node + " is out of service? Its pods are removed and its volumes detached, whether it runs or not."
+}
+
+// Do implements [Action].
+func (a OutOfService) Do(ctx context.Context, s Sandbox) (string, error) {
+	done, err := s.OutOfService(ctx, a.OutOfServiceRequest)
+	return done.Message, err
+}
+
+// Args implements [Action].
+func (a VM) Args() []string { return a.command().args() }
+
+func (a VM) command() command {
+	c := command{words: []string{"vm", string(a.Action)}, names: []string{a.VM}, flags: flag("vcenter", a.VCenter)}
+	switch a.Action {
+	case api.Move:
+		c.flags = append(c.flags, flag("to", a.Host)...)
+	case api.Destroy:
+		c.flags = append(c.flags, "--yes") // the UI has asked
+		return c
+	}
+	if a.Confirmed {
+		c.flags = append(c.flags, "--yes")
+	}
+	return c
+}
+
+// Danger implements [Action].
+func (a VM) Danger() string {
+	if a.Action == api.Destroy {
+		name := a.VM
+		if a.VCenter != "" { // which may have namesakes elsewhere
+			name = a.VCenter + "/" + name
+		}
+		return "Destroy VM " + name + "? Its disks go with it, and its node is removed. This cannot be undone."
+	}
+	return ""
+}
+
+// Do implements [Action].
+func (a VM) Do(ctx context.Context, s Sandbox) (string, error) {
+	r := a.VMRequest
+	if r.Action != api.Move {
+		r.Host = ""
+	}
+	r.Confirmed = r.Confirmed || r.Action == api.Destroy // the UI has asked
+	done, err := s.VM(ctx, r)
+	return done.Message, asking(err, func(*api.Error) Action {
+		a.Confirmed = true
+		return a
+	})
+}
+
+// Args implements [Action].
+func (a Volume) Args() []string { return a.command().args() }
+
+func (a Volume) command() command {
+	c := command{words: []string{"volume", string(a.Action)}, names: []string{a.Volume}}
+	if a.Action == api.RelocateVolume {
+		c.flags = flag("to", a.Datastore)
+	}
+	if a.Confirmed {
+		c.flags = append(c.flags, "--yes")
+	}
+	return c
+}
+
+// Danger implements [Action].
+func (a Volume) Danger() string {
+	if a.Action == api.DetachVolume {
+		return "Detach volume " + a.Volume + " behind Kubernetes' back? A pod that writes to it loses it."
+	}
+	return ""
+}
+
+// Do implements [Action].
+func (a Volume) Do(ctx context.Context, s Sandbox) (string, error) {
+	r := a.VolumeRequest
+	if r.Action != api.RelocateVolume {
+		r.Datastore = ""
+	}
+	done, err := s.Volume(ctx, r)
+	return done.Message, asking(err, func(*api.Error) Action {
+		a.Confirmed = true
+		return a
+	})
+}

@@ -1,6 +1,18 @@
 package intent
 
-import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
 
 // Intent is something that somebody wants. The types of this package are all there are.
 type Intent interface{ intent() }
@@ -82,3 +94,314 @@ func (Prompt) intent()   {}
 func (ReadOnly) intent() {}
 func (Say) intent()      {}
 func (Quit) intent()     {}
+
+// command is a command line in its parts: the words of the command, what it is done to, and its flags.
+type command struct{ words, names, flags []string }
+
+// args puts the parts together. Names follow the command, as people write it; such that look like flags come last.
+func (c command) args() []string {
+	if slices.ContainsFunc(c.names, func(n string) bool { return strings.HasPrefix(n, "-") }) {
+		return slices.Concat(c.words, c.flags, []string{"--"}, c.names)
+	}
+	return slices.Concat(c.words, c.names, c.flags)
+}
+
+// flag is a flag with its value, nothing when it has none.
+func flag(name, value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{"--" + name, value}
+}
+
+// span writes a duration as people give it to flags: 1m30s, 5m, 250ms; nothing for none.
+func span(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Plan asks what an injection would do. It changes nothing, so it is no [Action]: read-only mode lets it pass. The answer
+// is for the form that asked.
+type Plan struct {
+	api.InjectRequest
+	// Ask tells the plan from others that the form asked for: answers may come in another order.
+	Ask int
+}
+
+func (Plan) intent() {}
+
+// Action is an intent that changes something in a sandbox.
+type Action interface {
+	Intent
+	// Args are the command line that does the same, without the name of the program and of the sandbox.
+	Args() []string
+	// Danger is the question to be asked before: "Destroy VM worker-1? Its disks go with it." "" needs none.
+	Danger() string
+	// Do does it, and says what was done.
+	Do(ctx context.Context, s Sandbox) (string, error)
+}
+
+// Sandbox is where actions are done: an [api.Client].
+type Sandbox interface {
+	VM(ctx context.Context, r api.VMRequest) (api.Done, error)
+	Gate(ctx context.Context, r api.GateRequest) (api.Done, error)
+	Volume(ctx context.Context, r api.VolumeRequest) (api.Done, error)
+	OutOfService(ctx context.Context, r api.OutOfServiceRequest) (api.Done, error)
+	Inject(ctx context.Context, r api.InjectRequest) (api.Lease, error)
+	Heal(ctx context.Context, r api.HealRequest) ([]api.Lease, error)
+	RestartCCM(ctx context.Context) (api.Done, error)
+}
+
+// The actions.
+type (
+	// VM does something to a VM.
+	VM struct{ api.VMRequest }
+	// Gate sets what clients get of a vCenter.
+	Gate struct{ api.GateRequest }
+	// Volume does something to a volume in vSphere.
+	Volume struct{ api.VolumeRequest }
+	// OutOfService taints a node, or takes the taint away.
+	OutOfService struct{ api.OutOfServiceRequest }
+	// Inject breaks something.
+	Inject struct{ api.InjectRequest }
+	// Heal ends faults.
+	Heal struct{ api.HealRequest }
+	// RestartCCM starts the cloud controller manager anew.
+	RestartCCM struct{}
+)
+
+func (VM) intent()           {}
+func (Gate) intent()         {}
+func (Volume) intent()       {}
+func (OutOfService) intent() {}
+func (Inject) intent()       {}
+func (Heal) intent()         {}
+func (RestartCCM) intent()   {}
+
+// Line is the command line that does the same as a, to be pasted into a shell: program, name of the sandbox ("" leaves it
+// to the program to find), and the action's arguments, quoted where a shell wants it.
+func Line(a Action, program, name string) string {
+	words := append([]string{program}, flag("name", name)...)
+	return Quote(append(words, a.Args()...)...)
+}
+
+// Quote writes words so that a POSIX shell, and the prompt, read them as they are.
+func Quote(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func quote(w string) string {
+	if w != "" && strings.IndexFunc(w, special) < 0 && !strings.ContainsRune("~=", rune(w[0])) {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// special tells whether a rune may mean something to a shell.
+func special(r rune) bool {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("-_./:=@%+,~", r)
+}
+
+// Unconfirmed is the error of an action that would change VMs of real vCenters. Nothing of what it asks about was done.
+type Unconfirmed struct {
+	// Ask is that, confirmed: its Danger is what the sandbox says it does, and how that is taken back.
+	Ask Action
+	// Rest is what went wrong beside it; nil for nothing.
+	Rest error
+}
+
+// Error is the question, and what else went wrong.
+func (u *Unconfirmed) Error() string {
+	if u.Rest != nil {
+		return u.Ask.Danger() + " " + u.Rest.Error()
+	}
+	return u.Ask.Danger()
+}
+
+// Unwrap returns what else went wrong.
+func (u *Unconfirmed) Unwrap() error { return u.Rest }
+
+// confirmed is an action that was asked about.
+type confirmed struct {
+	Action
+	said []string // by the sandbox
+}
+
+// Danger implements [Action].
+func (c confirmed) Danger() string { return strings.Join(c.said, ". ") + ". Do it?" }
+
+// asking makes an Unconfirmed of the answer to a request that was not confirmed; every other error is as it was. confirm is
+// the same action, confirmed.
+func asking(err error, confirm func(*api.Error) Action) error {
+	if told := api.Unconfirmed(err); told != nil {
+		return &Unconfirmed{Ask: confirmed{confirm(told), []string{told.Message}}}
+	}
+	return err
+}
+
+// gather is what is asked about several things, in one.
+type gather struct {
+	actions []Named
+	said    []string
+}
+
+// take takes in an error, if it asks about an action that is done to one thing.
+func (g *gather) take(err error) bool {
+	var u *Unconfirmed
+	if !errors.As(err, &u) {
+		return false
+	}
+	c, ok := u.Ask.(confirmed)
+	if !ok {
+		return false
+	}
+	one, ok := c.Action.(Named)
+	if ok {
+		g.actions, g.said = append(g.actions, one), append(g.said, c.said...)
+	}
+	return ok
+}
+
+// ask is the error that asks about all of them; rest if there is nothing to ask.
+func (g *gather) ask(rest error) error {
+	switch len(g.actions) {
+	case 0:
+		return rest
+	case 1:
+		return &Unconfirmed{Ask: confirmed{g.actions[0], g.said}, Rest: rest}
+	}
+	return &Unconfirmed{Ask: confirmed{Several{Actions: g.actions}, g.said}, Rest: rest}
+}
+
+// Named is an action that is done to one thing, which the command line does to several at once, too.
+type Named interface {
+	Action
+	command() command
+}
+
+// Several does the same to several things, one after the other, as the command line does: one that cannot be done does
+// not keep it from the others. Make it with [Each].
+type Several struct{ Actions []Named }
+
+// Each does the same to each name: one alone is that action itself. There has to be a name.
+func Each(names []string, do func(name string) Named) Action {
+	if len(names) == 1 {
+		return do(names[0])
+	}
+	s := Several{Actions: make([]Named, len(names))}
+	for i, name := range names {
+		s.Actions[i] = do(name)
+	}
+	return s
+}
+
+func (Several) intent() {}
+
+// Args implements [Action].
+func (s Several) Args() []string {
+	all := s.Actions[0].command()
+	all.names = s.names()
+	return all.args()
+}
+
+func (s Several) names() (names []string) {
+	for _, a := range s.Actions {
+		names = append(names, a.command().names...)
+	}
+	return names
+}
+
+// Danger implements [Action]: more than one thing is more than a slip may cost.
+func (s Several) Danger() string {
+	verb := strings.Join(s.Actions[0].command().words, " ")
+	question := fmt.Sprintf("%s, %d at once: %s?", verb, len(s.Actions), shorten.List(s.names(), 3))
+	if s.Actions[0].Danger() != "" {
+		question += " It may cost data."
+	}
+	return question
+}
+
+// Do implements [Action].
+func (s Several) Do(ctx context.Context, on Sandbox) (string, error) {
+	var done []string
+	var errs []error
+	var open gather
+	for _, a := range s.Actions {
+		said, err := a.Do(ctx, on)
+		if ctx.Err() != nil {
+			return strings.Join(done, "; "), ctx.Err()
+		}
+		if open.take(err) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		done = append(done, said)
+	}
+	if len(errs) == 0 {
+		return strings.Join(done, "; "), open.ask(nil)
+	}
+	err := errs[0]
+	for _, e := range errs[1:] {
+		err = fmt.Errorf("%w; %w", err, e)
+	}
+	if len(done) > 0 {
+		err = fmt.Errorf("%d of %d done; %w", len(done), len(s.Actions), err)
+	}
+	return strings.Join(done, "; "), open.ask(err)
+}
+
+// DefaultDelay is what "vcenter slow" adds to each call when nothing else is said.
+const DefaultDelay = 250 * time.Millisecond
+
+// Args implements [Action].
+func (a Gate) Args() []string { return a.command().args() }
+
+func (a Gate) command() command {
+	verb := a.Mode
+	if verb == "hung" {
+		verb = "hang"
+	}
+	return command{words: []string{"vcenter", verb}, names: []string{a.VCenter}, flags: flag("delay", span(a.delay()))}
+}
+
+// delay is the delay that goes with the mode.
+func (a Gate) delay() time.Duration {
+	switch {
+	case a.Mode != "slow":
+		return 0
+	case a.Delay == 0:
+		return DefaultDelay
+	}
+	return time.Duration(a.Delay)
+}
+
+// Danger implements [Action]: "up" puts any of it right.
+func (Gate) Danger() string { return "" }
+
+// Do implements [Action].
+func (a Gate) Do(ctx context.Context, s Sandbox) (string, error) {
+	r := a.GateRequest
+	r.Delay = api.Duration(a.delay())
+	done, err := s.Gate(ctx, r)
+	return done.Message, err
+}

@@ -1,11 +1,16 @@
 package overview
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // depth is how far down the tree a group is.
@@ -151,4 +156,216 @@ func (t *tally) plus(u tally) {
 // id is the key of a place among the rows of the table. Names have no such character in them.
 func (p place) id() string {
 	return strings.Join([]string{"group", string(rune('0' + p.depth)), p.region, p.zone, p.vcenter, p.datacenter, p.onHost}, "\x00")
+}
+
+func found(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// words are all that a filter may find a line by, in lower case.
+func (l *line) words() string {
+	var b strings.Builder
+	say := func(words ...string) {
+		for _, w := range words {
+			if w != "" {
+				b.WriteString(strings.ToLower(w))
+				b.WriteByte(' ')
+			}
+		}
+	}
+	if v := l.vm; v != nil {
+		say(v.Name, v.Hostname, glance.Power(*v).Word, v.Connection, v.Process, v.Role, v.UUID, v.MoRef)
+		say(v.Addresses...)
+		say(glance.Tools(*v).Word)
+	}
+	if n := l.node; n != nil {
+		say(n.Name, glance.Node(*n).Word, n.Region, n.Zone, n.ProviderID)
+		say(n.Taints...)
+		say(n.Roles...)
+		say(n.Addresses...)
+		if n.Unschedulable {
+			say("cordoned")
+		}
+	}
+	if l.gone {
+		say("gone deleted")
+	}
+	for _, v := range l.volumes {
+		say(v.Claim)
+	}
+	for _, f := range l.findings {
+		say(f.Text)
+	}
+	for _, m := range l.trouble {
+		say(m.Word)
+	}
+	return b.String()
+}
+
+// folded tells whether what is in a group is not shown.
+func (s *Screen) folded(g *group) bool { return s.filter == "" && s.closed[g.key] }
+
+// toggle folds or opens the group with the cursor, or around it.
+func (s *Screen) toggle() {
+	it, ok := s.current()
+	if !ok {
+		return
+	}
+	g := it.group
+	if g == nil {
+		g = it.line.in
+	}
+	s.closed[g.key] = !s.closed[g.key]
+	s.list()
+}
+
+// unfold opens the group with the cursor; of one that is open, the cursor goes to what is first in it.
+func (s *Screen) unfold() {
+	it, ok := s.current()
+	switch {
+	case !ok || it.group == nil:
+	case s.closed[it.group.key]:
+		delete(s.closed, it.group.key)
+		s.list()
+	case len(it.group.groups)+len(it.group.lines) > 0:
+		s.table.Move(1)
+	}
+}
+
+// leave folds the group with the cursor; from what cannot be folded the cursor goes to the group around it.
+func (s *Screen) leave() {
+	it, ok := s.current()
+	if !ok {
+		return
+	}
+	if g := it.group; g != nil && !s.closed[g.key] && len(g.groups)+len(g.lines) > 0 {
+		s.closed[g.key] = true
+		s.list()
+		return
+	}
+	if up := it.above(); up != nil {
+		s.table.Choose(up.key)
+	}
+}
+
+// foldAll folds or opens all groups.
+func (s *Screen) foldAll(fold bool) {
+	clear(s.closed)
+	if fold {
+		s.every(func(it item) {
+			if it.group != nil {
+				s.closed[it.group.key] = true
+			}
+		})
+	}
+	s.list()
+}
+
+// every calls f for all groups and lines in the order in which they would be shown.
+func (s *Screen) every(f func(item)) {
+	var walk func(g *group)
+	walk = func(g *group) {
+		f(item{group: g})
+		for _, sub := range g.groups {
+			walk(sub)
+		}
+		for _, l := range g.lines {
+			f(item{line: l})
+		}
+	}
+	for _, g := range s.tree.roots {
+		walk(g)
+	}
+}
+
+// reveal opens the groups around something, and puts the cursor on it.
+func (s *Screen) reveal(it item) bool {
+	closed := false
+	for g := it.above(); g != nil; g = g.parent {
+		closed = closed || s.closed[g.key]
+		delete(s.closed, g.key)
+	}
+	if closed {
+		s.list()
+	}
+	return s.table.Choose(it.key())
+}
+
+// seek puts the cursor on the next of what the planes disagree on or that is in trouble, folded or not, and after the
+// last goes on with the first.
+func (s *Screen) seek(step int) {
+	var stops []item
+	here, _ := s.current()
+	at := 0 // stops that are before the cursor
+	on, passed := false, false
+	visit := func(it item) {
+		if it == here {
+			passed, on = true, it.stop()
+		}
+		if !it.stop() {
+			return
+		}
+		if !passed {
+			at++
+		}
+		stops = append(stops, it)
+	}
+	if s.filter == "" {
+		s.every(visit)
+	} else {
+		for _, it := range s.shown {
+			visit(it)
+		}
+	}
+	if len(stops) == 0 {
+		return
+	}
+	if step < 0 {
+		at--
+	} else if on {
+		at++
+	}
+	s.reveal(stops[(at+len(stops))%len(stops)])
+}
+
+// title says how the whole is: what matters most first, for narrow screens.
+func (s *Screen) title() string {
+	t, th := s.tree.sum, s.theme
+	sep := th.Dim.Render(" · ")
+	ready := fmt.Sprintf("nodes %s Ready", ratio(t.ready, t.nodes))
+	if t.ready < t.nodes {
+		ready = th.Warn.Render(ready)
+	} else {
+		ready = th.Text.Render(ready)
+	}
+	parts := []string{th.Text.Render(fmt.Sprintf("VMs %s on", ratio(t.on, t.vms))), ready}
+	switch {
+	case t.findings > 0:
+		parts = append(parts, th.Conflict.Render(theme.GlyphConflict+" "+shorten.Count(t.findings, "disagreement")))
+	case t.settling > 0:
+		parts = append(parts, th.Warn.Render(theme.GlyphWarn+" planes settling"))
+	default:
+		parts = append(parts, th.Dim.Render("planes agree"))
+	}
+	if t.bad > 0 {
+		parts = append(parts, th.Bad.Render(theme.GlyphBad+" "+strconv.Itoa(t.bad)+" broken"))
+	}
+	if t.warn > 0 {
+		parts = append(parts, th.Warn.Render(theme.GlyphWarn+" "+strconv.Itoa(t.warn)+" to look at"))
+	}
+	if s.filter != "" {
+		parts = append(parts, th.Match.Render("filter “"+text.Clean(s.filter)+"”")+th.Dim.Render(" "+shorten.Count(s.matches, "row")))
+	}
+	if s.byState {
+		parts = append(parts, th.Dim.Render("sorted by state"))
+	}
+	if s.tree.tagged {
+		parts = append(parts, th.Dim.Render(shorten.Count(s.tree.regions, "region")+", "+shorten.Count(s.tree.zones, "zone")))
+	}
+	return strings.Join(parts, sep)
 }

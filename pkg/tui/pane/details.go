@@ -2,7 +2,9 @@ package pane
 
 import (
 	"errors"
+	"slices"
 	"strings"
+	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -249,4 +251,125 @@ func (d *Details) heading(i, width int) string {
 		said = theme.GlyphClosed + " " + said
 	}
 	return d.theme.TabOn.Render(text.Fit(said, width))
+}
+
+// age is when something was read, and why it could not be read again since, if so.
+type age struct {
+	now, read time.Time
+	failed    error
+}
+
+// pass takes in the time.
+func (a *age) pass(s *fold.State) { a.now = s.Now() }
+
+// told takes in that it was read now, or was not. It tells whether what was read before is kept: a thing that is deleted
+// can still be read about.
+func (a *age) told(err error) (kept bool) {
+	if a.failed = err; err != nil && !a.read.IsZero() {
+		return true
+	}
+	if a.failed = nil; err == nil {
+		a.read = a.now
+	}
+	return false
+}
+
+// String is beside the title: "as of 15:04:05".
+func (a *age) String() string {
+	if a.read.IsZero() {
+		return ""
+	}
+	return "as of " + a.read.Format("15:04:05")
+}
+
+// lines say why it is older than it could be.
+func (a *age) lines(t *theme.Theme, width int) []string {
+	if a.failed == nil {
+		return nil
+	}
+	l := of(theme.GlyphBad+" this is "+text.Ago(a.now.Sub(a.read))+" old: ", bad)
+	l.add(a.failed.Error(), bad)
+	var lines []string
+	for _, l := range l.wrapped(max(20, width), 2) {
+		lines = append(lines, l.render(t, 0, len(l.text), nil, t.Bad, nil))
+	}
+	return lines
+}
+
+// aside joins what stands beside a title.
+func aside(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
+}
+
+// yamlLines are the lines of a YAML document: keys, and what is a comment, look so.
+func yamlLines(doc string) []line {
+	var lines []line
+	inside := -1 // the indentation of the key whose block of text it is
+	for s := range strings.SplitSeq(strings.TrimRight(doc, "\n"), "\n") {
+		trimmed := strings.TrimLeft(s, " ")
+		indent := len(s) - len(trimmed)
+		if inside >= 0 && (trimmed == "" || indent > inside) {
+			lines = append(lines, of(s, plain))
+			continue
+		}
+		inside = -1
+		if strings.HasPrefix(trimmed, "#") {
+			lines = append(lines, of(s, dim))
+			continue
+		}
+		var l line
+		rest := trimmed
+		for strings.HasPrefix(rest, "- ") {
+			rest = rest[2:]
+		}
+		l.add(s[:len(s)-len(rest)], dim)
+		if end := keyEnd(rest); end > 0 {
+			l.add(rest[:end], field)
+			l.add(":", dim)
+			value := rest[end+1:]
+			l.add(value, plain)
+			if v := strings.TrimSpace(value); strings.HasPrefix(v, "|") || strings.HasPrefix(v, ">") {
+				inside = indent
+			}
+		} else {
+			l.add(rest, plain)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// keyEnd is where the key ends that a line begins with; 0 for none.
+func keyEnd(s string) int {
+	if s == "" {
+		return 0
+	}
+	from := 0
+	if q := s[0]; q == '"' || q == '\'' {
+		i := strings.IndexByte(s[1:], q)
+		if i < 0 {
+			return 0
+		}
+		from = i + 2
+	} else if s[0] == '{' || s[0] == '[' {
+		return 0
+	}
+	i := strings.IndexByte(s[from:], ':')
+	for i >= 0 {
+		end := from + i
+		if end+1 == len(s) || s[end+1] == ' ' {
+			if s[0] == '"' || s[0] == '\'' {
+				if i > 0 {
+					return 0 // a quoted text that goes on
+				}
+			}
+			return end
+		}
+		next := strings.IndexByte(s[end+1:], ':')
+		if next < 0 {
+			return 0
+		}
+		i += 1 + next
+	}
+	return 0
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 func fields(s string) []string { return strings.Fields(s) }
@@ -114,4 +116,146 @@ func chain(g given) (intent.Intent, error) {
 		return nil, fmt.Errorf("%q is not the number of an event", g.args[0])
 	}
 	return intent.Chain{Seq: n}, nil
+}
+
+const (
+	// gap is between what is typed and what is said beside it.
+	gap = 3
+	// least is how much of what is typed is seen in any case.
+	least = 10
+)
+
+// View is the line, exactly width cells wide: what is typed, how it would go on, and beside it the candidates, the usage
+// or what is wrong.
+func (m *Model) View(width int) string {
+	if width <= 0 {
+		return ""
+	}
+	room := m.room(width)
+	typed, _ := m.window(room)
+	ghost := text.Cut(text.Clean(m.ghost()), room-text.Width(typed))
+	sign := ":"
+	if m.filters {
+		sign = "/"
+	}
+	line := m.theme.Prompt.Render(sign + typed)
+	if ghost != "" {
+		line += m.theme.Dim.Render(ghost)
+	}
+	used := 1 + text.Width(typed) + text.Width(ghost)
+	if left := width - used - gap; left >= 8 || m.err != "" && left > 0 {
+		line += strings.Repeat(" ", gap) + m.beside(left)
+	}
+	return text.Fit(line, width)
+}
+
+// Error is what is wrong with the command, as far as the view of a width does not say it whole; else "".
+func (m *Model) Error(width int) string {
+	if m.err == "" || text.Width(theme.GlyphBad+" "+m.err) <= width-1-gap-text.Width(text.Clean(m.edit.String())) || text.Width(m.err)+2+gap+least <= width-1 {
+		return ""
+	}
+	return m.err
+}
+
+// Cursor is the cell of the view in which the cursor is.
+func (m *Model) Cursor(width int) int {
+	_, at := m.window(m.room(width))
+	return min(1+at, max(0, width-1))
+}
+
+// room is how many cells there are for what is typed: an error comes first.
+func (m *Model) room(width int) int {
+	room := width - 1
+	if m.err != "" {
+		room = max(least, room-text.Width(m.err)-2-gap)
+	}
+	return max(1, min(room, width-1))
+}
+
+// window is the part of what is typed that is seen, and the cell of it with the cursor.
+func (m *Model) window(room int) (typed string, cursor int) {
+	from := 0
+	for text.Width(string(m.edit.runes[from:m.edit.at])) >= room {
+		from++
+	}
+	before := text.Clean(string(m.edit.runes[from:m.edit.at]))
+	all := before + text.Clean(string(m.edit.runes[m.edit.at:]))
+	return text.Cut(all, room), text.Width(before)
+}
+
+// beside is what is said beside the line.
+func (m *Model) beside(room int) string {
+	switch {
+	case m.err != "":
+		return m.theme.Bad.Render(text.Cut(theme.GlyphBad+" "+m.err, room))
+	case m.filters:
+		return m.theme.Dim.Render(text.Cut("all words, in any case; enter keeps it, esc takes it away", room))
+	case m.cycle != nil:
+		return m.offers(m.cycle.candidates, m.cycle.at, room)
+	}
+	line := string(m.edit.runes[:m.edit.at])
+	c := m.complete(line)
+	if len(c.candidates) == 1 {
+		switch only := c.candidates[0]; {
+		case only.note != "":
+			return m.theme.Dim.Render(text.Cut(text.Clean(only.note), room))
+		case only.word == c.typed && c.command == nil: // a group of commands
+			c = m.source.complete(line + " ")
+		}
+	}
+	if len(c.candidates) > 0 {
+		return m.offers(c.candidates, -1, room)
+	}
+	if c.command != nil {
+		return m.theme.Dim.Render(text.Cut(c.command.usage(), room))
+	}
+	return ""
+}
+
+// offers lists candidates, from one page of them on to the one that is chosen.
+func (m *Model) offers(all []candidate, chosen, room int) string {
+	from := 0
+	for {
+		line, last := m.page(all, from, chosen, room)
+		if chosen <= last || last < from {
+			return line
+		}
+		from = last + 1
+	}
+}
+
+// page lists candidates from one on, and tells which is the last that there is room for.
+func (m *Model) page(all []candidate, from, chosen, room int) (line string, last int) {
+	var b strings.Builder
+	used := 0
+	last = from - 1
+	for i := from; i < len(all); i++ {
+		word := text.Clean(intent.Quote(all[i].word))
+		more := 0
+		if i+1 < len(all) {
+			more = 2 // " …"
+		}
+		need := text.Width(word)
+		if i > from {
+			need += 2
+		}
+		if used+need+more > room {
+			if i == from {
+				word, last = text.Cut(word, room-more), i
+				b.WriteString(m.theme.Dim.Render(word))
+			}
+			b.WriteString(m.theme.Dim.Render(" …"))
+			break
+		}
+		if i > from {
+			b.WriteString("  ")
+		}
+		style := m.theme.Dim
+		if i == chosen {
+			style = m.theme.Selected
+		}
+		b.WriteString(style.Render(word))
+		used, last = used+need, i
+	}
+	return b.String(), last
 }

@@ -2,9 +2,11 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 )
 
@@ -124,4 +126,260 @@ func unique(words []string) (all []string) {
 		}
 	}
 	return all
+}
+
+// word is a word of a line, without its quotes.
+type word struct {
+	text string
+	// start is the byte of the line where it begins, its quote included.
+	start int
+}
+
+// split breaks a line into words as a POSIX shell does, without expanding anything. open is the quote that is not closed;
+// the last word is what there is of it.
+func split(line string) (words []word, open string) {
+	var b strings.Builder
+	in, quote := false, byte(0)
+	begin := func(i int) {
+		if !in {
+			in = true
+			words = append(words, word{start: i})
+		}
+	}
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if in {
+				words[len(words)-1].text = b.String()
+			}
+			in = false
+			b.Reset()
+			continue
+		case quote == c:
+			quote = 0
+			continue
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+			begin(i)
+			continue
+		case c == '\\' && quote != '\'' && i+1 < len(line) && (quote == 0 || strings.IndexByte(`"\$`+"`", line[i+1]) >= 0):
+			begin(i)
+			i++
+			c = line[i]
+		default:
+			begin(i)
+		}
+		b.WriteByte(c)
+	}
+	if in {
+		words[len(words)-1].text = b.String()
+	}
+	if quote != 0 {
+		open = string(quote)
+	}
+	return words, open
+}
+
+// texts are the words of a line; a quote has to be closed.
+func texts(line string) ([]string, error) {
+	words, open := split(line)
+	if open != "" {
+		return nil, fmt.Errorf("the quote %s is not closed", open)
+	}
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = w.text
+	}
+	return all, nil
+}
+
+// kind is what a word of a command names: what it is completed with.
+type kind int
+
+const (
+	nothing kind = iota
+	vms
+	nodes
+	hosts
+	vcenters
+	volumes
+	datastores
+	datacenters
+	clusters
+	regions
+	zones
+	roles
+	modes
+	leases
+	components
+	faults
+	targets  // what the fault of the line happens to
+	settings // its parameters
+	free     // anything
+)
+
+// command is a command that can be typed.
+type command struct {
+	// words call it; also are other ways to.
+	words []string
+	also  []string
+	// short says what it does.
+	short string
+	// args are what follows, by their place; the last stands for all after it. hint is how the usage has them.
+	args        []kind
+	least, most int // how many; most < 0 is any number
+	hint        string
+	flags       []flag
+	make        func(given) (intent.Intent, error)
+}
+
+// flag is a flag of a command.
+type flag struct {
+	name, short string
+	// value is what it names; nothing for a flag that takes no value.
+	value kind
+	hint  string
+	// quiet flags are taken, and not offered: they make no difference here.
+	quiet bool
+}
+
+// given is what a line gives a command.
+type given struct {
+	args   []string
+	values map[string][]string // by flag; a flag without value has ""
+}
+
+// of is the last value of a flag: as on the command line, that is the one that counts.
+func (g given) of(name string) string {
+	if all := g.values[name]; len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
+func (g given) has(name string) bool { return g.values[name] != nil }
+
+func (c *command) name() string { return strings.Join(c.words, " ") }
+
+// ways are all ways to call it, each in words.
+func (c *command) ways() [][]string {
+	all := [][]string{c.words}
+	for _, way := range c.also {
+		all = append(all, strings.Fields(way))
+	}
+	return all
+}
+
+// arg is what the nth argument names.
+func (c *command) arg(n int) kind {
+	if len(c.args) == 0 || c.most >= 0 && n >= c.most {
+		return nothing
+	}
+	return c.args[min(n, len(c.args)-1)]
+}
+
+func (c *command) flag(name string) *flag {
+	i := slices.IndexFunc(c.flags, func(f flag) bool { return "--"+f.name == name || f.short != "" && "-"+f.short == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.flags[i]
+}
+
+// usage is how it is written: "vm move VM... --to HOST [--vcenter VCENTER]".
+func (c *command) usage() string {
+	parts := []string{c.name()}
+	if c.hint != "" {
+		parts = append(parts, c.hint)
+	}
+	for _, f := range c.flags {
+		if f.quiet {
+			continue
+		}
+		s := "--" + f.name
+		if f.value != nothing {
+			s += " " + f.hint
+		}
+		parts = append(parts, "["+s+"]")
+	}
+	return strings.Join(parts, " ")
+}
+
+// find finds the command that a line begins with, and what follows it.
+func find(words []string) (c *command, rest []string) {
+	all := commands()
+	for i := range all {
+		for _, way := range all[i].ways() {
+			if len(way) <= len(words) && slices.Equal(way, words[:len(way)]) {
+				return &all[i], words[len(way):]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// subjectCommands go to a thing, show it on both planes, or explain it.
+func subjectCommands() []command {
+	scoped := []flag{{name: "vcenter", value: vcenters, hint: "VCENTER"}}
+	var all []command
+	for _, s := range []struct {
+		kind, plural, short string
+		names               kind
+		scoped              bool
+		explained           bool
+	}{
+		{"node", "nodes", "no", nodes, false, true},
+		{"vm", "vms", "", vms, true, true},
+		{"volume", "volumes", "vol", volumes, false, true},
+		{"host", "hosts", "", hosts, true, false},
+		{"vcenter", "vcenters", "vc", vcenters, false, false},
+		{"component", "components", "", components, false, false},
+	} {
+		c := command{args: []kind{s.names}, least: 1, most: 1, hint: strings.ToUpper(s.kind)}
+		if s.scoped {
+			c.flags = scoped
+		}
+		if s.explained {
+			c.words, c.also, c.short = []string{"explain", s.kind}, []string{"why " + s.kind}, "how it has come to be as it is"
+			c.make = about(s.kind, func(s api.Subject) intent.Intent { return intent.Why{Subject: s} })
+			all = append(all, c)
+		}
+		c.words, c.also, c.short = []string{"details", s.kind}, []string{"describe " + s.kind, "inspect " + s.kind}, "on both planes"
+		c.make = about(s.kind, func(s api.Subject) intent.Intent { return intent.Details{Subject: s} })
+		all = append(all, c)
+		if s.kind == "component" {
+			continue // it is on no screen
+		}
+		c.words, c.also, c.short = []string{"get", s.plural}, []string{"get " + s.kind}, "go to one, or to all"
+		if s.short != "" {
+			c.also = append(c.also, "get "+s.short)
+		}
+		c.least, c.hint = 0, "["+c.hint+"]"
+		c.make = about(s.kind, func(on api.Subject) intent.Intent {
+			switch {
+			case on.Name != "":
+				return intent.Focus{Subject: on}
+			case on.Kind == "volume":
+				return intent.Go{Screen: intent.Volumes}
+			}
+			return intent.Go{Screen: intent.Overview}
+		})
+		all = append(all, c)
+	}
+	return append(all,
+		plain("go to both planes", intent.Go{Screen: intent.Overview}, "get zones", "get datacenters"),
+		plain("go to the volumes", intent.Go{Screen: intent.Volumes}, "get datastores"),
+	)
+}
+
+// about makes an intent of the thing that is named.
+func about(kind string, f func(api.Subject) intent.Intent) func(given) (intent.Intent, error) {
+	return func(g given) (intent.Intent, error) {
+		s := api.Subject{Kind: kind, VCenter: g.of("vcenter")}
+		if len(g.args) > 0 {
+			s.Name = g.args[0]
+		}
+		return f(s), nil
+	}
 }

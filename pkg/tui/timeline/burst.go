@@ -9,6 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // showCalls is which calls are shown among the events.
@@ -131,4 +132,245 @@ func (b *burst) told() string {
 		said = "the last that failed: " + b.err + "; called: " + said
 	}
 	return said
+}
+
+// lane is one of those that a timeline has, in the order in which causes run through them.
+type lane int
+
+const (
+	sandboxLane lane = iota // faults, commands, children
+	vsphereLane             // inventories
+	driversLane             // the CCM, the CSI driver, and all calls to vCenters
+	kubeLane                // objects of the API server
+	lanes
+)
+
+// String is the lane in a word, as filters have it, too.
+func (l lane) String() string { return [...]string{"sandbox", "vsphere", "calls", "kubernetes"}[l] }
+
+// heading is the title of the lane's column.
+func (l lane) heading() string {
+	return [...]string{"SANDBOX", "VSPHERE", "CCM, CSI, API", "KUBERNETES"}[l]
+}
+
+// style is that of what stands in the lane.
+func (l lane) style(t *theme.Theme) theme.Style {
+	return [...]theme.Style{t.Sandbox, t.VSphere, t.Drivers, t.Kube}[l]
+}
+
+// laneOf is where an event stands. What the drivers do is told by several planes, and theirs by its kind.
+func laneOf(e event.Event) lane {
+	switch {
+	case strings.HasPrefix(e.Kind, "ccm."), strings.HasPrefix(e.Kind, "csi."):
+		return driversLane
+	case e.Plane == event.PlaneVSphere:
+		return vsphereLane
+	case e.Plane == event.PlaneKubernetes:
+		return kubeLane
+	}
+	return sandboxLane
+}
+
+// tag names the lane of an event where it has no column, in three cells.
+func tag(e event.Event) string {
+	switch l := laneOf(e); l {
+	case driversLane:
+		return e.Kind[:3]
+	default:
+		return [...]string{"sbx", "vSp", "api", "k8s"}[l]
+	}
+}
+
+// level is how loud an event is, in a glyph of one cell and a word.
+func level(l event.Level) (glyph, word string) {
+	switch l {
+	case event.Warning:
+		return theme.GlyphWarn, "warning"
+	case event.Error:
+		return theme.GlyphBad, "error"
+	default:
+		return " ", "info"
+	}
+}
+
+// levelStyle is what a level looks like.
+func levelStyle(l event.Level, t *theme.Theme) theme.Style {
+	switch l {
+	case event.Warning:
+		return t.Warn
+	case event.Error:
+		return t.Bad
+	default:
+		return t.Text
+	}
+}
+
+// latency writes how long after its cause something happened, in at most six cells: +4ms, +0.42s, +36.2s, +2m05s, +17m.
+// Clocks that disagree make it zero.
+func latency(d time.Duration) string {
+	switch d = max(0, d); {
+	case d == 0:
+		return "+0s"
+	case d < 10*time.Millisecond:
+		return "+" + text.Took(d)
+	case d < 10*time.Second:
+		return fmt.Sprintf("+%.2fs", d.Truncate(10*time.Millisecond).Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("+%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	case d >= 10*time.Hour:
+		return fmt.Sprintf("+%dh", int(d.Hours()))
+	case d >= 10*time.Minute && d < time.Hour:
+		return fmt.Sprintf("+%dm", int(d.Minutes()))
+	}
+	return "+" + text.Took(d)
+}
+
+// The sizes from which on there is more.
+const (
+	laneWidth  = 130 // lanes are columns, no tags
+	wideWidth  = 96  // kinds and objects have more room; a chain shows times
+	clockWidth = 70  // times have milliseconds
+	hopWidth   = 50  // latencies are shown
+	footHeight = 16  // the selected event is shown whole
+	tallHeight = 40  // so is a long message
+)
+
+// heights are the lines of the title and the header, of the rows, and of the foot.
+func (s *Screen) heights() (head, rows, foot int) {
+	head = min(2, max(0, s.height-1))
+	switch {
+	case s.height >= tallHeight:
+		foot = 6
+	case s.height >= footHeight:
+		foot = 4
+	}
+	return head, max(0, s.height-head-foot), foot
+}
+
+// columns are how wide the columns are that rows of every layout have.
+type columns struct {
+	time, latency int // 0 for none
+	kind, object  int
+	step          int // from one lane to the next, 0 where lanes are no columns
+}
+
+func (s *Screen) columns() columns {
+	c := columns{time: len("15:04:05"), kind: 16, object: 12}
+	if s.width >= clockWidth {
+		c.time = len("15:04:05.000")
+	}
+	if s.width >= hopWidth {
+		c.latency = len("↳ +36.2s") - len("↳") + 1
+	}
+	if s.width >= wideWidth {
+		c.kind, c.object = 20, 18
+	}
+	if s.width >= laneWidth {
+		c.step, c.kind, c.object = max(15, s.width*11/100), 14, 14
+	}
+	return c
+}
+
+// clock is the layout of times, in as many cells as there are for them.
+func (c columns) clock() string {
+	if c.time > len("15:04:05") {
+		return "15:04:05.000"
+	}
+	return "15:04:05"
+}
+
+// line is a line of a screen that is being written: pieces of text in their styles, as many as there is room for.
+type line struct {
+	width    int
+	used     int
+	theme    *theme.Theme
+	selected bool
+	b        strings.Builder
+}
+
+// put adds a text as it is.
+func (l *line) put(s string, style theme.Style) {
+	room := l.width - l.used
+	if s == "" || room <= 0 {
+		return
+	}
+	if s = text.Cut(s, room); l.selected {
+		style = l.theme.Selected.Inherit(style)
+	}
+	l.used += text.Width(s)
+	if !l.selected && strings.TrimLeft(s, " ") == "" {
+		l.b.WriteString(s)
+		return
+	}
+	l.b.WriteString(style.Render(s))
+}
+
+// cell adds a text in so many cells, and a space.
+func (l *line) cell(s string, width int, style theme.Style) {
+	l.put(text.Fit(s, width), style)
+	l.put(" ", l.theme.Text)
+}
+
+// least adds a text in at least so many cells, and a space.
+func (l *line) least(s string, width int, style theme.Style) {
+	l.put(s, style)
+	l.put(strings.Repeat(" ", max(0, width-text.Width(s))+1), l.theme.Text)
+}
+
+// to fills up to a cell.
+func (l *line) to(x int) {
+	l.put(strings.Repeat(" ", max(0, x-l.used)), l.theme.Text)
+}
+
+// String is the line, full.
+func (l *line) String() string {
+	l.to(l.width)
+	return l.b.String()
+}
+
+// uuid is what a UUID looks like: x is a hexadecimal digit.
+const uuid = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+
+// short makes text of elsewhere fit for a row: clean, and of UUIDs only what comes before their first dash, which is
+// enough to tell them apart: pvc-1f6b3c52….
+func short(s string) string {
+	s = text.Clean(s)
+	if len(s) < len(uuid) {
+		return s
+	}
+	var b strings.Builder
+	from := 0
+	for i := 0; i+len(uuid) <= len(s); {
+		if !isUUID(s[i : i+len(uuid)]) {
+			i++
+			continue
+		}
+		b.WriteString(s[from : i+8])
+		b.WriteString("…")
+		i += len(uuid)
+		from = i
+	}
+	if from == 0 {
+		return s
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+func isUUID(s string) bool {
+	if s[8] != '-' { // nearly all that are none
+		return false
+	}
+	for i := range len(uuid) {
+		switch c := s[i]; {
+		case uuid[i] == '-':
+			if c != '-' {
+				return false
+			}
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
+		default:
+			return false
+		}
+	}
+	return true
 }

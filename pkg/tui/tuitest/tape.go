@@ -1,11 +1,23 @@
 package tuitest
 
 import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"testing"
 	"time"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
 
 // tape is a story while it is being written.
@@ -99,4 +111,150 @@ func (t *tape) calledBadly(vcenter, client, method string, n uint64, took time.D
 	}
 	t.calls[key] = c
 	t.tell(api.Update{Calls: &c})
+}
+
+// At is the state of the story so long after it has begun.
+func At(d time.Duration) *fold.State {
+	s := fold.New(About(), 0)
+	To(s, 0, d)
+	return s
+}
+
+// To tells a state the lines of the story that come after from and not after to: Began+from < time <= Began+to. From 0
+// tells those of the beginning, too.
+func To(s *fold.State, from, to time.Duration) {
+	for _, line := range Story() {
+		at := line.Time.Sub(Began)
+		if at <= to && (at > from || from <= 0) {
+			s.Apply(line.Time, line.Update)
+		}
+	}
+	s.Tick(Began.Add(to))
+}
+
+// Key makes a key as a terminal sends it from its name, which is what its String is: "j", "G", "/", "space", "enter",
+// "shift+tab", "ctrl+u". It panics at a name that no key has.
+func Key(name string) tea.KeyPressMsg {
+	var k tea.KeyPressMsg
+	rest := name
+	for {
+		mod, after, found := strings.Cut(rest, "+")
+		if !found || after == "" || mods[mod] == 0 {
+			break
+		}
+		k.Mod, rest = k.Mod|mods[mod], after
+	}
+	switch code, special := codes[rest]; {
+	case special:
+		if k.Code = code; code == tea.KeySpace && k.Mod == 0 {
+			k.Text = " "
+		}
+	case utf8.RuneCountInString(rest) == 1:
+		if k.Code, _ = utf8.DecodeRuneInString(rest); k.Mod == 0 {
+			k.Text = rest
+			if lower := []rune(strings.ToLower(rest))[0]; lower != k.Code {
+				k.Code, k.ShiftedCode, k.Mod = lower, k.Code, tea.ModShift
+			}
+		}
+	}
+	if k.String() != name {
+		panic(fmt.Sprintf("tuitest: key %q: there is none of that name", name))
+	}
+	return k
+}
+
+// Keys makes several, see [Key].
+func Keys(names ...string) []tea.KeyPressMsg {
+	keys := make([]tea.KeyPressMsg, len(names))
+	for i, name := range names {
+		keys[i] = Key(name)
+	}
+	return keys
+}
+
+// Type makes the keys that write a text.
+func Type(text string) []tea.KeyPressMsg {
+	var keys []tea.KeyPressMsg
+	for _, r := range text {
+		if r == ' ' {
+			keys = append(keys, Key("space"))
+		} else {
+			keys = append(keys, Key(string(r)))
+		}
+	}
+	return keys
+}
+
+// Press gives a handler of keys (the Handle of a panel) the keys of those names, and returns the last answer.
+func Press[T any](handle func(tea.KeyPressMsg) (T, bool), names ...string) (answer T, taken bool) {
+	for _, k := range Keys(names...) {
+		answer, taken = handle(k)
+	}
+	return answer, taken
+}
+
+var mods = map[string]tea.KeyMod{"ctrl": tea.ModCtrl, "alt": tea.ModAlt, "shift": tea.ModShift}
+
+var codes = map[string]rune{
+	"enter": tea.KeyEnter, "tab": tea.KeyTab, "backspace": tea.KeyBackspace, "esc": tea.KeyEscape, "space": tea.KeySpace,
+	"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd,
+	"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "delete": tea.KeyDelete, "insert": tea.KeyInsert,
+	"f1": tea.KeyF1, "f2": tea.KeyF2, "f3": tea.KeyF3, "f4": tea.KeyF4, "f5": tea.KeyF5,
+}
+
+// The flag is that of x/exp/golden, where a test links that, too: teatest does.
+var _ = flag.Lookup("update") != nil || flag.Bool("update", false, "rewrite golden files") != nil
+
+func update() bool { return flag.Lookup("update").Value.String() == "true" }
+
+// Golden compares a view, without colors, with testdata/<name>.golden of the package under test. Spaces at the ends of
+// lines are not compared: that a view fills its place is for [Fills].
+func Golden(t *testing.T, name, view string) {
+	t.Helper()
+	golden(t, name, ansi.Strip(view))
+}
+
+// Colored compares a view with its escape sequences, in which ESC is written ␛, so that a reviewer sees them.
+func Colored(t *testing.T, name, view string) {
+	t.Helper()
+	golden(t, name, strings.ReplaceAll(view, "\x1b", "␛"))
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimRight(got, "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	got = strings.Join(lines, "\n") + "\n"
+	path := filepath.Join("testdata", name+".golden")
+	if update() {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (-update writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update accepts it):\n%s", path, diff)
+	}
+}
+
+// Fills checks that a view is exactly as many lines as it is to be high, each exactly as many cells as it is to be wide.
+func Fills(t *testing.T, view string, width, height int) {
+	t.Helper()
+	lines := strings.Split(view, "\n")
+	if len(lines) != height {
+		t.Errorf("%dx%d: it has %d lines", width, height, len(lines))
+	}
+	for i, line := range lines {
+		if n := ansi.StringWidth(line); n != width {
+			t.Errorf("%dx%d: line %d has %d cells: %q", width, height, i+1, n, ansi.Strip(line))
+		}
+	}
 }

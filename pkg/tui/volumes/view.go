@@ -7,6 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
 
 // below is how many lines the chain takes below the table: what a few volumes leave, up to so many; none where there is no
@@ -69,4 +70,100 @@ func (s *Screen) title() string {
 		parts = append(parts, th.Dim.Render("sorted by state"))
 	}
 	return strings.Join(parts, th.Dim.Render(" · "))
+}
+
+// chainLines draw the way of the volume with the cursor.
+func (s *Screen) chainLines(height int) []string {
+	th := s.theme
+	v, ok := s.current()
+	if !ok {
+		return nil
+	}
+	state := stateOf(v)
+	rule := th.Border.Render("── ") + th.Title.Render(text.Clean(title(v))) + " " + state.Style(th).Render(state.String()) + " "
+	if v.CapacityBytes > 0 {
+		rule += th.Dim.Render(text.Bytes(v.CapacityBytes)) + " "
+	}
+	lines := []string{rule + th.Border.Render(strings.Repeat("─", max(0, s.width-text.Width(rule))))}
+	hops := s.chain(v)
+	findings := s.findings(v)
+	waits := s.waits(v, height-len(lines)-len(hops)-len(findings))
+	for i, h := range hops {
+		lines = append(lines, s.hopLine(h, i == 0, urgency(v)))
+		if h.stuck {
+			lines, waits = append(lines, waits...), nil
+		}
+	}
+	lines = append(lines, waits...)
+	for _, f := range findings {
+		lines = append(lines, th.Conflict.Render(theme.GlyphConflict+" "+text.Clean(f.Text)))
+	}
+	return lines[:min(len(lines), height)]
+}
+
+// hopLine is one hop: its kind in the color of its plane, its name, how it is.
+func (s *Screen) hopLine(h hop, first bool, level glance.Level) string {
+	th := s.theme
+	lead := th.Dim.Render("↓ ")
+	switch {
+	case h.stuck:
+		glyph := theme.GlyphWarn
+		if level == glance.Bad {
+			glyph = theme.GlyphBad
+		}
+		lead = level.Style(th).Render("↓" + glyph)
+	case first:
+		lead = "  "
+	}
+	plane := th.Kube
+	if h.plane == vsphere {
+		plane = th.VSphere
+	}
+	names := min(max(s.width*2/5, 10), 60)
+	state := h.state.Style(th)
+	glyph := " "
+	if h.changed {
+		state, glyph = state.Inherit(th.Changed), theme.GlyphChanged
+	}
+	line := lead + plane.Render(text.Fit(h.kind, 10)) + " " + th.Text.Render(text.Fit(text.Clean(h.name), names)) + glyph + state.Render(text.Clean(h.state.String()))
+	if h.more != "" {
+		line += th.Dim.Render(", " + text.Clean(h.more))
+	}
+	return line
+}
+
+// waits says what a volume waits for, and what ends the wait, in at most so many lines.
+func (s *Screen) waits(v api.Volume, most int) []string {
+	const indent = "    "
+	width := max(1, s.width-len(indent))
+	wrap := func(lead, words string) []string {
+		if words == "" {
+			return nil
+		}
+		return text.Wrap(lead+text.Clean(words), width)
+	}
+	why, try := wrap("waits for: ", v.Waits), wrap("try: ", v.Try)
+	if most = max(0, most); len(why)+len(try) > most {
+		try = cut(try, max(most/2, most-len(why)), width)
+		why = cut(why, most-len(try), width)
+	}
+	var lines []string
+	for _, l := range why {
+		lines = append(lines, indent+urgency(v).Style(s.theme).Render(l))
+	}
+	for _, l := range try {
+		lines = append(lines, indent+s.theme.Key.Render(l))
+	}
+	return lines
+}
+
+// cut leaves the first lines, and an ellipsis for the others.
+func cut(lines []string, most, width int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	if lines = lines[:most]; most > 0 {
+		lines[most-1] = text.Cut(lines[most-1]+"……", min(width, text.Width(lines[most-1])+1))
+	}
+	return lines
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -132,5 +133,124 @@ func (l *list) refused(err error) {
 		l.add(Error, "login", err.Error(), "nothing can be asked", "check user and password; a user is written with its domain, such as cpi@vsphere.local")
 	default:
 		l.add(Error, "login", err.Error(), "nothing can be asked", "check that the account has a permission anywhere in the inventory, and that this is a vCenter")
+	}
+}
+
+// Level is how bad a finding is.
+type Level string
+
+// The levels.
+const (
+	OK      Level = "ok"
+	Warning Level = "warning" // something works less well, or only by chance
+	Error   Level = "error"   // something does not work
+)
+
+// Finding is one result of a check.
+type Finding struct {
+	// ID is what was checked, the same in every release: "certificate-expiry".
+	ID    string `json:"id"`
+	Level Level  `json:"level"`
+	// VCenter is the vCenter's name; empty where several are concerned.
+	VCenter string `json:"vcenter,omitempty"`
+	// Cluster is the Kubernetes cluster's name, where one is concerned.
+	Cluster string `json:"cluster,omitempty"`
+	// What is what was found. Why is what follows from it, and Try what to do; both are empty when all is well.
+	What string `json:"what"`
+	Why  string `json:"why,omitempty"`
+	Try  string `json:"try,omitempty"`
+	// Objects are all that are concerned, where What may name a few: inventory paths of VMs, or names of nodes.
+	Objects []string `json:"-"`
+}
+
+// list collects the findings of one vCenter, or of a cluster.
+type list struct {
+	vcenter, cluster string
+	all              []Finding
+}
+
+func (l *list) ok(id, format string, args ...any) {
+	l.all = append(l.all, Finding{ID: id, Level: OK, VCenter: l.vcenter, Cluster: l.cluster, What: fmt.Sprintf(format, args...)})
+}
+
+func (l *list) add(level Level, id, what, why, try string) {
+	l.all = append(l.all, Finding{ID: id, Level: level, VCenter: l.vcenter, Cluster: l.cluster, What: what, Why: why, Try: try})
+}
+
+// concern says whom the latest finding is about.
+func (l *list) concern(objects []string) { l.all[len(l.all)-1].Objects = objects }
+
+// shown is how many names a finding spells out.
+const shown = 5
+
+// soon is when the end of a certificate is worth a word.
+const soon = 30 * 24 * time.Hour
+
+// certificate looks at what the vCenter shows. It is false when nobody is there.
+func (l *list) certificate(ctx context.Context, v vcenter.VCenter, o Options) bool {
+	patience := o.Patience
+	if patience == 0 {
+		patience = vcenter.Patience
+	}
+	dial, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	chain, err := v.Presented(dial)
+	if err != nil || len(chain) == 0 {
+		l.add(Error, "reachable", fmt.Sprintf("%s does not answer: %v", v.Address(), err), "nothing can be asked",
+			"check server and port, name resolution and firewalls on the way")
+		return false
+	}
+	l.ok("reachable", "%s speaks TLS", v.Address())
+	leaf, first := chain[0], chain[0]
+	for _, one := range chain[1:] { // an authority's may end before those that it signed
+		if one.NotAfter.Before(first.NotAfter) {
+			first = one
+		}
+	}
+	whose := "its certificate"
+	if first != leaf {
+		whose = fmt.Sprintf("the certificate of %q, of its chain,", first.Subject)
+	}
+	end := first.NotAfter.UTC().Format(time.DateOnly)
+	switch left := first.NotAfter.Sub(o.Now()); {
+	case leaf.NotBefore.After(o.Now()):
+		l.add(Error, "certificate-expiry", "its certificate is good from "+leaf.NotBefore.UTC().Format(time.DateTime)+" UTC only",
+			"nothing that verifies it will talk to it", "correct this machine's clock, or the vCenter's")
+	case left < 0:
+		l.add(Error, "certificate-expiry", whose+" ended on "+end, "nothing that verifies it will talk to it",
+			"renew it on the vCenter, or correct this machine's clock")
+	case left < soon:
+		l.add(Warning, "certificate-expiry", whose+" ends on "+end, "nothing that verifies it will talk to it then", "renew it on the vCenter")
+	default:
+		l.ok("certificate-expiry", "%s is good until %s", whose, end)
+	}
+	if err := leaf.VerifyHostname(v.Server); err != nil {
+		l.add(Warning, "certificate-name", "its certificate is for another name: "+err.Error(),
+			"it is trusted by its thumbprint only, or not verified at all", "put a name into the configuration that is in the certificate")
+	} else {
+		l.ok("certificate-name", "its certificate is for %s", v.Server)
+	}
+	return true
+}
+
+// trust says whom the certificate is vouched for by. Somebody was let in, so there is a reason; it may be a weak one.
+func (l *list) trust(ctx context.Context, v vcenter.VCenter) {
+	if v.Insecure {
+		l.add(Warning, "certificate-trust", "its certificate is not verified", "whoever is in between reads the password",
+			"take insecureFlag, or GOVC_INSECURE, away, and see what it takes to trust it")
+		return
+	}
+	pinned := v.Thumbprint != ""
+	v.Thumbprint = ""
+	conn, err := v.DialTLS(ctx)
+	switch {
+	case err == nil:
+		_ = conn.Close() // nothing was sent on it
+		l.ok("certificate-trust", "an authority that is trusted here vouches for its certificate, and the chain is whole")
+	case pinned:
+		l.add(Warning, "certificate-trust", "its certificate is trusted by its thumbprint, and by no authority",
+			"once it is renewed, nothing will talk to it", "give the authority's certificate in place of the thumbprint (caFile, GOVC_TLS_CA_CERTS)")
+	default:
+		l.add(Warning, "certificate-trust", err.Error(), "it was trusted a moment ago", "ask once more")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -112,4 +114,94 @@ func (g *Guard) write(ctx context.Context, in Intent, forward func() error) (try
 		}
 		return nil
 	})
+}
+
+// The kinds of a journal's actions, and what they are done with.
+const (
+	power        = "power"         // to: what the VM is to be, a power state of the API
+	askGuest     = "ask-guest"     // to: what the VM is once its guest has done so, for which no task waits; no undo
+	reset        = "reset"         // of VM or guest
+	rename       = "rename"        // to: the name
+	attachTag    = "attach-tag"    // tag: its id
+	detachTag    = "detach-tag"    // tag
+	attachVolume = "attach-volume" // volume: its id
+	detachVolume = "detach-volume" // volume
+	nothing      = "nothing"       // what cannot be taken back, or need not be
+
+	to       = "to"
+	tagID    = "tag"
+	volumeID = "volume"
+)
+
+// The power states of the API.
+const (
+	poweredOn  = "poweredOn"
+	poweredOff = "poweredOff"
+	suspended  = "suspended"
+)
+
+// Words says in words what an action makes of a VM; of one that is an undo, what the VM was like.
+func Words(a journal.Action) string {
+	switch a.Kind {
+	case power, askGuest:
+		return map[string]string{poweredOn: "powered on", poweredOff: "powered off", suspended: "suspended"}[a.With[to]]
+	case reset:
+		return "reset"
+	case rename:
+		return "called " + a.With[to]
+	case attachTag:
+		return "tagged with " + a.With[tagID]
+	case detachTag:
+		return "not tagged with " + a.With[tagID]
+	case attachVolume:
+		return "given volume " + a.With[volumeID]
+	case detachVolume:
+		return "without volume " + a.With[volumeID]
+	}
+	return "as it is: this cannot be taken back"
+}
+
+// guestTime is how long a guest may take to do what it was asked for. One that has not by then is taken for one that does not.
+const guestTime = 2 * time.Minute
+
+// guestLook is how often it is looked after meanwhile: there is no task that tells.
+const guestLook = 500 * time.Millisecond
+
+// guestsAsked are, of the writes that are pending, the newest first, the numbers of those that have asked a guest to end, and
+// of which no later write tells that it has done so. A VM with such a guest is on, and may go off at any moment, also when it
+// was just found to be as it is to be.
+func guestsAsked(pending []journal.Entry) map[aspect]int {
+	asked, ends := map[aspect]int{}, map[aspect]string{}
+	for _, e := range slices.Backward(pending) {
+		a := aspectOf(e)
+		if ends[a] != "" && ends[a] == e.Undo.With[to] { // what the VM was like before this one
+			delete(asked, a)
+			delete(ends, a)
+		}
+		if e.Do.Kind == askGuest {
+			asked[a], ends[a] = e.Seq, e.Do.With[to]
+		}
+	}
+	return asked
+}
+
+// awaitGuest waits until the guest that was asked to end has done so, or had time enough since.
+func awaitGuest(ctx context.Context, c *vcenter.Connection, e journal.Entry) error {
+	limit, cancel := context.WithDeadline(ctx, e.Time.Add(guestTime))
+	defer cancel()
+	look := time.NewTicker(guestLook)
+	defer look.Stop()
+	for {
+		now, err := settled(limit, c, e.Ref)
+		if limit.Err() != nil {
+			return context.Cause(ctx) // nil: it is the guest's time that is over
+		}
+		if err != nil || now != poweredOn {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-limit.Done():
+		}
+	}
 }

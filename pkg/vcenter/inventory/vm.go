@@ -1,12 +1,19 @@
 package inventory
 
 import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/vmware/govmomi/vapi/rest"
+	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 // VM is a virtual machine as it was when it was read. Names are as the vCenter has them, which writes %2f for a slash.
@@ -90,4 +97,139 @@ func newVM(vcenter string, m *mo.VirtualMachine) VM {
 		vm.PoolRef = *m.ResourcePool
 	}
 	return vm
+}
+
+// addresses are the guest's IP addresses in the order of its network cards, its own choice first.
+func addresses(g *types.GuestInfo) []string {
+	var all []string
+	add := func(text string) {
+		ip, err := netip.ParseAddr(text)
+		if err != nil || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || slices.Contains(all, ip.String()) {
+			return
+		}
+		all = append(all, ip.String())
+	}
+	add(g.IpAddress)
+	for _, nic := range g.Net {
+		if nic.IpConfig != nil {
+			for _, ip := range nic.IpConfig.IpAddress {
+				add(ip.IpAddress)
+			}
+			continue
+		}
+		for _, ip := range nic.IpAddress {
+			add(ip)
+		}
+	}
+	return all
+}
+
+// place finds the region and zone of every chosen VM as the cloud provider does: each by the nearest tag on the way up
+// from the VM's host; where that does not find both, from its resource pool, and then from the VM itself.
+func (inv *Inventory) place(c Categories) {
+	for i := range inv.VMs {
+		vm := &inv.VMs[i]
+		for _, start := range []types.ManagedObjectReference{vm.HostRef, vm.PoolRef, vm.Ref} {
+			region, zone := inv.nearest(start, c)
+			if region != "" && zone != "" {
+				vm.Region, vm.Zone = region, zone
+				break
+			}
+		}
+	}
+}
+
+// nearest goes up from start. Of several tags of a category on one object the first by name counts.
+func (inv *Inventory) nearest(start types.ManagedObjectReference, c Categories) (region, zone string) {
+	for _, o := range inv.Tree.Up(start) {
+		for _, tag := range o.Tags {
+			if tag.Category == c.Region && region == "" {
+				region = tag.Name
+			}
+			if tag.Category == c.Zone && zone == "" {
+				zone = tag.Name
+			}
+		}
+	}
+	return region, zone
+}
+
+// ReadVM reads one VM as it is now, with its place and, where withTags, its own tags: what is to be known before it is
+// written to. Region and zone are left out. A VM that is not there any more, or that the account may not see, is an error.
+func ReadVM(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference, withTags bool) (VM, error) {
+	inv := &Inventory{Tree: Tree{}}
+	content, err := Retrieve(ctx, c, types.PropertyFilterSpec{
+		ObjectSet: []types.ObjectSpec{{Obj: ref}},
+		PropSet:   []types.PropertySpec{{Type: "VirtualMachine", PathSet: vmProperties()}},
+	})
+	if err == nil {
+		err = inv.take(c.VCenter.Name, content)
+	}
+	if err != nil {
+		return VM{}, fmt.Errorf("read VM %s: %w", ref.Value, err)
+	}
+	if len(inv.VMs) != 1 {
+		return VM{}, fmt.Errorf("read VM %s: vcenter %q: there is none that this account may see", ref.Value, c.VCenter.Name)
+	}
+	for _, one := range []types.ManagedObjectReference{inv.Tree[ref].Parent, inv.VMs[0].HostRef, inv.VMs[0].PoolRef} {
+		if err := inv.climb(ctx, c, one); err != nil {
+			return VM{}, fmt.Errorf("read what VM %s is in: %w", ref.Value, err)
+		}
+	}
+	vm := inv.VMs[0]
+	inv.locate(&vm)
+	if withTags {
+		if vm.Tags, err = tagsOf(ctx, c, ref); err != nil {
+			return VM{}, fmt.Errorf("read tags of VM %s: %w", ref.Value, err)
+		}
+	}
+	return vm, nil
+}
+
+// climb reads an object and all that are around it, each a call: there are a handful.
+func (inv *Inventory) climb(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference) error {
+	for range deepest {
+		if ref.Value == "" || inv.Tree[ref] != nil {
+			return nil
+		}
+		content, err := Retrieve(ctx, c, types.PropertyFilterSpec{
+			ObjectSet: []types.ObjectSpec{{Obj: ref}},
+			PropSet:   []types.PropertySpec{{Type: ref.Type, PathSet: []string{"name", "parent"}}},
+
+			ReportMissingObjectsInResults: new(true),
+		})
+		if err == nil {
+			err = inv.take(c.VCenter.Name, content)
+		}
+		if err != nil {
+			return err
+		}
+		if inv.Tree[ref] == nil {
+			return nil // it is not for this account to see: paths begin below it
+		}
+		ref = inv.Tree[ref].Parent
+	}
+	return nil
+}
+
+// tagsOf reads the tags on an object.
+func tagsOf(ctx context.Context, c *vcenter.Connection, ref types.ManagedObjectReference) ([]Tag, error) {
+	var (
+		ids []string
+		all []Tag
+	)
+	err := c.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
+		ids, err = tags.NewManager(rc).ListAttachedTags(ctx, ref)
+		return err
+	})
+	names, categories := map[string]Tag{}, map[string]string{}
+	for _, id := range ids {
+		if err != nil {
+			break
+		}
+		var tag Tag
+		tag, err = learn(ctx, c, id, names, categories)
+		all = append(all, tag)
+	}
+	return all, err
 }

@@ -4,10 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
@@ -89,4 +95,52 @@ func part(name string, err error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// waitReady waits until the API server reports itself ready, all of its post-start hooks included. There is nothing to
+// watch before it serves, so it is asked, often and cheaply.
+func waitReady(ctx context.Context, cfg embedded.Config) error {
+	rc, err := clientcmd.BuildConfigFromFlags("", filepath.Join(cfg.PKI, "controller-manager.kubeconfig"))
+	if err != nil {
+		return err
+	}
+	rc.Timeout = 5 * time.Second
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// slowness lets whoever asks etcd wait longer than they have to, as an etcd does whose disk is slow: every request, of
+// which it may take any number at once. Watches are not requests: they tell of a change as soon as it is stored. The
+// zero value adds nothing.
+type slowness struct{ delay atomic.Int64 }
+
+// set changes how long, for requests from now on.
+func (s *slowness) set(d time.Duration) { s.delay.Store(int64(d)) }
+
+// intercept is a [grpc.UnaryServerInterceptor].
+func (s *slowness) intercept(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if d := time.Duration(s.delay.Load()); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done(): // it was not waited for; nothing has been done
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
+	return handle(ctx, req)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
@@ -72,4 +73,75 @@ func describe(ctx context.Context, file string) (Described, error) {
 		return Described{}, fmt.Errorf("%s: %w", list[0].Config, err)
 	}
 	return Described{Name: list[0].RepoTags[0], Platform: c.OS + "/" + c.Architecture, Labels: c.Config.Labels, Size: info.Size()}, nil
+}
+
+// The files of an archive beside the images' own.
+const (
+	markFile     = "vsphere-sandbox-images"      // the first: what this is
+	contentsFile = "vsphere-sandbox-images.json" // the last: [Contents]
+	manifestFile = "manifest.json"               // Docker's, before it
+)
+
+// The head of [Contents].
+const (
+	apiVersion = "sandbox.vsphere/v1alpha1"
+	kindName   = "ImageArchive"
+)
+
+// Contents is what an archive says of itself.
+type Contents struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// By is the release of this program that wrote it, Created when.
+	By      string    `json:"by"`
+	Created time.Time `json:"created"`
+	Images  []Item    `json:"images"`
+	// Files are all others that are in the archive.
+	Files []File `json:"files"`
+}
+
+// Item is an image of an archive.
+type Item struct {
+	// Name is what the image is called, and Part what it is for: "node", "program". They are the caller's of
+	// [Writer.Add], all others are found out.
+	Name string `json:"name"`
+	Part string `json:"part,omitempty"`
+	// Kubernetes is the release that a node has: "v1.36.4". The caller's, too.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// ID is the digest of its configuration, which names its layers; Layers are their digests unpacked.
+	ID       string   `json:"id"`
+	Layers   []string `json:"layers"`
+	Platform string   `json:"platform"`
+	// Size is that of its layers in the archive, in bytes.
+	Size int64 `json:"size"`
+
+	// Config and Blobs are where its configuration and its layers are in the archive.
+	Config string   `json:"config"`
+	Blobs  []string `json:"blobs"`
+}
+
+// File is a file of an archive.
+type File struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// manifest is an entry of Docker's manifest.json.
+type manifest struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+// configuration is what an image says of itself that is of interest here.
+type configuration struct {
+	Architecture string `json:"architecture"`
+	OS           string `json:"os"`
+	RootFS       struct {
+		DiffIDs []string `json:"diff_ids"`
+	} `json:"rootfs"`
+	Config struct {
+		Labels map[string]string
+	} `json:"config"`
 }

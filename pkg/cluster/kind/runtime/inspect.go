@@ -1,11 +1,17 @@
 package runtime
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Container is what a runtime knows of one.
@@ -87,3 +93,120 @@ func trimSlash(name string) string {
 	}
 	return name
 }
+
+// Event is something that has happened to a container.
+type Event struct {
+	// Container is its name.
+	Container string
+	// Action is docker's word: create, start, die, kill, stop, pause, unpause, destroy and more.
+	Action string
+	// ExitCode is that of a container that died, "" otherwise.
+	ExitCode string
+	Time     time.Time
+}
+
+// Events calls got, on one goroutine, for each event of the containers that have the label with that value and have
+// happened since, which is counted in seconds, until ctx ends or the runtime does; it returns why, always an error.
+func (r *Runtime) Events(ctx context.Context, label, value string, since time.Time, got func(Event)) error {
+	read, write := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := r.Do(ctx, Call{
+			Args:   []string{"events", "--since", strconv.FormatInt(since.Unix(), 10), "--filter", "type=container", "--filter", "label=" + label + "=" + value, "--format", r.eventFormat()},
+			Stdout: write,
+		})
+		_ = write.Close()
+		ended <- err
+	}()
+	lines := bufio.NewScanner(read)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if e, ok := parseEvent(lines.Bytes()); ok {
+			got(e)
+		}
+	}
+	_ = read.Close()
+	if err := <-ended; err != nil {
+		return err
+	}
+	return fmt.Errorf("%s events: ended", r.name)
+}
+
+func (r *Runtime) eventFormat() string {
+	if r.Kind() == "podman" {
+		return "json"
+	}
+	return "{{json .}}"
+}
+
+// parseEvent reads one line of docker's, podman's or nerdctl's events.
+func parseEvent(line []byte) (Event, bool) {
+	var raw struct {
+		Action string // docker
+		Actor  struct{ Attributes map[string]string }
+		Status string // nerdctl; podman, whose name is at the top
+		Name   string
+		// TimeNano is docker's; podman has it as timeNano, which the decoder takes for the same.
+		TimeNano int64 `json:"timeNano"`
+	}
+	if json.Unmarshal(line, &raw) != nil {
+		return Event{}, false
+	}
+	e := Event{Container: raw.Actor.Attributes["name"], Action: raw.Action, ExitCode: raw.Actor.Attributes["exitCode"], Time: time.Unix(0, raw.TimeNano)}
+	if e.Container == "" {
+		e.Container = raw.Name
+	}
+	if e.Action == "" {
+		e.Action = raw.Status
+	}
+	return e, e.Container != "" && e.Action != ""
+}
+
+// Remote returns where the daemon is when it is on another machine, "" when it is on this one or that cannot be told. What
+// is mounted in containers is then that machine's, and it reaches no loopback address of this one.
+func (r *Runtime) Remote(ctx context.Context) string {
+	host, fixed := r.Endpoint()
+	if !fixed {
+		host, _ = r.daemon(ctx)
+	}
+	if strings.HasPrefix(host, "ssh://") || strings.HasPrefix(host, "tcp://") || strings.HasPrefix(host, "http") {
+		return host
+	}
+	return ""
+}
+
+// Capacity is what the machine of the containers has.
+type Capacity struct {
+	CPUs        int
+	MemoryBytes uint64
+}
+
+// Capacity tells what there is for all containers together.
+func (r *Runtime) Capacity(ctx context.Context) (Capacity, error) {
+	format := "{{.NCPU}} {{.MemTotal}}"
+	if r.Kind() == "podman" {
+		format = "{{.Host.CPUs}} {{.Host.MemTotal}}"
+	}
+	out, err := r.Output(ctx, "info", "--format", format)
+	if err != nil {
+		return Capacity{}, err
+	}
+	var c Capacity
+	if _, err := fmt.Sscan(string(out), &c.CPUs, &c.MemoryBytes); err != nil {
+		return Capacity{}, fmt.Errorf("%s info: what the machine has cannot be made out: %q", r.name, shorten.FirstLine(string(out)))
+	}
+	return c, nil
+}
+
+// Desktop tells whether the daemon is in a virtual machine of Docker Desktop's, or the like, from where this machine is
+// reached by a name ([HostName]) and never by the gateway of a network.
+func (r *Runtime) Desktop(ctx context.Context) bool {
+	if r.Kind() != "docker" {
+		return false
+	}
+	out, err := r.Output(ctx, "info", "--format", "{{.OperatingSystem}}")
+	return err == nil && strings.Contains(strings.ToLower(string(out)), "desktop")
+}
+
+// HostName is the name by which containers of a [Runtime.Desktop] reach loopback addresses of this machine.
+const HostName = "host.docker.internal"

@@ -3,10 +3,16 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Network is what a runtime knows of a network of containers.
@@ -89,3 +95,108 @@ func (r *Runtime) RemoveNetwork(ctx context.Context, name string) error {
 func (r *Runtime) InNetwork(ctx context.Context, name string) ([]string, error) {
 	return r.names(ctx, "ps", "--all", "--filter", "network="+name, "--format", "{{.Names}}")
 }
+
+// List returns the names of all containers, running or not, that have the label with that value.
+func (r *Runtime) List(ctx context.Context, label, value string) ([]string, error) {
+	return r.names(ctx, "ps", "--all", "--filter", "label="+label+"="+value, "--format", "{{.Names}}")
+}
+
+// names returns the lines of a command's output that are not empty.
+func (r *Runtime) names(ctx context.Context, args ...string) ([]string, error) {
+	out, err := r.Output(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(string(out)), nil
+}
+
+// At returns the runtime of that name whose daemon answers at endpoint, as [Runtime.Endpoint] tells it, whatever the environment
+// and the user's contexts say.
+func At(name, endpoint string) *Runtime {
+	r := &Runtime{name: name, endpoint: &endpoint}
+	r.runner = command{name: name, env: environ(os.Environ(), r.Kind(), endpoint)}
+	return r
+}
+
+// Fixed returns the same runtime with the daemon that it has now: contexts of the user's may change, and containers stay where they
+// are. One whose daemon cannot be told is returned as it is, and so is one whose commands a [Runner] runs that is not ours.
+func (r *Runtime) Fixed(ctx context.Context) *Runtime {
+	if _, ours := r.runner.(command); !ours || r.endpoint != nil {
+		return r
+	}
+	endpoint, ok := r.daemon(ctx)
+	if !ok {
+		return r
+	}
+	return At(r.name, endpoint)
+}
+
+// Endpoint is where the daemon answers of a runtime that is fixed to one; "" is the runtime's own default.
+func (r *Runtime) Endpoint() (endpoint string, fixed bool) {
+	if r.endpoint == nil {
+		return "", false
+	}
+	return *r.endpoint, true
+}
+
+// daemon tells where the daemon answers; ok is false when that cannot be told.
+func (r *Runtime) daemon(ctx context.Context) (endpoint string, ok bool) {
+	if r.Kind() != "docker" {
+		return os.Getenv(addressEnv(r.Kind())), true
+	}
+	out, err := r.Output(ctx, "context", "inspect", "--format", "{{.Endpoints.docker.Host}}") // DOCKER_HOST included
+	endpoint = strings.TrimSpace(string(out))
+	return endpoint, err == nil && endpoint != ""
+}
+
+// addressEnv is the variable by which a runtime is told its daemon's address.
+func addressEnv(kind string) string {
+	switch kind {
+	case "docker":
+		return "DOCKER_HOST"
+	case "podman":
+		return "CONTAINER_HOST"
+	}
+	return "CONTAINERD_ADDRESS"
+}
+
+// environ is an environment in which the daemon at endpoint is asked. What names another goes, and with it how that one is spoken
+// to: a daemon on this machine has neither keys nor certificates.
+func environ(env []string, kind, endpoint string) []string {
+	var all []string
+	for _, e := range env {
+		switch name, _, _ := strings.Cut(e, "="); name {
+		case addressEnv(kind), "DOCKER_CONTEXT", "DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "CONTAINER_CONNECTION":
+		default:
+			all = append(all, e)
+		}
+	}
+	if endpoint == "" {
+		return all
+	}
+	return append(all, addressEnv(kind)+"="+endpoint)
+}
+
+// command runs the program of that name.
+type command struct {
+	name string
+	env  []string // nil is this process's
+}
+
+// grace is how long a program that was told to end may take, and what it has left behind may hold its output.
+const grace = 5 * time.Second
+
+func (of command) Run(ctx context.Context, c Call) error {
+	cmd := exec.CommandContext(ctx, of.name, c.Args...)
+	cmd.Env = of.env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	cmd.WaitDelay = grace
+	apart(cmd)
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return &ExitError{Status: exit.ExitCode()}
+	}
+	return err
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -2,10 +2,20 @@ package folder
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
 	"sync"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
 // Disks knows where volumes are.
@@ -103,4 +113,134 @@ func (b *Backend) published(path string) (published, bool) {
 	defer b.mu.Unlock()
 	p, ok := b.table.Published[path]
 	return p, ok
+}
+
+// at returns the disk of a volume that is published or staged at a path.
+func (b *Backend) at(vol, path string) (d *disk.Disk, block bool, err error) {
+	var dir string
+	if p, ok := b.published(path); ok && p.Volume == vol {
+		dir, block = p.Dir, p.Block
+	} else if s, ok := b.staged(path); ok && s.Volume == vol {
+		dir, block = s.Dir, s.Block
+	} else {
+		return nil, false, fmt.Errorf("nothing of it at %s: %w", path, volume.ErrNotFound)
+	}
+	d, err = disk.Open(dir)
+	if err != nil {
+		return nil, false, fmt.Errorf("disk is not attached to node any more: %w: %w", err, volume.ErrNotFound)
+	}
+	return d, block, nil
+}
+
+// Expand is as in node.Backend.
+func (b *Backend) Expand(ctx context.Context, e node.Expand) (int64, error) {
+	d, block, err := b.at(e.Volume, e.Path)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.opts.Disks.Enlarged(ctx, d.Dir(), e.Bytes); err != nil {
+		return 0, err
+	}
+	if block {
+		if _, err := d.Block(); err != nil {
+			return 0, err
+		}
+		return d.Size()
+	}
+	f, err := d.Grow()
+	return f.Bytes, err
+}
+
+// inodeBytes is for how much of its size mkfs.ext4 gives a file system an inode.
+const inodeBytes = 16 << 10
+
+// Stats is as in node.Backend. A file system that has more content than it has room for, which nothing keeps it from, is
+// full.
+func (b *Backend) Stats(ctx context.Context, vol, path string) (node.Stats, error) {
+	d, block, err := b.at(vol, path)
+	if err != nil {
+		return node.Stats{}, err
+	}
+	if block {
+		size, err := d.Size()
+		return node.Stats{Capacity: size, Block: true}, err
+	}
+	f, _, err := d.FileSystem()
+	if err != nil {
+		return node.Stats{}, err
+	}
+	u, err := d.Usage(ctx)
+	if err != nil {
+		return node.Stats{}, err
+	}
+	inodes := f.Bytes / inodeBytes
+	return node.Stats{
+		Capacity: f.Bytes, Used: u.Bytes, Available: max(f.Bytes-u.Bytes, 0),
+		Inodes: inodes, InodesUsed: u.Files, InodesFree: max(inodes-u.Files, 0),
+	}, nil
+}
+
+// table is what is staged and published, by path.
+type table struct {
+	Boot      string               `json:"boot,omitempty"`
+	Staged    map[string]staged    `json:"staged"`
+	Published map[string]published `json:"published"`
+}
+
+// staged is a volume at its staging path.
+type staged struct {
+	Volume string `json:"volume"`
+	// Dir is the disk's directory.
+	Dir    string `json:"dir"`
+	Block  bool   `json:"block,omitempty"`
+	FSType string `json:"fsType,omitempty"`
+}
+
+// published is a volume at a target path. It is written down before anything is made there.
+type published struct {
+	Volume string `json:"volume"`
+	Dir    string `json:"dir"`
+	Block  bool   `json:"block,omitempty"`
+	// ReadOnly is what was asked for; a link cannot enforce it.
+	ReadOnly bool `json:"readOnly,omitempty"`
+	Alone    bool `json:"alone,omitempty"`
+}
+
+func newTable(boot string) table {
+	return table{Boot: boot, Staged: map[string]staged{}, Published: map[string]published{}}
+}
+
+func readTable(path string) (table, error) {
+	t := newTable("")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("mount table %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// write replaces the file as a whole, so that a process killed at any moment leaves the table before or this one.
+func (t table) write(path string) error {
+	b, err := json.MarshalIndent(t, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.WriteFile(path, b, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("mount table: %w", err)
+	}
+	return nil
+}
+
+func (t table) copy() table {
+	t.Staged, t.Published = maps.Clone(t.Staged), maps.Clone(t.Published)
+	return t
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
@@ -165,3 +166,239 @@ func (c *Cluster) SetMetadata(ctx context.Context, id string, m volume.Metadata)
 
 // same compares ids as vCenters do.
 func same(a, b string) bool { return strings.EqualFold(a, b) }
+
+// Fail lets the next call of a method, by its name, fail with that error; several calls of Fail are for as many.
+func (c *Cluster) Fail(method string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults[method] = append(c.faults[method], err)
+}
+
+// Hold keeps calls of a method waiting until release is called, which it may be more than once, or their context ends.
+func (c *Cluster) Hold(method string) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hold := make(chan struct{})
+	c.holds[method] = hold
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.holds[method] == hold {
+			delete(c.holds, method)
+			close(hold)
+		}
+	}
+}
+
+// Calls is how often a method has been called, those held included.
+func (c *Cluster) Calls(method string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[method]
+}
+
+// enter is the beginning of every method: faults, holds and the end of the context.
+func (c *Cluster) enter(ctx context.Context, method string) error {
+	c.mu.Lock()
+	c.calls[method]++
+	hold := c.holds[method]
+	var err error
+	if all := c.faults[method]; len(all) > 0 {
+		err, c.faults[method] = all[0], all[1:]
+	}
+	c.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// Snapshot implements [volume.Store].
+func (c *Cluster) Snapshot(ctx context.Context, id, name string) (volume.Snapshot, error) {
+	if err := c.enter(ctx, "Snapshot"); err != nil {
+		return volume.Snapshot{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.entry(id)
+	if err != nil {
+		return volume.Snapshot{}, err
+	}
+	for _, s := range e.snapshots {
+		if s.Description == name {
+			return s, nil
+		}
+	}
+	if len(e.snapshots) >= MaxSnapshots {
+		return volume.Snapshot{}, fmt.Errorf("%d snapshots: %w", len(e.snapshots), volume.ErrLimit)
+	}
+	c.made++
+	c.now = c.now.Add(time.Second)
+	s := volume.Snapshot{
+		SnapshotRef: volume.SnapshotRef{Volume: id, Snapshot: fmt.Sprintf("11111111-0000-4000-8000-%012x", c.made)},
+		VCenter:     e.VCenter, Description: name, Created: c.now, Capacity: e.Capacity,
+	}
+	e.snapshots = append(e.snapshots, s)
+	return s, nil
+}
+
+// DeleteSnapshot implements [volume.Store].
+func (c *Cluster) DeleteSnapshot(ctx context.Context, ref volume.SnapshotRef) error {
+	if err := c.enter(ctx, "DeleteSnapshot"); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.volumes[ref.Volume]; e != nil {
+		e.snapshots = slices.DeleteFunc(e.snapshots, func(s volume.Snapshot) bool { return s.SnapshotRef == ref })
+	}
+	return nil
+}
+
+// Snapshots implements [volume.Store].
+func (c *Cluster) Snapshots(ctx context.Context, of volume.SnapshotRef) ([]volume.Snapshot, error) {
+	if err := c.enter(ctx, "Snapshots"); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []volume.Snapshot
+	for _, id := range slices.Sorted(maps.Keys(c.volumes)) {
+		for _, s := range c.volumes[id].snapshots {
+			if (of.Volume == "" || of.Volume == id) && (of.Snapshot == "" || of.Snapshot == s.Snapshot) {
+				all = append(all, s)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b volume.Snapshot) int {
+		return strings.Compare(a.Volume+"+"+a.Snapshot, b.Volume+"+"+b.Snapshot)
+	})
+	return all, nil
+}
+
+// find is called with the lock held.
+func (c *Cluster) find(ref volume.SnapshotRef) *volume.Snapshot {
+	e := c.volumes[ref.Volume]
+	if e == nil {
+		return nil
+	}
+	for i, s := range e.snapshots {
+		if s.SnapshotRef == ref {
+			return &e.snapshots[i]
+		}
+	}
+	return nil
+}
+
+// Attach implements [volume.Store].
+func (c *Cluster) Attach(ctx context.Context, id string, n volume.Node) (string, error) {
+	if err := c.enter(ctx, "Attach"); err != nil {
+		return "", err
+	}
+	d, fresh, err := c.attach(id, n)
+	if err != nil {
+		return "", err
+	}
+	if fresh && c.hooks.Attach != nil {
+		if err := c.hooks.Attach(d); err != nil {
+			return "", err
+		}
+	}
+	return d.UUID, nil
+}
+
+func (c *Cluster) attach(id string, n volume.Node) (d Disk, fresh bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.entry(id)
+	if err != nil {
+		return d, false, err
+	}
+	at, err := c.node(n.ID)
+	if err != nil {
+		return d, false, err
+	}
+	disks := 0
+	for _, other := range c.volumes {
+		if other.on == at.ID {
+			disks++
+		}
+	}
+	switch {
+	case e.on == at.ID:
+		return e.disk(at.Node), false, nil
+	case e.on != "":
+		return d, false, fmt.Errorf("on node %s: %w", e.on, volume.ErrInUse)
+	case disks >= names.MaxVolumes:
+		return d, false, fmt.Errorf("%d disks: %w", disks, volume.ErrNoSlot)
+	}
+	e.on = at.ID
+	return e.disk(at.Node), true, nil
+}
+
+// Detach implements [volume.Store].
+func (c *Cluster) Detach(ctx context.Context, id string, n volume.Node) error {
+	if err := c.enter(ctx, "Detach"); err != nil {
+		return err
+	}
+	d, ok := c.detach(id, n)
+	if ok && c.hooks.Detach != nil {
+		return c.hooks.Detach(d)
+	}
+	return nil
+}
+
+func (c *Cluster) detach(id string, n volume.Node) (d Disk, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.volumes[id]
+	if e == nil || e.on == "" || !same(e.on, n.ID) {
+		return d, false
+	}
+	e.on = ""
+	return e.disk(n), true
+}
+
+// Expand implements [volume.Store].
+func (c *Cluster) Expand(ctx context.Context, id string, bytes int64) (int64, error) {
+	if err := c.enter(ctx, "Expand"); err != nil {
+		return 0, err
+	}
+	d, grown, err := c.expand(id, bytes)
+	if err != nil {
+		return 0, err
+	}
+	if grown && d.Node.ID != "" && c.hooks.Expand != nil {
+		if err := c.hooks.Expand(d); err != nil {
+			return 0, err
+		}
+	}
+	return d.Capacity, nil
+}
+
+func (c *Cluster) expand(id string, bytes int64) (d Disk, grown bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.entry(id)
+	if err != nil {
+		return d, false, err
+	}
+	grown = bytes > e.Capacity
+	if grown {
+		if len(e.snapshots) > 0 {
+			return d, false, fmt.Errorf("%d: %w", len(e.snapshots), volume.ErrSnapshots)
+		}
+		e.Capacity = bytes
+	}
+	var n node
+	if e.on != "" {
+		n, _ = c.node(e.on) // RemoveNode detaches
+	}
+	return e.disk(n.Node), grown, nil
+}

@@ -3,11 +3,19 @@ package feed
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
@@ -140,4 +148,166 @@ func (f *follower) changed(m Machine) {
 		f.known[m.ID] = m
 	}
 	f.h.Changed(m)
+}
+
+// alive is how often a source that has nothing to tell says that it is there. A reader that hears nothing for a few times
+// that looks for it anew.
+const alive = 10 * time.Second
+
+// writeTimeout is how long a reader may take for a page.
+const writeTimeout = time.Minute
+
+// ServeHTTP tells a reader of all machines, and then of every change until it leaves.
+func (s *Source) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r := s.read()
+	defer s.forget(r)
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+	control := http.NewResponseController(w)
+	enc := json.NewEncoder(w)
+	tick := time.NewTicker(alive)
+	defer tick.Stop()
+	synced := false
+	for {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a recorder in a test has none
+		taken := s.take(r)
+		for i := range taken {
+			if enc.Encode(Line{Machine: &taken[i]}) != nil {
+				return
+			}
+		}
+		if len(taken) == page {
+			continue
+		}
+		if !synced {
+			synced = true
+			if enc.Encode(Line{Synced: true}) != nil {
+				return
+			}
+		}
+		if control.Flush() != nil {
+			return
+		}
+		select {
+		case <-r.wake:
+		case <-tick.C:
+			if enc.Encode(Line{}) != nil {
+				return
+			}
+		case <-req.Context().Done():
+			return
+		}
+	}
+}
+
+// Path is where a source is served.
+const Path = "/v1/machines"
+
+// Where says where a source is and how it is asked. The files are read at each connection, so that they may be renewed.
+type Where struct {
+	// URL is "unix:PATH", a socket, or "https://HOST[:PORT][/PATH]", whose path is [Path] when it has none.
+	URL string
+	// TokenFile holds a bearer token; CAFile the authorities, in PEM, that the server's certificate is verified against
+	// (without it the machine's). Both are for https.
+	TokenFile, CAFile string
+}
+
+// Validate tells why a source cannot be asked like that.
+func (w Where) Validate() error {
+	if path, ok := strings.CutPrefix(w.URL, "unix:"); ok {
+		if path == "" || w.TokenFile != "" || w.CAFile != "" {
+			return fmt.Errorf("feed %q: must be unix:PATH, without token and CA, which are for https", w.URL)
+		}
+		return nil
+	}
+	u, err := url.Parse(w.URL)
+	if err == nil && u.User != nil {
+		return fmt.Errorf("feed %q: must not hold a user; a token is read from a file", u.Redacted())
+	}
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("feed %q: must be unix:PATH or https://HOST[:PORT]", w.URL)
+	}
+	return nil
+}
+
+// connectTimeout bounds everything up to the header of the answer.
+const connectTimeout = 10 * time.Second
+
+// request returns a client for one stream and what it asks.
+func (w Where) request(ctx context.Context) (*http.Client, *http.Request, error) {
+	d := net.Dialer{Timeout: connectTimeout}
+	transport := &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout, DialContext: d.DialContext}
+	to := w.URL
+	if path, ok := strings.CutPrefix(to, "unix:"); ok {
+		to = "http://source" + Path
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }
+	} else if u, err := url.Parse(to); err == nil && strings.Trim(u.Path, "/") == "" {
+		u.Path = Path
+		to = u.String()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if w.CAFile != "" {
+		pem, err := os.ReadFile(w.CAFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(pem) {
+			return nil, nil, fmt.Errorf("%s: holds no certificate", w.CAFile)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	if w.TokenFile != "" {
+		token, err := os.ReadFile(w.TokenFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	// A redirect would carry the token elsewhere.
+	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: transport, CheckRedirect: refuse}, req, nil
+}
+
+// Shard is one of Of equal parts of all machines, by the hash of their names: so that several programs share the work and
+// each node has one that looks after it. The zero value is all of them.
+type Shard struct {
+	// Index counts from 0.
+	Index, Of int
+}
+
+// ParseShard reads "I/N", the shard I (from 0) of N. An empty text is all machines.
+func ParseShard(text string) (Shard, error) {
+	if text == "" {
+		return Shard{}, nil
+	}
+	i, n, ok := strings.Cut(text, "/")
+	index, err := strconv.Atoi(i)
+	of, err2 := strconv.Atoi(n)
+	if !ok || err != nil || err2 != nil || of < 1 || index < 0 || index >= of {
+		return Shard{}, fmt.Errorf("shard %q: must be I/N with I from 0 to N-1, such as 0/3", text)
+	}
+	return Shard{index, of}, nil
+}
+
+// Has tells whether the machine of that name is in the shard.
+func (s Shard) Has(name string) bool {
+	if s.Of <= 1 {
+		return true
+	}
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return int(h.Sum32()%uint32(s.Of)) == s.Index
+}
+
+// String is what [ParseShard] reads.
+func (s Shard) String() string {
+	if s.Of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.Index, s.Of)
 }

@@ -1,8 +1,13 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -43,4 +48,259 @@ SOAP goes on. The error has the form that the path's clients expect, /rest or
 		a := gate.RESTError{Type: v.Text("error"), Message: v.Text("message")}
 		return a, fmt.Sprintf("answers error %s to", a.Type)
 	})
+}
+
+// kept is the state of a fault that a rule of the gate is all there is to: the rule is named after the lease.
+type kept struct{}
+
+// ruled completes a kind that is a rule of the gate. act says what the rule does, and what that is in words; the words
+// are followed by who is hit.
+func ruled(k fault.Kind, act func(fault.Values) (gate.Action, string)) *fault.Kind {
+	return rulesFor(k, func(c *fault.Call) ([]gate.Rule, string) {
+		action, words := act(c.Params)
+		r := rule(c, match(c.Params), action)
+		return []gate.Rule{r}, words + " " + victims(c.Params)
+	})
+}
+
+// rulesFor completes a kind that is several rules.
+func rulesFor(k fault.Kind, rules func(*fault.Call) ([]gate.Rule, string)) *fault.Kind {
+	k.Object, k.Needs = fault.VCenter, []fault.Need{fault.Gated}
+	return fault.New(k, fault.Steps[kept]{
+		Plan: func(_ context.Context, c *fault.Call) (kept, string, error) {
+			v, err := front(c)
+			if err != nil {
+				return kept{}, "", err
+			}
+			list, does := rules(c)
+			return kept{}, does, planned(v, list)
+		},
+		Apply: func(_ context.Context, c *fault.Call, _ *kept) error {
+			v, err := front(c)
+			if err != nil {
+				return err
+			}
+			list, _ := rules(c)
+			return add(v.Gate(), list)
+		},
+		Revert: func(ctx context.Context, c *fault.Call, _ *kept) error {
+			v, err := front(c)
+			if err != nil {
+				return err
+			}
+			return remove(ctx, v.Gate(), c.Lease)
+		},
+	})
+}
+
+// rule is a rule of the lease.
+func rule(c *fault.Call, m gate.Match, a gate.Action) gate.Rule {
+	r := gate.Rule{Name: c.Lease, Match: m, Action: a, Count: c.Params.Number("count"), Seed: c.Rand.Uint64()}
+	if share, ok := c.Params["share"]; ok && share != "1" {
+		r.Probability = c.Params.Fraction("share")
+	}
+	return r
+}
+
+// front is where clients reach the target.
+func front(c *fault.Call) (fault.Front, error) {
+	ep := c.Ground.VCenter(c.Target.Name)
+	if ep == nil || ep.Front == nil {
+		return nil, &fault.Refusal{Code: "not-found", Message: "there is no vCenter " + c.Target.Name + " with a gate in front of it"}
+	}
+	return ep.Front, nil
+}
+
+// vcenter is the target, simulated.
+func vcenter(c *fault.Call) (*sim.VCenter, error) {
+	ep := c.Ground.VCenter(c.Target.Name)
+	if ep == nil || ep.Sim == nil {
+		return nil, &fault.Refusal{Code: "not-found", Message: "there is no simulated vCenter " + c.Target.Name}
+	}
+	return ep.Sim, nil
+}
+
+// planned refuses rules that make no sense, and those that are in force already: to do it twice would look like nothing.
+func planned(v fault.Front, list []gate.Rule) error {
+	if v.Gate().Mode().State == gate.Down {
+		return &fault.Refusal{
+			Code: "conflict", Message: "vCenter " + v.Name() + " is down: nobody would notice", Try: "vsphere-sandbox vcenter up " + v.Name(),
+		}
+	}
+	there := v.Gate().Rules()
+	for _, r := range list {
+		if err := r.Validate(); err != nil {
+			return &fault.Refusal{Code: "invalid", Message: words(err)}
+		}
+		for _, other := range there {
+			if other.State == gate.Active && reflect.DeepEqual(other.Rule.Match, r.Match) && reflect.DeepEqual(other.Rule.Action, r.Action) {
+				return fault.Refuse("the same is done to vCenter %s already, by %s", v.Name(), other.Rule.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// words makes one line of what is wrong with a rule, in the words of our parameters.
+func words(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, l := range lines {
+		if _, what, ok := strings.Cut(l, ": "); ok && strings.HasPrefix(l, "rule") {
+			lines[i] = what
+		}
+		lines[i] = strings.NewReplacer("match.user", "account", "match.object.name", "object", "match.", "", "action.", "").Replace(lines[i])
+	}
+	return strings.Join(lines, "; ")
+}
+
+// add puts all of the rules in force, or none.
+func add(g *gate.Gate, list []gate.Rule) error {
+	for _, r := range list {
+		if _, err := g.Add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove takes the rules of a lease away, if they are still there.
+func remove(ctx context.Context, g *gate.Gate, lease string) error {
+	for _, s := range g.Rules() {
+		if s.Rule.Name != lease {
+			continue
+		}
+		if err := g.Remove(ctx, s.ID); err != nil && !errors.Is(err, gate.ErrNoRule) {
+			return err
+		}
+	}
+	return nil
+}
+
+// The names of clients that can be said for short, and how their User-Agents look.
+const (
+	clientCCM   = "ccm"        // ours: vsphere-cloud-provider; upstream: k8s-cloud-provider-vsphere (pkg/common/vclib/connection.go)
+	clientCSI   = "csi"        // upstream: k8s-csi-useragent[-CLUSTER-FEATURE] (pkg/common/cns-lib/vsphere/virtualcenter.go)
+	clientWatch = "node-watch" // the CCM's, when it waits for changes of VMs
+	clientGovc  = "govc"       // govc/0.56.0
+)
+
+// agents are the patterns of a gate's [gate.Match].Client.
+func agents() map[string]string {
+	return map[string]string{
+		clientCCM: "*cloud-provider*", clientCSI: "*csi*", clientWatch: "*cloud-provider*", clientGovc: "govc/*",
+	}
+}
+
+// watchMethods are those of a client that waits for changes.
+func watchMethods() []string {
+	return []string{"WaitForUpdatesEx", "WaitForUpdates", "CheckForUpdates", "CreateFilter", "CancelWaitForUpdates"}
+}
+
+// whose are the parameters of every fault that happens to calls: which ones.
+func whose() []fault.Param {
+	return []fault.Param{
+		{Name: "client", Short: "who is hit: ccm, csi, node-watch (the CCM's watch), govc, or a text in the User-Agent; everybody, when empty", Type: fault.Text},
+		{Name: "account", Short: "the account whose sessions are hit, with * and ? as wildcards", Type: fault.Text},
+		{Name: "transport", Short: "the API that is hit; both, when empty", Type: fault.Text, Choices: []string{string(gate.SOAP), string(gate.REST)}},
+		{Name: "methods", Short: "the methods that are hit, with commas between them: FindAllByUuid, Cns*, /api/session", Type: fault.Text},
+		{Name: "object", Short: "the name of the object that calls have to be about: worker-*", Type: fault.Text},
+	}
+}
+
+// chance are the parameters of a fault that may happen to some of the calls only.
+func chance() []fault.Param {
+	return []fault.Param{
+		{Name: "share", Short: "how many of these calls are hit", Type: fault.Fraction, Default: "1"},
+		{Name: "count", Short: "after how many hits it is over; 0 is never", Type: fault.Number, Default: "0"},
+	}
+}
+
+// params puts lists of parameters together.
+func params(lists ...[]fault.Param) []fault.Param {
+	var all []fault.Param
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// without leaves parameters out.
+func without(list []fault.Param, names ...string) []fault.Param {
+	var rest []fault.Param
+next:
+	for _, p := range list {
+		for _, n := range names {
+			if p.Name == n {
+				continue next
+			}
+		}
+		rest = append(rest, p)
+	}
+	return rest
+}
+
+// match is what the parameters of whose pick.
+func match(v fault.Values) gate.Match {
+	m := gate.Match{
+		Client: v.Text("client"), User: v.Text("account"), Transport: gate.Transport(v.Text("transport")),
+		Methods: split(v.Text("methods")), Object: gate.Object{Name: v.Text("object")},
+	}
+	if pattern, ok := agents()[m.Client]; ok {
+		if m.Client == clientWatch && len(m.Methods) == 0 {
+			m.Methods = watchMethods()
+		}
+		m.Client = pattern
+	}
+	return m
+}
+
+// split parts a list at its commas.
+func split(list string) []string {
+	var parts []string
+	for p := range strings.SplitSeq(list, ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// victims says in words who is hit.
+func victims(v fault.Values) string {
+	var words []string
+	if client := v.Text("client"); client != "" {
+		words = append(words, client)
+	}
+	if account := v.Text("account"); account != "" {
+		words = append(words, account)
+	}
+	if len(words) == 0 {
+		words = append(words, "everybody")
+	}
+	if t := v.Text("transport"); t != "" {
+		words = append(words, "on "+strings.ToUpper(t))
+	}
+	if methods := split(v.Text("methods")); len(methods) > 0 {
+		words = append(words, "for "+strings.Join(methods, ", "))
+	}
+	if object := v.Text("object"); object != "" {
+		words = append(words, "about "+object)
+	}
+	if share := v.Fraction("share"); share > 0 && share < 1 {
+		words = append(words, fmt.Sprintf("in %g %% of the calls", 100*share))
+	}
+	if n := v.Number("count"); n > 0 {
+		words = append(words, fmt.Sprintf("(%d times)", n))
+	}
+	return strings.Join(words, " ")
+}
+
+// Kinds returns the kinds of this theme.
+func Kinds() []*fault.Kind {
+	return []*fault.Kind{
+		down(), restart(), blackHole(), hang(), latency(), unavailable(), throttled(), resetMidBody(), soapFault(), restError(),
+		cnsDown(), spbmDown(),
+		sessionExpired(), sessionsExpiring(), sessionCap(), accountLocked(),
+		certificateRotated(), certificateExpired(), certificateWrongName(), passwordRotated(), permissionMissing(), watchTruncated(), eventBurst(),
+	}
 }

@@ -7,6 +7,15 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/host"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/identity"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/kube"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/tag"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/vm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/volume"
 )
 
 // Theme is a group of kinds that are about the same part of the world.
@@ -64,4 +73,52 @@ func FindTheme(name string) (Theme, error) {
 		message += "; there is " + strings.Join(names, ", ")
 	}
 	return Theme{}, &fault.Refusal{Code: "not-found", Message: message, Try: "vsphere-sandbox fault list"}
+}
+
+// themes is the list: to add a theme, add a line.
+func themes() []Theme {
+	return []Theme{
+		{Name: "vm", Title: "VMs", Kinds: vm.Kinds()},
+		{Name: "guest", Title: "Guests", Kinds: guest.Kinds()},
+		{Name: "identity", Title: "Identity", Kinds: identity.Kinds()},
+		{Name: "host", Title: "Hosts, clusters, zones", Kinds: host.Kinds()},
+		{Name: "storage", Title: "Storage", Kinds: storage.Kinds()},
+		{Name: "volume", Title: "Volumes", Kinds: volume.Kinds()},
+		{Name: "tag", Title: "Tags", Kinds: tag.Kinds()},
+		{Name: "api", Title: "vCenter API", Kinds: api.Kinds()},
+		{Name: "kube", Title: "Kubernetes", Kinds: kube.Kinds()},
+	}
+}
+
+// Needs says in words what a ground must have for a kind; "" when the APIs alone do.
+func Needs(k *fault.Kind) string {
+	var words []string
+	for _, n := range k.Needs {
+		words = append(words, n.String())
+	}
+	return strings.Join(words, " and ")
+}
+
+// URL is where an issue that a kind names can be read ("cloud-provider-vsphere#642"); "" when it names none.
+func URL(reported string) string {
+	repository, number, ok := strings.Cut(reported, "#")
+	if !ok || number == "" || strings.Trim(number, "0123456789") != "" || strings.ContainsAny(repository, " :") {
+		return ""
+	}
+	owners := map[string]string{
+		"kubernetes": "kubernetes/kubernetes", "cloud-provider-vsphere": "kubernetes/cloud-provider-vsphere",
+		"cluster-api-provider-vsphere": "kubernetes-sigs/cluster-api-provider-vsphere",
+		"vsphere-csi-driver":           "kubernetes-sigs/vsphere-csi-driver",
+		"govmomi":                      "vmware/govmomi",
+		"rancher":                      "rancher/rancher",
+		"rke2":                         "rancher/rke2",
+		"talos-vmtoolsd":               "siderolabs/talos-vmtoolsd",
+	}
+	if full, ok := owners[repository]; ok {
+		repository = full
+	}
+	if strings.Count(repository, "/") != 1 {
+		return ""
+	}
+	return "https://github.com/" + repository + "/issues/" + number
 }

@@ -59,7 +59,7 @@ func crashes(hosts ...string) func(*testing.T, world) {
 	return func(t *testing.T, w world) {
 		for _, path := range hosts {
 			vc, _ := w.VCenter(path[:2])
-			if err := vc.CrashHost(t.Context(), w.host(path[:2], path[2:]).Self); err != nil {
+			if err := vc.Hosts().Crash(t.Context(), w.host(path[:2], path[2:]).Self); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -69,7 +69,7 @@ func (l *lost) bring(ctx context.Context, c *fault.Call) error {
 	}
 	if h.Runtime.ConnectionState != types.HostSystemConnectionStateConnected {
 		release := vsphere.Causing(c, ep, l.Ref)
-		err := ep.Sim.RecoverHost(ctx, l.Ref)
+		err := ep.Sim.Hosts().Recover(ctx, l.Ref)
 		release()
 		if err != nil && h.Runtime.ConnectionState == types.HostSystemConnectionStateNotResponding {
 			return err
@@ -106,4 +106,68 @@ func count(n int) string {
 		return "1 VM"
 	}
 	return fmt.Sprintf("%d VMs", n)
+}
+
+func vmDisconnected() *fault.Kind {
+	return hidden("vm.disconnected", types.VirtualMachineConnectionStateDisconnected,
+		"shows VMs as disconnected, while nothing is wrong with their hosts",
+		`vCenter knows the last that it saw of the VM, and refuses to change it. The node runs on.`)
+}
+
+func vmInaccessible() *fault.Kind {
+	return hidden("vm.inaccessible", types.VirtualMachineConnectionStateInaccessible,
+		"shows VMs as inaccessible, as when vCenter cannot read their configuration",
+		`vCenter shows what it knew, and refuses to change the VM. The node runs on.`)
+}
+
+func vmOrphaned() *fault.Kind {
+	return hidden("vm.orphaned", types.VirtualMachineConnectionStateOrphaned,
+		"makes VMs unknown to their hosts, as when they are deleted there behind vCenter's back",
+		`vCenter keeps a VM that it cannot find on its host. It does not say that the VM is gone, and nobody should take it for
+gone. The node runs on.`)
+}
+
+// hidden makes a kind that shows a VM in a connection state.
+func hidden(name string, state types.VirtualMachineConnectionState, short, long string) *fault.Kind {
+	return fault.New(fault.Kind{
+		Name: name, Short: short, Long: long,
+		Object: fault.VM, Needs: []fault.Need{fault.Simulator}, Touches: "connection",
+	}, fault.Steps[struct{}]{
+		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return none, "", err
+			}
+			var vm mo.VirtualMachine
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); err != nil {
+				return none, "", err
+			}
+			if s := vm.Runtime.ConnectionState; s != types.VirtualMachineConnectionStateConnected {
+				return none, "", fault.Refuse("vm %q: is not connected, but %s", c.Target.Name, s)
+			}
+			return none, fmt.Sprintf("show as %s (is connected)", state), nil
+		},
+		Apply: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			defer vsphere.Causing(c, ep, c.Target.Ref)()
+			return ep.Sim.Hosts().Hide(ctx, c.Target.Ref, state)
+		},
+		Revert: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			var vm mo.VirtualMachine
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &vm, "runtime"); vsphere.Gone(err) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			defer vsphere.Causing(c, ep, c.Target.Ref)()
+			return ep.Sim.Hosts().Show(ctx, c.Target.Ref)
+		},
+	})
 }

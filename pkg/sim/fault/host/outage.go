@@ -5,6 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -94,7 +99,7 @@ func outage(k fault.Kind, within func(of, host fault.Item) bool) *fault.Kind {
 					return err
 				}
 				release := vsphere.Causing(c, ep, l.Ref)
-				err = ep.Sim.CrashHost(ctx, l.Ref)
+				err = ep.Sim.Hosts().Crash(ctx, l.Ref)
 				release()
 				if err != nil {
 					return err
@@ -113,4 +118,135 @@ func outage(k fault.Kind, within func(of, host fault.Item) bool) *fault.Kind {
 			return errors.Join(errs...)
 		},
 	})
+}
+
+func crash() *fault.Kind {
+	return one(fault.Kind{
+		Name:  "host.crash",
+		Short: "crashes hosts; their VMs die with them",
+		Long: `vCenter shows the host as not responding and its VMs as disconnected, with the last power state that it knew: on.
+In a cluster with HA they are restarted on other hosts; without, their nodes become unreachable and stay.
+Healing boots the host and powers on what ran there, except VMs that HA has restarted elsewhere: those stay there.`,
+		Reported: []string{"vsphere-csi-driver#221", "kubernetes#50944"},
+	}, "crash; %s on it will die", func(ctx context.Context, ep *fault.Endpoint, l *lost) error {
+		return ep.Sim.Hosts().Crash(ctx, l.Ref)
+	})
+}
+
+// one makes a kind that takes down the host that is its target.
+func one(k fault.Kind, does string, down func(context.Context, *fault.Endpoint, *lost) error) *fault.Kind {
+	k.Object, k.Needs, k.Touches = fault.Host, []fault.Need{fault.Simulator}, "host"
+	return fault.New(k, fault.Steps[lost]{
+		Plan: func(ctx context.Context, c *fault.Call) (lost, string, error) {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return lost{}, "", err
+			}
+			h, on, err := look(ctx, ep, c.Target.Ref)
+			if err != nil {
+				return lost{}, "", err
+			}
+			if err := inOrder(h); err != nil {
+				return lost{}, "", err
+			}
+			return note(ep, h, on), fmt.Sprintf(does, count(len(on))), nil
+		},
+		Apply: func(ctx context.Context, c *fault.Call, l *lost) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			defer vsphere.Causing(c, ep, l.Ref)()
+			return down(ctx, ep, l)
+		},
+		Revert: func(ctx context.Context, c *fault.Call, l *lost) error { return l.bring(ctx, c) },
+	})
+}
+
+func networkLoss() *fault.Kind {
+	return one(fault.Kind{
+		Name:  "host.network-loss",
+		Short: "takes hosts' management network away; their VMs run on",
+		Long: `vCenter shows the host as not responding and its VMs as disconnected, exactly as when it had crashed, while the nodes on
+it are Ready. HA finds out through the datastores that the host is alive, and leaves it alone.`,
+	}, "lose its management network; %s on it will run on, unseen", func(ctx context.Context, ep *fault.Endpoint, l *lost) error {
+		return ep.Sim.Hosts().Isolate(ctx, l.Ref)
+	})
+}
+
+func powerOff() *fault.Kind {
+	return one(fault.Kind{
+		Name:  "host.power-off",
+		Short: "shuts hosts down by force; their VMs die with them",
+		Long: `As an administrator does it through vCenter: that knows that the host is powered off, but not what has become of its VMs,
+which it shows as disconnected. Otherwise as host.crash. Healing boots the host and powers on what ran there.`,
+	}, "shut down by force; %s on it will die", func(ctx context.Context, ep *fault.Endpoint, l *lost) error {
+		return vsphere.Run(ctx, ep, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
+			res, err := methods.ShutdownHost_Task(ctx, c, &types.ShutdownHost_Task{This: l.Ref, Force: true})
+			if err != nil {
+				return nil, err
+			}
+			return object.NewTask(c, res.Returnval), nil
+		})
+	})
+}
+
+func disconnect() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name:  "host.disconnect",
+		Short: "disconnects vCenter from hosts, as an administrator does; their VMs run on",
+		Long: `vCenter shows the host and its VMs as disconnected and refuses to change them. The nodes on it are Ready, and the cloud
+provider must not take them for gone.`,
+		Object: fault.Host, Touches: "host",
+	}, fault.Steps[struct{}]{
+		Plan: func(ctx context.Context, c *fault.Call) (none struct{}, _ string, _ error) {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return none, "", err
+			}
+			h, on, err := look(ctx, ep, c.Target.Ref)
+			if err != nil {
+				return none, "", err
+			}
+			return none, fmt.Sprintf("disconnect; %s on it will run on, unseen", count(len(on))), inOrder(h)
+		},
+		Apply: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			defer vsphere.Causing(c, ep, c.Target.Ref)()
+			return vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {
+				return object.NewHostSystem(vc, c.Target.Ref).Disconnect(ctx)
+			})
+		},
+		Revert: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
+			ep, err := vsphere.At(c)
+			if err != nil {
+				return err
+			}
+			var h mo.HostSystem
+			if err := vsphere.Get(ctx, ep, c.Target.Ref, &h, "runtime"); vsphere.Gone(err) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if h.Runtime.ConnectionState != types.HostSystemConnectionStateDisconnected {
+				return nil
+			}
+			defer vsphere.Causing(c, ep, c.Target.Ref)()
+			return vsphere.Run(ctx, ep, func(ctx context.Context, vc *vim25.Client) (*object.Task, error) {
+				return object.NewHostSystem(vc, c.Target.Ref).Reconnect(ctx, nil, nil)
+			})
+		},
+	})
+}
+
+// Kinds are the faults of hosts, in the order of the catalogue.
+func Kinds() []*fault.Kind {
+	return []*fault.Kind{
+		crash(), powerOff(), networkLoss(), disconnect(), maintenance(),
+		clusterOutage(), zoneOutage(), datacenterOutage(),
+		vmDisconnected(), vmInaccessible(), vmOrphaned(),
+	}
 }

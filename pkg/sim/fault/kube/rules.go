@@ -1,9 +1,18 @@
 package kube
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
 // verbs are those that a rule means by "*".
@@ -41,4 +50,149 @@ func without(rules []rbacv1.PolicyRule, resource, verb string) (left []rbacv1.Po
 
 func dropped(list []string, s string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == s })
+}
+
+// narrowed is one role that lost rules: a ClusterRole if Namespace is empty.
+type narrowed struct {
+	Namespace string              `json:"namespace,omitempty"`
+	Name      string              `json:"name"`
+	Before    []rbacv1.PolicyRule `json:"before"`
+	After     []rbacv1.PolicyRule `json:"after"`
+}
+
+func (n narrowed) String() string {
+	if n.Namespace == "" {
+		return "ClusterRole " + n.Name
+	}
+	return "Role " + n.Namespace + "/" + n.Name
+}
+
+func ruleRemoved() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name: "rbac.rule-removed", Object: fault.Sandbox, Needs: []fault.Need{fault.Clustered}, Touches: "rbac",
+		Short: "forbids a component a resource, or one verb on it",
+		Long: "The rule is taken out of every role that the component's ServiceAccount is bound to, and nothing else: as a role that was written for an older " +
+			"release. A watch that runs is not ended. Healing puts the rules back exactly; a role that somebody has written anew meanwhile is left alone.",
+		Params: []fault.Param{
+			{Name: "resource", Short: "what it may not touch any more: nodes, nodes/status, secrets, events, leases", Type: fault.Text, Required: true},
+			{Name: "verb", Short: "what it may not do to it; everything, if none is given", Type: fault.Text},
+			whose(),
+		},
+		Reported: []string{"cloud-provider-vsphere#1415", "cloud-provider-vsphere#1716"},
+	}, fault.Steps[[]narrowed]{
+		Plan:  planRules,
+		Apply: applyRules,
+		Revert: func(ctx context.Context, c *fault.Call, list *[]narrowed) error {
+			for _, n := range *list {
+				if err := n.swap(ctx, c, n.After, n.Before); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+}
+
+func planRules(ctx context.Context, c *fault.Call) (list []narrowed, does string, err error) {
+	who, err := account(c)
+	if err != nil {
+		return nil, "", err
+	}
+	b, err := bound(ctx, c, who)
+	if err != nil {
+		return nil, "", err
+	}
+	resource, verb := c.Params.Text("resource"), c.Params.Text("verb")
+	seen := map[string]bool{}
+	consider := func(ref rbacv1.RoleRef, namespace string) error {
+		n := narrowed{Name: ref.Name}
+		if ref.Kind == "Role" {
+			n.Namespace = namespace
+		}
+		if seen[n.String()] {
+			return nil
+		}
+		seen[n.String()] = true
+		rules, err := n.read(ctx, c)
+		if apierrors.IsNotFound(err) {
+			return nil // the binding hangs in the air
+		}
+		changed := false
+		n.Before = rules
+		if n.After, changed = without(rules, resource, verb); changed {
+			list = append(list, n)
+		}
+		return err
+	}
+	for _, r := range b.Cluster {
+		if err := consider(r.RoleRef, ""); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, r := range b.Namespaced {
+		if err := consider(r.RoleRef, r.Namespace); err != nil {
+			return nil, "", err
+		}
+	}
+	what := strings.TrimSpace(verb + " " + resource)
+	if len(list) == 0 {
+		return nil, "", fault.Refuse("ServiceAccount %s/%s: no rule allows it to %s", who.Namespace, who.Name, what)
+	}
+	return list, fmt.Sprintf("take %q out of %s", what, names(list)), nil
+}
+
+func names(list []narrowed) string {
+	all := make([]string, len(list))
+	for i, n := range list {
+		all[i] = n.String()
+	}
+	return strings.Join(all, ", ")
+}
+
+func applyRules(ctx context.Context, c *fault.Call, list *[]narrowed) error {
+	tell(c, "rbac.changed", event.Object{Kind: "ServiceAccount", Name: c.Params.Text("component")}, "rules taken out of "+names(*list))
+	for _, n := range *list {
+		if err := n.swap(ctx, c, n.Before, n.After); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the role's rules.
+func (n narrowed) read(ctx context.Context, c *fault.Call) ([]rbacv1.PolicyRule, error) {
+	roles := c.Ground.Cluster.Client().RbacV1()
+	if n.Namespace == "" {
+		r, err := roles.ClusterRoles().Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return r.Rules, nil
+	}
+	r, err := roles.Roles(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Rules, nil
+}
+
+// swap changes the rules of a role that are from to to. One that has others, or is gone, is somebody else's by now.
+func (n narrowed) swap(ctx context.Context, c *fault.Call, from, to []rbacv1.PolicyRule) error {
+	roles := c.Ground.Cluster.Client().RbacV1()
+	if n.Namespace == "" {
+		r, err := roles.ClusterRoles().Get(ctx, n.Name, metav1.GetOptions{})
+		if err != nil || !equality.Semantic.DeepEqual(r.Rules, from) {
+			return unless(err, apierrors.IsNotFound)
+		}
+		r.Rules = to
+		_, err = roles.ClusterRoles().Update(ctx, r, metav1.UpdateOptions{})
+		return err
+	}
+	r, err := roles.Roles(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
+	if err != nil || !equality.Semantic.DeepEqual(r.Rules, from) {
+		return unless(err, apierrors.IsNotFound)
+	}
+	r.Rules = to
+	_, err = roles.Roles(n.Namespace).Update(ctx, r, metav1.UpdateOptions{})
+	return err
 }

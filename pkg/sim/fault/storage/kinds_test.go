@@ -118,7 +118,7 @@ func lost(w world) {
 
 func lose(w world) {
 	vc, _ := w.VCenter("us")
-	if err := vc.LoseDatastore(w.t.Context(), w.Ref("us", dsPath)); err != nil {
+	if err := vc.Hosts().LoseDatastore(w.t.Context(), w.Ref("us", dsPath)); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -167,7 +167,7 @@ func roomy(w world) {
 
 func fill(w world) {
 	vc, _ := w.VCenter("us")
-	if err := vc.FillDatastore(w.t.Context(), w.Ref("us", dsPath)); err != nil {
+	if err := vc.Hosts().Fill(w.t.Context(), w.Ref("us", dsPath)); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -54,7 +54,7 @@ func cloneSameUUID() *fault.Kind {
 				return err
 			}
 			if ep.Sim != nil {
-				ep.Sim.ReleaseGuest(c.Target.Ref, machine.Mark(c, "clone"))
+				ep.Sim.Guests().Release(c.Target.Ref, machine.Mark(c, "clone"))
 			}
 			return s.remove(ctx, c, ep)
 		},
@@ -106,7 +106,7 @@ func withoutVolumes(vm *machine.VM) (changes []types.BaseVirtualDeviceConfigSpec
 // its own.
 func (s *cloned) install(c *fault.Call, ep *fault.Endpoint, clone machine.Ref) error {
 	info, _ := ep.Sim.Guest(c.Target.Ref)
-	other := ep.Sim.LendAddresses(c.Target.Ref, machine.Mark(c, "clone"))
+	other := ep.Sim.Guests().Lend(c.Target.Ref, machine.Mark(c, "clone"))
 	for mac, list := range info.Addresses {
 		var own []netip.Prefix
 		for _, p := range list {

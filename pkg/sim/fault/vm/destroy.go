@@ -40,7 +40,7 @@ func away(ctx context.Context, c *fault.Call, ref machine.Ref, keep bool) error 
 			if err != nil {
 				return err
 			}
-			if err := ep.Sim.KeepVM(ref, kept(c)); err != nil {
+			if err := ep.Sim.Guests().Keep(ref, kept(c)); err != nil {
 				return err
 			}
 		}
@@ -66,14 +66,14 @@ func (o *origin) again(ctx context.Context, c *fault.Call) error {
 	if err != nil {
 		return err
 	}
-	ep.Sim.ForgetVM(kept(c))
+	ep.Sim.Guests().Forget(kept(c))
 	return nil
 }
 
 // make makes a VM, off, of what the simulator remembers, with these UUIDs.
 func (o *origin) make(ctx context.Context, c *fault.Call, client *vim25.Client, ep *fault.Endpoint, uuid, instance string) (ref machine.Ref, _ error) {
 	name := kept(c)
-	if !ep.Sim.KeptVM(name) {
+	if !ep.Sim.Guests().Kept(name) {
 		return ref, fault.Refuse("vm %s: is gone, and nobody remembers what it was: vcenter %s was started again since", o.Name, ep.Name)
 	}
 	spec, err := o.spec(uuid, instance)
@@ -85,7 +85,7 @@ func (o *origin) make(ctx context.Context, c *fault.Call, client *vim25.Client, 
 		if ref, err = machine.Result(ctx, t, err); err != nil {
 			return err
 		}
-		if err := ep.Sim.ResembleVM(ref, name, uuid, instance); err != nil {
+		if err := ep.Sim.Guests().Resemble(ref, name, uuid, instance); err != nil {
 			t, destroyed := object.NewVirtualMachine(client, ref).Destroy(ctx) // or it would be taken for the original
 			return errors.Join(err, machine.Done(ctx, t, destroyed))
 		}

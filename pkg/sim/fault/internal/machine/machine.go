@@ -3,7 +3,9 @@ package machine
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
@@ -95,7 +97,7 @@ func Causing(ep *kinds.Endpoint, c *kinds.Call, ref Ref) func() {
 	if ep.Sim == nil || c.Seq == 0 {
 		return func() {}
 	}
-	return ep.Sim.CausingVM(ref, c.Seq)
+	return ep.Sim.Guests().CausingRef(ref, c.Seq)
 }
 
 // Gone tells whether an error says that the object is not there any more.
@@ -137,3 +139,99 @@ func Result(ctx context.Context, t *object.Task, err error) (Ref, error) {
 
 // Mark names what is done for a lease.
 func Mark(c *kinds.Call, what string) string { return c.Lease + " " + what }
+
+// PowerState is that of a VM.
+type PowerState = types.VirtualMachinePowerState
+
+// The power states.
+const (
+	PoweredOn  = types.VirtualMachinePowerStatePoweredOn
+	PoweredOff = types.VirtualMachinePowerStatePoweredOff
+	Suspended  = types.VirtualMachinePowerStateSuspended
+)
+
+// Words is a power state as people say it.
+func Words(s PowerState) string {
+	switch s {
+	case PoweredOn:
+		return "on"
+	case PoweredOff:
+		return "off"
+	case Suspended:
+		return "suspended"
+	}
+	return string(s)
+}
+
+// Power brings the VM into a power state, from whichever it was in when it was read.
+func (vm *VM) Power(ctx context.Context, want PowerState) error {
+	now := vm.Runtime.PowerState
+	if now == want {
+		return nil
+	}
+	if want == Suspended && now == PoweredOff || now == Suspended && want == Suspended {
+		if err := vm.step(ctx, PoweredOn); err != nil {
+			return err
+		}
+	}
+	return vm.step(ctx, want)
+}
+
+func (vm *VM) step(ctx context.Context, want PowerState) error {
+	f := vm.PowerOff
+	switch want {
+	case PoweredOn:
+		f = vm.PowerOn
+	case Suspended:
+		f = vm.Suspend
+	}
+	t, err := f(ctx)
+	if err := Done(ctx, t, err); err != nil {
+		return err
+	}
+	vm.Runtime.PowerState = want
+	return nil
+}
+
+// Reachable refuses VMs of which nothing can be asked: templates, and those whose host or files are not there.
+func (vm *VM) Reachable() error {
+	if vm.Config.Template {
+		return kinds.Refuse("vm %s: is a template, which is nothing that runs", vm.Name)
+	}
+	if s := vm.Runtime.ConnectionState; s != "" && s != types.VirtualMachineConnectionStateConnected {
+		return kinds.Refuse("vm %s: is %s: vCenter can do nothing with it", vm.Name, s)
+	}
+	return nil
+}
+
+// Running refuses VMs that do not run.
+func (vm *VM) Running() error {
+	if err := vm.Reachable(); err != nil {
+		return err
+	}
+	if vm.Runtime.PowerState != PoweredOn {
+		return kinds.Refuse("vm %s: is %s", vm.Name, Words(vm.Runtime.PowerState))
+	}
+	return nil
+}
+
+// UUID draws one.
+func UUID(r *rand.Rand) string {
+	var id uuid.UUID
+	for i := range id {
+		id[i] = byte(r.Uint32())
+	}
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4, as RFC 9562 has it
+	return id.String()
+}
+
+// Files calls f, which makes, moves or removes the files of a VM and waits for that, while no other call does so in the
+// target's vCenter: a simulated one reads datastores and folders without their locks then. f must not call it again.
+func Files(ctx context.Context, c *kinds.Call, f func() error) error {
+	end, err := c.Turn(ctx, "files of "+c.Target.VCenter)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return f()
+}

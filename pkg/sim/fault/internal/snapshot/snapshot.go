@@ -7,16 +7,24 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/faulttest"
 )
 
 // shown is what a vCenter shows: each value as text, by where it is ("VM worker-1 runtime.powerState").
@@ -156,4 +164,141 @@ func (s shown) flat(name string, v any) {
 
 func sortRefs(l []types.ManagedObjectReference) {
 	slices.SortFunc(l, func(a, b types.ManagedObjectReference) int { return strings.Compare(a.Value, b.Value) })
+}
+
+// World is one with a memory. Its methods end the test when they fail.
+type World struct {
+	*faulttest.World
+	t       sim.TB
+	clients map[string]*govmomi.Client // one of each vCenter is enough
+	rest    map[string]*rest.Client
+}
+
+// Start runs the vCenters of a topology until the test is over.
+func Start(t sim.TB, source string) World {
+	t.Helper()
+	return On(t, faulttest.Start(t, source))
+}
+
+// On is a World for whoever has one already.
+func On(t sim.TB, w *faulttest.World) World {
+	return World{w, t, map[string]*govmomi.Client{}, map[string]*rest.Client{}}
+}
+
+// Client is a session of the administrator, each time the same.
+func (w World) Client(vc string) *govmomi.Client {
+	w.t.Helper()
+	if w.clients[vc] == nil {
+		w.clients[vc] = w.World.Client(vc)
+	}
+	return w.clients[vc]
+}
+
+// REST is a session of the administrator, each time the same.
+func (w World) REST(vc string) *rest.Client {
+	w.t.Helper()
+	if w.rest[vc] == nil {
+		w.rest[vc] = w.World.REST(vc)
+	}
+	return w.rest[vc]
+}
+
+// Shown is what all vCenters show, as [Of] has it.
+func (w World) Shown() map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for _, vc := range w.VCenters() {
+		s, err := Of(w.t.Context(), w.Client(vc.Name()).Client, w.REST(vc.Name()))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for k, v := range s {
+			all[vc.Name()+": "+k] = v
+		}
+	}
+	return all
+}
+
+// Is waits until the vCenters show what they did before, each time that something happens.
+func (w World) Is(before map[string]string) {
+	w.t.Helper()
+	var different []string
+	w.until(func() bool { different = diff(before, w.Shown()); return len(different) == 0 }, func() {
+		w.t.Helper()
+		w.t.Fatal("not as before:\n" + strings.Join(different, "\n"))
+	})
+}
+
+// Until waits until f is true, which it is asked each time that something happens.
+func (w World) Until(what string, f func() bool) {
+	w.t.Helper()
+	w.until(f, func() {
+		w.t.Helper()
+		w.t.Fatal("in vain: " + what)
+	})
+}
+
+func (w World) until(f func() bool, vain func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	defer cancel()
+	for {
+		seen := w.Events.Last()
+		if f() {
+			return
+		}
+		if _, _, err := w.Events.Wait(ctx, seen, 0); errors.Is(err, context.DeadlineExceeded) {
+			vain()
+		} else if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// Caused lists the kinds of events that have the event as their cause.
+func (w World) Caused(seq uint64) (kinds []string) {
+	events, _ := w.Events.Read(seq, 0)
+	for _, e := range events {
+		if e.Cause == seq {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	return kinds
+}
+
+// Ref is the object at a path.
+func (w World) Ref(vc, path string) types.ManagedObjectReference {
+	w.t.Helper()
+	found, err := find.NewFinder(w.Client(vc).Client, true).ManagedObjectList(w.t.Context(), path)
+	if err != nil || len(found) != 1 {
+		w.t.Fatal(fmt.Sprintf("%s: %d objects, %v", path, len(found), err))
+	}
+	return found[0].Object.Reference()
+}
+
+// Get reads properties of an object into dst.
+func (w World) Get(vc string, ref types.ManagedObjectReference, dst any, paths ...string) {
+	w.t.Helper()
+	if err := property.DefaultCollector(w.Client(vc).Client).RetrieveOne(w.t.Context(), ref, paths, dst); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// diff lists what is not the same.
+func diff(before, now map[string]string) []string {
+	var lines []string
+	for k, v := range before {
+		if n, ok := now[k]; !ok {
+			lines = append(lines, fmt.Sprintf("%s: was %q, is not", k, v))
+		} else if n != v {
+			lines = append(lines, fmt.Sprintf("%s: was %q, is %q", k, v, n))
+		}
+	}
+	for k, n := range now {
+		if _, ok := before[k]; !ok {
+			lines = append(lines, fmt.Sprintf("%s: was not, is %q", k, n))
+		}
+	}
+	slices.Sort(lines)
+	return lines
 }

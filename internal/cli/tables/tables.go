@@ -1,0 +1,236 @@
+package tables
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Components shows the supervised parts of a sandbox; now dates their state.
+func Components(now time.Time) output.Kind[api.Component] {
+	type column = output.Column[api.Component]
+	return output.Kind[api.Component]{
+		Name: "Component",
+		Ref:  func(c api.Component) string { return "component/" + c.Name },
+		Columns: []column{
+			{Header: "COMPONENT", Value: func(c api.Component) string { return c.Name }},
+			{Header: "STATE", Value: func(c api.Component) string { return c.State }},
+			{Header: "SINCE", Value: func(c api.Component) string { return output.Age(now, c.Since) }},
+			{Header: "RESTARTS", Value: func(c api.Component) string { return strconv.Itoa(c.Restarts) }},
+			{Header: "PID", Value: pid},
+			{Header: "MESSAGE", Value: func(c api.Component) string { return c.Message }},
+			{Header: "LOG", Wide: true, Value: func(c api.Component) string { return c.Log }},
+		},
+	}
+}
+
+func pid(c api.Component) string {
+	if c.PID == 0 {
+		return ""
+	}
+	return strconv.Itoa(c.PID)
+}
+
+// Nodes shows nodes; now dates them.
+func Nodes(now time.Time) output.Kind[api.Node] {
+	type column = output.Column[api.Node]
+	return output.Kind[api.Node]{
+		Name: "Node",
+		Ref:  func(n api.Node) string { return "node/" + n.Name },
+		Columns: []column{
+			{Header: "NAME", Value: func(n api.Node) string { return n.Name }},
+			{Header: "VM", Value: func(n api.Node) string { return n.VM }},
+			{Header: "VCENTER", Value: func(n api.Node) string { return n.VCenter }},
+			{Header: "DATACENTER", Value: func(n api.Node) string { return n.Datacenter }},
+			{Header: "POWER", Value: func(n api.Node) string { return n.Power }},
+			{Header: "READY", Value: Ready},
+			{Header: "TAINTS", Value: taints},
+			{Header: "REGION", Value: func(n api.Node) string { return n.Region }},
+			{Header: "ZONE", Value: func(n api.Node) string { return n.Zone }},
+			{Header: "PROVIDER-ID", Value: func(n api.Node) string { return n.ProviderID }},
+			{Header: "ROLES", Wide: true, Value: func(n api.Node) string { return output.Join(n.Roles) }},
+			{Header: "INSTANCE-TYPE", Wide: true, Value: func(n api.Node) string { return n.InstanceType }},
+			{Header: "ADDRESSES", Wide: true, Value: func(n api.Node) string { return output.Join(n.Addresses) }},
+			{Header: "VERSION", Wide: true, Value: func(n api.Node) string { return n.Version }},
+			// Only here: a column that changes by itself would make every watched row new.
+			{Header: "AGE", Wide: true, Value: func(n api.Node) string { return output.Age(now, n.Created) }},
+		},
+	}
+}
+
+// Ready tells the Ready condition, or that there is no such node yet.
+func Ready(n api.Node) string {
+	if !n.Registered {
+		return "Unregistered"
+	}
+	return n.Ready
+}
+
+// taints leaves out the domains of the well-known ones, which would fill the screen: "shutdown:NoSchedule".
+func taints(n api.Node) string {
+	short := make([]string, len(n.Taints))
+	for i, t := range n.Taints {
+		short[i] = t
+		for _, domain := range []string{"node.cloudprovider.kubernetes.io/", "node.kubernetes.io/", "node-role.kubernetes.io/"} {
+			short[i] = strings.TrimPrefix(short[i], domain)
+		}
+	}
+	return output.Join(short)
+}
+
+// Zones shows failure domains.
+func Zones() output.Kind[api.Zone] {
+	type column = output.Column[api.Zone]
+	key := func(z api.Zone) string { return z.Region + "/" + z.Zone }
+	return output.Kind[api.Zone]{
+		Name: "Zone",
+		Ref:  func(z api.Zone) string { return "zone/" + z.Zone },
+		Key:  key,
+		Columns: []column{
+			{Header: "REGION", Value: func(z api.Zone) string { return z.Region }},
+			{Header: "ZONE", Value: func(z api.Zone) string { return z.Zone }},
+			{Header: "DATACENTERS", Value: func(z api.Zone) string { return output.Join(z.Datacenters) }},
+			{Header: "VMS", Value: func(z api.Zone) string { return strconv.Itoa(z.VMs) }},
+			{Header: "NODES", Value: func(z api.Zone) string { return strconv.Itoa(z.Nodes) }},
+			{Header: "READY", Value: func(z api.Zone) string { return strconv.Itoa(z.ReadyNodes) }},
+		},
+	}
+}
+
+// Leases shows injected faults; now dates them.
+func Leases(now time.Time) output.Kind[api.Lease] {
+	type column = output.Column[api.Lease]
+	return output.Kind[api.Lease]{
+		Name: "Lease",
+		Ref:  func(l api.Lease) string { return "lease/" + l.ID },
+		Columns: []column{
+			{Header: "LEASE", Value: func(l api.Lease) string { return l.ID }},
+			{Header: "FAULT", Value: func(l api.Lease) string { return l.Fault }},
+			{Header: "STATE", Value: func(l api.Lease) string { return l.State }},
+			{Header: "TARGETS", Value: leaseTargets},
+			{Header: "SINCE", Value: func(l api.Lease) string { return output.Age(now, l.Since) }},
+			{Header: "HEALS-IN", Value: func(l api.Lease) string { return healsIn(now, l) }},
+			{Header: "DOES", Wide: true, Value: leaseDoes},
+			{Header: "PARAMETERS", Wide: true, Value: leaseParams},
+			{Header: "ERROR", Wide: true, Value: leaseErrors},
+		},
+	}
+}
+
+// LeaseTarget names a target: us/worker-1.
+func LeaseTarget(t api.LeaseTarget) string {
+	if t.VCenter == "" || t.VCenter == t.Name {
+		return t.Name
+	}
+	return t.VCenter + "/" + t.Name
+}
+
+// leaseTargets leaves out what would fill the screen.
+func leaseTargets(l api.Lease) string {
+	const many = 3
+	names := make([]string, len(l.Targets))
+	for i, t := range l.Targets {
+		names[i] = LeaseTarget(t)
+	}
+	if len(names) > many {
+		return output.Join(names[:many]) + ",…"
+	}
+	return output.Join(names)
+}
+
+// healsIn is how long it lasts yet; a lease that is over, and one without an end, has none.
+func healsIn(now time.Time, l api.Lease) string {
+	if l.Until == nil || l.State == "healed" || l.Until.Before(now) {
+		return ""
+	}
+	return output.Age(*l.Until, now)
+}
+
+func leaseDoes(l api.Lease) string {
+	return distinct(l, func(t api.LeaseTarget) string { return t.Does })
+}
+
+func leaseErrors(l api.Lease) string {
+	return distinct(l, func(t api.LeaseTarget) string { return t.Error })
+}
+
+// distinct joins what is said of the targets, each thing once.
+func distinct(l api.Lease, of func(api.LeaseTarget) string) string {
+	var all []string
+	for _, t := range l.Targets {
+		if s := of(t); s != "" && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func leaseParams(l api.Lease) string {
+	var all []string
+	for name, value := range l.Params {
+		all = append(all, name+"="+value)
+	}
+	slices.Sort(all)
+	return output.Join(all)
+}
+
+// Volumes shows volumes, from the claim to the disk of a VM.
+func Volumes() output.Kind[api.Volume] {
+	type column = output.Column[api.Volume]
+	return output.Kind[api.Volume]{
+		Name: "Volume",
+		Ref:  func(v api.Volume) string { return "volume/" + v.Name },
+		Columns: []column{
+			{Header: "CLAIM", Value: func(v api.Volume) string { return v.Claim }},
+			{Header: "VOLUME", Value: VolumeName},
+			{Header: "SIZE", Value: func(v api.Volume) string { return output.Bytes(v.CapacityBytes) }},
+			{Header: "DATASTORE", Value: func(v api.Volume) string { return v.Datastore }},
+			{Header: "VM", Value: func(v api.Volume) string { return v.VM }},
+			{Header: "NODE", Value: func(v api.Volume) string { return v.Node }},
+			{Header: "PODS", Value: func(v api.Volume) string { return output.Join(v.Pods) }},
+			{Header: "STATE", Value: func(v api.Volume) string { return string(v.State) }},
+			{Header: "WAITS FOR", Value: func(v api.Volume) string { return v.Waits }},
+			{Header: "CNS-ID", Wide: true, Value: func(v api.Volume) string { return v.Handle }},
+			{Header: "VCENTER", Wide: true, Value: func(v api.Volume) string { return v.VCenter }},
+			{Header: "CLASS", Wide: true, Value: func(v api.Volume) string { return v.StorageClass }},
+			{Header: "PHASE", Wide: true, Value: func(v api.Volume) string { return v.Phase }},
+		},
+	}
+}
+
+// VolumeName is the PersistentVolume's, "" for a claim that has none.
+func VolumeName(v api.Volume) string {
+	if v.Name == v.Claim {
+		return ""
+	}
+	return v.Name
+}
+
+// Datastores shows datastores.
+func Datastores() output.Kind[api.Datastore] {
+	type column = output.Column[api.Datastore]
+	return output.Kind[api.Datastore]{
+		Name: "Datastore",
+		Ref:  func(d api.Datastore) string { return "datastore/" + d.Name },
+		Key:  func(d api.Datastore) string { return d.VCenter + d.Path },
+		Columns: []column{
+			{Header: "NAME", Value: func(d api.Datastore) string { return d.Name }},
+			{Header: "VCENTER", Value: func(d api.Datastore) string { return d.VCenter }},
+			{Header: "DATACENTER", Value: func(d api.Datastore) string { return d.Datacenter }},
+			{Header: "TYPE", Value: func(d api.Datastore) string { return d.Type }},
+			{Header: "ACCESSIBLE", Value: func(d api.Datastore) string { return output.YesNo(d.Accessible) }},
+			{Header: "CAPACITY", Value: func(d api.Datastore) string { return output.Bytes(d.CapacityBytes) }},
+			{Header: "FREE", Value: func(d api.Datastore) string { return output.Bytes(d.FreeBytes) }},
+			{Header: "VOLUMES", Value: func(d api.Datastore) string { return strconv.Itoa(d.Volumes) }},
+			{Header: "ZONES", Value: func(d api.Datastore) string { return output.Join(d.Zones) }},
+			{Header: "HOSTS", Value: func(d api.Datastore) string { return strconv.Itoa(len(d.Hosts)) }},
+			{Header: "MOUNTED-BY", Wide: true, Value: func(d api.Datastore) string { return output.Join(d.Hosts) }},
+			{Header: "URL", Wide: true, Value: func(d api.Datastore) string { return d.URL }},
+			{Header: "MAINTENANCE", Wide: true, Value: func(d api.Datastore) string { return d.Maintenance }},
+		},
+	}
+}

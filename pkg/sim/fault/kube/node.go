@@ -1,0 +1,271 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+)
+
+// registered is what is remembered of a Node whose object is deleted: what people may have given it. The rest is its
+// kubelet's and the cloud provider's.
+type registered struct {
+	UID           types.UID         `json:"uid"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	Annotations   map[string]string `json:"annotations,omitempty"`
+	Unschedulable bool              `json:"unschedulable,omitempty"`
+}
+
+func nodeDeleted() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name: "node.object-deleted", Object: fault.Node, Needs: []fault.Need{fault.Clustered, fault.Kubelets}, Touches: "node-object",
+		Short: "deletes Node objects by hand, whose VMs and kubelets run on",
+		Long: "A kubelet registers when it starts and not again: until then it only complains. Healing restarts it, waits until the Node is there, and gives it back " +
+			"labels that are not the cloud provider's, annotations and the mark that it is not to be scheduled on; the cloud provider has to initialize it once more.",
+		Reported: []string{"cloud-provider-vsphere#397", "cloud-provider-vsphere#501", "cloud-provider-vsphere#759"},
+	}, fault.Steps[registered]{
+		Plan: func(ctx context.Context, c *fault.Call) (registered, string, error) {
+			r, err := remember(ctx, c)
+			return r, "delete the Node object", err
+		},
+		Apply: func(ctx context.Context, c *fault.Call, r *registered) error { return r.remove(ctx, c) },
+		Revert: func(ctx context.Context, c *fault.Call, r *registered) error {
+			return r.restore(ctx, c, func(*corev1.Node) bool { return false })
+		},
+	})
+}
+
+// remember plans the deletion of the target.
+func remember(ctx context.Context, c *fault.Call) (registered, error) {
+	n, err := node(ctx, c)
+	if err != nil {
+		return registered{}, err
+	}
+	if c.Ground.Processes.Replicas(kubelet(c)) == 0 {
+		return registered{}, fault.Refuse("node %q: the sandbox runs no kubelet that would register it again", n.Name)
+	}
+	return registered{UID: n.UID, Labels: peoples(n.Labels), Annotations: n.Annotations, Unschedulable: n.Spec.Unschedulable}, nil
+}
+
+// peoples are labels without those of the cloud provider, which has to give them again: where a machine is may have changed,
+// and a cloud provider that does not say it must not look as if it did.
+func peoples(labels map[string]string) map[string]string {
+	labels = maps.Clone(labels)
+	for _, key := range []string{
+		corev1.LabelTopologyRegion, corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelFailureDomainBetaZone,
+		corev1.LabelInstanceTypeStable, corev1.LabelInstanceType,
+	} {
+		delete(labels, key)
+	}
+	return labels
+}
+
+func (r registered) remove(ctx context.Context, c *fault.Call) error {
+	tell(c, "node.removed", event.Object{Kind: "Node", Name: c.Target.Name}, "Node object removed by hand")
+	return c.Ground.Cluster.Client().CoreV1().Nodes().Delete(ctx, c.Target.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID}})
+}
+
+// restore has the Node registered anew by its kubelet, unless it is there; one that is foreign is deleted first. A node
+// whose VM does not run any more registers when that does.
+func (r registered) restore(ctx context.Context, c *fault.Call, foreign func(*corev1.Node) bool) error {
+	nodes := c.Ground.Cluster.Client().CoreV1().Nodes()
+	n, err := nodes.Get(ctx, c.Target.Name, metav1.GetOptions{})
+	if err == nil && foreign(n) {
+		tell(c, "node.removed", event.Object{Kind: "Node", Name: c.Target.Name}, "foreign Node object removed")
+		if err = nodes.Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &n.UID}}); err != nil {
+			return err
+		}
+		err = apierrors.NewNotFound(corev1.Resource("nodes"), n.Name)
+	}
+	if apierrors.IsNotFound(err) {
+		defer causing(c, kubelet(c))()
+		if err := c.Ground.Processes.Restart(ctx, kubelet(c)); err != nil {
+			return still(c, kubelet(c), err)
+		}
+		err = registers(ctx, c.Ground.Cluster.Client(), c.Target.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return changeNode(ctx, c, r.complete)
+}
+
+// complete gives a Node what it lacks.
+func (r registered) complete(n *corev1.Node) bool {
+	changed := n.Spec.Unschedulable != r.Unschedulable
+	n.Spec.Unschedulable = r.Unschedulable
+	n.Labels, n.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
+	labels, annotations := missing(&n.Labels, r.Labels), missing(&n.Annotations, r.Annotations)
+	return changed || labels || annotations
+}
+
+func missing(have *map[string]string, want map[string]string) (changed bool) {
+	for key, value := range want {
+		if _, ok := (*have)[key]; ok {
+			continue
+		}
+		if *have == nil {
+			*have = map[string]string{}
+		}
+		(*have)[key], changed = value, true
+	}
+	return changed
+}
+
+// registers waits until there is a Node of that name.
+func registers(ctx context.Context, client kubernetes.Interface, name string) error {
+	for only := fields.OneTermEqualSelector("metadata.name", name).String(); ; {
+		list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: only})
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(list.Items, func(n corev1.Node) bool { return n.Name == name }) {
+			return nil
+		}
+		w, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: only, ResourceVersion: list.ResourceVersion})
+		if err != nil {
+			return err
+		}
+		select {
+		case <-w.ResultChan(): // it is there, or the watch has ended: the list tells
+			w.Stop()
+		case <-ctx.Done():
+			w.Stop()
+			return fmt.Errorf("node %q: its kubelet has not registered it: %w", name, context.Cause(ctx))
+		}
+	}
+}
+
+func nodeForeign() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name: "node.foreign-provider-id", Object: fault.Node, Needs: []fault.Need{fault.Clustered, fault.Kubelets}, Touches: "node-object",
+		Short: "gives Nodes the providerID of another cloud",
+		Long: "No API server lets a providerID be changed, so the Node is deleted and made anew with it, uninitialized, as a kubelet does that was started with " +
+			"--provider-id. The cloud provider must say that the node is not its own, must not panic, and must not delete it. " +
+			"Healing deletes that Node and has the kubelet register its own.",
+		Params:   []fault.Param{{Name: "id", Short: "the providerID", Type: fault.Text, Default: "aws:///eu-west-1a/i-0123456789abcdef0"}},
+		Reported: []string{"cloud-provider-vsphere#485", "cloud-provider-vsphere#506"},
+	}, fault.Steps[registered]{
+		Plan: func(ctx context.Context, c *fault.Call) (registered, string, error) {
+			r, err := remember(ctx, c)
+			return r, "make the Node object anew with providerID " + c.Params.Text("id"), err
+		},
+		Apply: func(ctx context.Context, c *fault.Call, r *registered) error {
+			if err := r.remove(ctx, c); err != nil {
+				return err
+			}
+			_, err := c.Ground.Cluster.Client().CoreV1().Nodes().Create(ctx, &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: c.Target.Name, Labels: map[string]string{corev1.LabelHostname: c.Target.Name}},
+				Spec: corev1.NodeSpec{ProviderID: c.Params.Text("id"), Taints: []corev1.Taint{
+					{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule},
+				}},
+			}, metav1.CreateOptions{})
+			return err
+		},
+		Revert: func(ctx context.Context, c *fault.Call, r *registered) error {
+			return r.restore(ctx, c, func(n *corev1.Node) bool { return n.Spec.ProviderID == c.Params.Text("id") })
+		},
+	})
+}
+
+func nodeUninitialized() *fault.Kind {
+	return tainted(fault.Kind{
+		Name:  "node.uninitialized",
+		Short: "gives nodes back the taint of those that the cloud provider has not seen yet",
+		Long: "As by a kubelet that registers once more, or by hand. The cloud provider must take it away again soon, and must not change the node's " +
+			"providerID, addresses and labels. Healing takes it away if nobody has.",
+		Reported: []string{"cloud-provider-vsphere#218"},
+	}, func(fault.Values) corev1.Taint {
+		return corev1.Taint{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: corev1.TaintEffectNoSchedule}
+	})
+}
+
+func nodeTainted() *fault.Kind {
+	return tainted(fault.Kind{
+		Name:  "node.tainted",
+		Short: "taints nodes by hand",
+		Long: "Any taint: one that the cloud provider or the control plane gives to nodes they take away as soon as it is not true, any other they have to leave. " +
+			"Healing takes it away if nobody has.",
+		Params: []fault.Param{
+			{Name: "key", Short: "its key", Type: fault.Text, Default: cloudproviderapi.TaintNodeShutdown},
+			{Name: "value", Short: "its value", Type: fault.Text},
+			{Name: "effect", Short: "its effect", Type: fault.Text, Default: "NoSchedule", Choices: []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}},
+		},
+	}, func(v fault.Values) corev1.Taint {
+		return corev1.Taint{Key: v.Text("key"), Value: v.Text("value"), Effect: corev1.TaintEffect(v.Text("effect"))}
+	})
+}
+
+// tainted completes a kind that adds a taint.
+func tainted(k fault.Kind, taint func(fault.Values) corev1.Taint) *fault.Kind {
+	k.Object, k.Needs, k.Touches = fault.Node, []fault.Need{fault.Clustered}, "taints"
+	return fault.New(k, fault.Steps[nothing]{
+		Plan: func(ctx context.Context, c *fault.Call) (s nothing, does string, err error) {
+			t := taint(c.Params)
+			n, err := node(ctx, c)
+			if err == nil && has(n, t) {
+				err = fault.Refuse("node %q: has the taint %s:%s", n.Name, t.Key, t.Effect)
+			}
+			return s, fmt.Sprintf("add taint %s", t.ToString()), err
+		},
+		Apply: func(ctx context.Context, c *fault.Call, _ *nothing) error {
+			t := taint(c.Params)
+			return changeNode(ctx, c, func(n *corev1.Node) bool {
+				if has(n, t) {
+					return false
+				}
+				n.Spec.Taints = append(n.Spec.Taints, t)
+				return true
+			})
+		},
+		Revert: func(ctx context.Context, c *fault.Call, _ *nothing) error {
+			t := taint(c.Params)
+			err := changeNode(ctx, c, func(n *corev1.Node) bool {
+				before := len(n.Spec.Taints)
+				n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(other corev1.Taint) bool { return t.MatchTaint(&other) && other.Value == t.Value })
+				return len(n.Spec.Taints) != before
+			})
+			return unless(err, apierrors.IsNotFound)
+		},
+	})
+}
+
+// has tells whether the node has a taint of that key and effect.
+func has(n *corev1.Node, t corev1.Taint) bool {
+	return slices.ContainsFunc(n.Spec.Taints, func(other corev1.Taint) bool { return t.MatchTaint(&other) })
+}
+
+// node returns the target as it is now.
+func node(ctx context.Context, c *fault.Call) (*corev1.Node, error) {
+	n, err := c.Ground.Cluster.Client().CoreV1().Nodes().Get(ctx, c.Target.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fault.Refuse("node %q: is not registered", c.Target.Name)
+	}
+	return n, err
+}
+
+// changeNode writes the target with what edit changes, however often others write it at the same time; edit says whether
+// there is anything to write.
+func changeNode(ctx context.Context, c *fault.Call, edit func(*corev1.Node) bool) error {
+	nodes := c.Ground.Cluster.Client().CoreV1().Nodes()
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		n, err := nodes.Get(ctx, c.Target.Name, metav1.GetOptions{})
+		if err != nil || !edit(n) {
+			return err
+		}
+		_, err = nodes.Update(ctx, n, metav1.UpdateOptions{})
+		return err
+	})
+}

@@ -1,0 +1,191 @@
+package vm
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
+)
+
+func unregister() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name: "vm.unregister", Object: fault.VM, Touches: touchesPower, Whole: true,
+		Short: "powers VMs off and takes them out of the inventory; their files stay",
+		Long: "vCenter knows the VM no longer, as if it had been destroyed. Healing registers its configuration file: it comes back with the same " +
+			"UUIDs, in the same place, with its tags and attributes, and is powered on if it was; its reference (vm-42) is another one. " +
+			"VMs with snapshots are refused.",
+	}, fault.Steps[origin]{
+		Plan: planGone("unregister"),
+		Apply: func(ctx context.Context, c *fault.Call, _ *origin) error {
+			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+				if err := vm.Power(ctx, machine.PoweredOff); err != nil {
+					return err
+				}
+				return machine.Files(ctx, c, func() error { return vm.Unregister(ctx) })
+			})
+		},
+		Revert: func(ctx context.Context, c *fault.Call, s *origin) error {
+			return s.bring(ctx, c, func(ctx context.Context, client *vim25.Client, _ *fault.Endpoint) (ref machine.Ref, err error) {
+				err = machine.Files(ctx, c, func() error {
+					t, err := object.NewFolder(client, s.Folder).RegisterVM(ctx, s.File, s.Name, false,
+						object.NewResourcePool(client, s.Pool), object.NewHostSystem(client, s.Host))
+					ref, err = machine.Result(ctx, t, err)
+					return err
+				})
+				return ref, err
+			})
+		},
+	})
+}
+
+// planGone plans what takes a VM out of the inventory.
+func planGone(does string) func(context.Context, *fault.Call) (origin, string, error) {
+	return func(ctx context.Context, c *fault.Call) (before origin, words string, _ error) {
+		err := machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) (err error) {
+			if err := vm.Reachable(); err != nil {
+				return err
+			}
+			before, err = remember(ctx, c, vm)
+			words = does + " (is " + machine.Words(before.Power) + ")"
+			return err
+		})
+		return before, words, err
+	}
+}
+
+// bring has a VM there again, with all that belongs to it: the one that there is, or one that is made.
+func (o *origin) bring(ctx context.Context, c *fault.Call, make func(context.Context, *vim25.Client, *fault.Endpoint) (machine.Ref, error)) error {
+	ep, err := machine.Endpoint(c)
+	if err != nil {
+		return err
+	}
+	return ep.SOAP(ctx, func(ctx context.Context, client *vim25.Client) error {
+		if ep.Sim != nil && c.Seq != 0 {
+			defer ep.Sim.Causing(o.Name, c.Seq)() // also of the one to come
+		}
+		vm, err := o.here(ctx, client)
+		if err != nil {
+			return err
+		}
+		if vm == nil {
+			ref, err := make(ctx, client, ep)
+			if err != nil {
+				return err
+			}
+			if vm, err = machine.Read(ctx, client, ref); err != nil {
+				return err
+			}
+			defer machine.Causing(ep, c, ref)()
+		}
+		if err := o.mark(ctx, ep, vm); err != nil {
+			return err
+		}
+		return vm.Power(ctx, o.Power)
+	})
+}
+
+// renamed is the name to go back to.
+type renamed struct {
+	Name string `json:"name"`
+	To   string `json:"to"`
+}
+
+func rename() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name: "vm.rename", Object: fault.VM, Touches: "name",
+		Short: "gives VMs another name in the inventory",
+		Long: "Neither the guest's hostname nor the UUIDs change: whoever knows a node's VM by its name loses it, and nobody else should notice. " +
+			"Healing gives the VM its name back.",
+		Params: []fault.Param{{Name: "to", Short: "the new name; none: its own with -renamed", Type: fault.Text}},
+	}, fault.Steps[renamed]{
+		Plan: func(ctx context.Context, c *fault.Call) (before renamed, does string, err error) {
+			err = machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+				before = renamed{Name: vm.Name, To: cmp.Or(c.Params.Text("to"), vm.Name+"-renamed")}
+				does = "rename to " + before.To
+				if before.To == vm.Name {
+					return fault.Refuse("vm %s: has that name", vm.Name)
+				}
+				if vm.Parent == nil {
+					return nil // in a vApp
+				}
+				other, err := object.NewSearchIndex(vm.Client()).FindChild(ctx, *vm.Parent, before.To)
+				if err == nil && other != nil {
+					err = fault.Refuse("vm %s: there is another %q in its folder", vm.Name, before.To)
+				}
+				return err
+			})
+			return before, does, err
+		},
+		Apply: func(ctx context.Context, c *fault.Call, s *renamed) error {
+			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error { return renameTo(ctx, vm, s.To) })
+		},
+		Revert: func(ctx context.Context, c *fault.Call, s *renamed) error {
+			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error { return renameTo(ctx, vm, s.Name) })
+		},
+	})
+}
+
+func renameTo(ctx context.Context, vm *machine.VM, name string) error {
+	if vm.Name == name {
+		return nil
+	}
+	t, err := vm.Rename(ctx, name)
+	return machine.Done(ctx, t, err)
+}
+
+// marked is what a template has not.
+type marked struct {
+	Power machine.PowerState `json:"power"`
+	Pool  machine.Ref        `json:"pool"`
+	Host  machine.Ref        `json:"host"`
+}
+
+func template() *fault.Kind {
+	return fault.New(fault.Kind{
+		Name: "vm.template", Object: fault.VM, Touches: touchesPower,
+		Short: "makes VMs templates",
+		Long: "The VM is powered off and marked as a template, by a wrong click. It keeps name and UUIDs, but is in no resource pool, and nothing can power it on. " +
+			"Healing makes it a VM again and powers it on, if it was.",
+	}, fault.Steps[marked]{
+		Plan: func(ctx context.Context, c *fault.Call) (before marked, does string, err error) {
+			err = machine.On(ctx, c, func(_ context.Context, vm *machine.VM) error {
+				if vm.Config.Template {
+					return fault.Refuse("vm %s: is a template already", vm.Name)
+				}
+				if err := vm.Reachable(); err != nil {
+					return err
+				}
+				if vm.Pool == nil || vm.Runtime.Host == nil {
+					return fault.Refuse("vm %s: is in no resource pool that it could come back to", vm.Name)
+				}
+				before = marked{Power: vm.Runtime.PowerState, Pool: *vm.Pool, Host: *vm.Runtime.Host}
+				does = "mark as template (is " + machine.Words(before.Power) + ")"
+				return nil
+			})
+			return before, does, err
+		},
+		Apply: func(ctx context.Context, c *fault.Call, _ *marked) error {
+			return machine.On(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+				if err := vm.Power(ctx, machine.PoweredOff); err != nil {
+					return err
+				}
+				return vm.MarkAsTemplate(ctx)
+			})
+		},
+		Revert: func(ctx context.Context, c *fault.Call, s *marked) error {
+			return machine.Still(ctx, c, func(ctx context.Context, vm *machine.VM) error {
+				if vm.Config.Template {
+					pool, host := object.NewResourcePool(vm.Client(), s.Pool), object.NewHostSystem(vm.Client(), s.Host)
+					if err := vm.MarkAsVirtualMachine(ctx, *pool, host); err != nil {
+						return err
+					}
+				}
+				return vm.Power(ctx, s.Power)
+			})
+		},
+	})
+}

@@ -1,0 +1,246 @@
+package glance
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
+)
+
+// Node is whether a node is ready, and is one at all.
+func Node(n api.Node) Mark {
+	switch {
+	case !n.Registered:
+		return plain("not registered")
+	case n.Ready == "True" && !n.Initialized:
+		return warn("uninitialized")
+	case n.Ready == "True":
+		return good("Ready")
+	case n.Ready == "False":
+		return bad("NotReady")
+	case n.Ready == "Unknown":
+		return Mark{theme.GlyphUnknown, "Unknown", Bad}
+	}
+	return warn("no status")
+}
+
+// Volume is where a volume is between a claim and a pod that runs.
+func Volume(s api.VolumeState) Mark {
+	switch s {
+	case api.VolumeInUse, api.VolumeAttached:
+		return good(string(s))
+	case api.VolumePending, api.VolumeAttaching, api.VolumeDetaching:
+		return warn(string(s))
+	case api.VolumeBlocked, api.VolumeLost:
+		return bad(string(s))
+	case api.VolumeOrphaned:
+		return doubt(string(s))
+	case api.VolumeDetached, api.VolumeReleased:
+		return plain(string(s))
+	}
+	return doubt(orUnknown(string(s)))
+}
+
+// Power is whether a VM is on. Off is as bad as what the VM is for: a node that is off is to be looked at.
+func Power(v api.VM) Mark {
+	switch v.Power {
+	case "on":
+		return good("on")
+	case "suspended":
+		return warn("suspended")
+	case "off":
+		m := plain("off")
+		if v.Role != "" {
+			m.Level = Warn
+		}
+		return m
+	}
+	return doubt(orUnknown(v.Power))
+}
+
+// Connection is whether a vCenter reaches what it manages, a VM or a host, in the words of vSphere.
+func Connection(state string) Mark {
+	switch state {
+	case "connected":
+		return good(state)
+	case "":
+		return doubt("unknown")
+	}
+	return bad(text.Clean(state))
+}
+
+// Tools is whether the tools of a VM's guest run. Those of one that is off are not missed.
+func Tools(v api.VM) Mark {
+	switch {
+	case v.Tools:
+		return good("tools")
+	case v.Power == "on":
+		return warn("no tools")
+	}
+	return plain("no tools")
+}
+
+// Process is how the kubelet is that stands for the guest of a VM; nothing for a VM that is no node.
+func Process(v api.VM) Mark {
+	switch v.Process {
+	case "":
+		return Mark{}
+	case "running":
+		return good(v.Process)
+	case "hung":
+		return bad(v.Process)
+	case "stopped":
+		if v.Power != "on" {
+			return plain(v.Process)
+		}
+	}
+	return warn(text.Clean(v.Process))
+}
+
+// Gate is what clients get of a vCenter.
+func Gate(v api.VCenter) Mark {
+	switch v.Gate {
+	case "up":
+		return good("up")
+	case "slow":
+		return warn("slow")
+	case "":
+		return doubt("unknown")
+	}
+	return bad(text.Clean(v.Gate))
+}
+
+// orUnknown is a word that is not among those that are expected.
+func orUnknown(s string) string { return cmp.Or(text.Clean(s), "unknown") }
+
+// Taint is a taint of a node, read from key[=value]:effect.
+type Taint struct {
+	Key, Value, Effect string
+}
+
+// ParseTaint reads a taint as rows of nodes have it.
+func ParseTaint(s string) Taint {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		i = len(s)
+	}
+	key, value, _ := strings.Cut(s[:i], "=")
+	return Taint{key, value, strings.TrimPrefix(s[i:], ":")}
+}
+
+// Name is the key without its domain: shutdown, unreachable, uninitialized.
+func (t Taint) Name() string { return t.Key[strings.LastIndexByte(t.Key, '/')+1:] }
+
+// Level is how bad it is: those of the control plane and of light nodes belong there, and pods are evicted for NoExecute.
+func (t Taint) Level() Level {
+	switch {
+	case strings.HasPrefix(t.Key, "node-role."), t.Key == feed.Mark:
+		return Plain
+	case t.Effect == "NoExecute":
+		return Bad
+	}
+	return Warn
+}
+
+// Taints says the taints of a node in short, one for each key with its strongest effect, the worst first; effects are
+// told of those that evict. The level is that of the worst.
+func Taints(all []string, effects bool) (text string, level Level) {
+	if len(all) == 0 {
+		return "", Plain
+	}
+	taints := make([]Taint, 0, len(all))
+	for _, s := range all {
+		t := ParseTaint(s)
+		i := slices.IndexFunc(taints, func(other Taint) bool { return other.Key == t.Key })
+		switch {
+		case i < 0:
+			taints = append(taints, t)
+		case taints[i].Level() < t.Level():
+			taints[i] = t
+		}
+	}
+	slices.SortStableFunc(taints, func(a, b Taint) int {
+		return cmp.Or(rank(a)-rank(b), int(b.Level()-a.Level()))
+	})
+	var b strings.Builder
+	for i, t := range taints {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.Name())
+		if effects && t.Effect == "NoExecute" {
+			b.WriteString(":" + t.Effect)
+		}
+		level = max(level, t.Level())
+	}
+	return b.String(), level
+}
+
+// rank puts first what vSphere is the reason of.
+func rank(t Taint) int {
+	switch {
+	case strings.HasPrefix(t.Key, "node.cloudprovider."):
+		return 0
+	case t.Name() == "out-of-service":
+		return 1
+	case t.Level() == Plain:
+		return 3
+	}
+	return 2
+}
+
+// OutOfService tells whether a node with these taints was said to be out of service.
+func OutOfService(taints []string) bool {
+	return slices.ContainsFunc(taints, func(s string) bool { return ParseTaint(s).Key == "node.kubernetes.io/out-of-service" })
+}
+
+// Level is how good something is.
+type Level int
+
+// The levels; of several, the highest is that of the whole.
+const (
+	Plain Level = iota // neither good nor bad: not there, not asked for
+	Good               // as it should be
+	Warn               // on its way, or to be looked at
+	Bad                // broken
+)
+
+// Mark is a state in a glyph and a word. The zero value is nothing to be said.
+type Mark struct {
+	Glyph, Word string
+	Level       Level
+}
+
+// String is the glyph and the word.
+func (m Mark) String() string {
+	if m.Glyph == "" {
+		return m.Word
+	}
+	return m.Glyph + " " + m.Word
+}
+
+// Style is that of the mark's level.
+func (m Mark) Style(t *theme.Theme) theme.Style { return m.Level.Style(t) }
+
+// Style is what a level looks like.
+func (l Level) Style(t *theme.Theme) theme.Style {
+	switch l {
+	case Good:
+		return t.Good
+	case Warn:
+		return t.Warn
+	case Bad:
+		return t.Bad
+	}
+	return t.Dim
+}
+
+func good(word string) Mark  { return Mark{theme.GlyphGood, word, Good} }
+func warn(word string) Mark  { return Mark{theme.GlyphWarn, word, Warn} }
+func bad(word string) Mark   { return Mark{theme.GlyphBad, word, Bad} }
+func plain(word string) Mark { return Mark{theme.GlyphOff, word, Plain} }
+func doubt(word string) Mark { return Mark{theme.GlyphUnknown, word, Warn} }
