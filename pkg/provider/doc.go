@@ -3,7 +3,7 @@
 // Zones too, and runs under that module's stock controllers.
 //
 // A node becomes a VM by its providerID, else by its system UUID in either byte order, else by hostname, else by
-// address. Everything is answered from an index that a watch keeps current (package inventory), except one thing: that
+// address: package match decides that. Everything is answered from an index that a watch keeps current (package inventory), except one thing: that
 // a VM is gone, which is only ever said after every configured vCenter has confirmed it directly. Any doubt is an
 // error, and on an error the controllers delete nothing. What keeps a node from being served, or from being deleted, is
 // told by Events on the Node. Where upstream's provider decides otherwise on purpose, it decides in one of the choices

@@ -5,15 +5,17 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
+// annotationProvidedIP is what k8s.io/cloud-provider/api calls AnnotationAlphaProvidedIPAddr: the kubelet's --node-ip.
+const annotationProvidedIP = "alpha.kubernetes.io/provided-node-ip"
+
 // Facts returns what identifies the VM of a Node.
 func Facts(n *corev1.Node) match.Node {
 	facts := match.Node{Name: n.Name, ProviderID: n.Spec.ProviderID, SystemUUID: n.Status.NodeInfo.SystemUUID}
-	if ip := n.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ip != "" {
+	if ip := n.Annotations[annotationProvidedIP]; ip != "" {
 		facts.IPs = strings.Split(ip, ",")
 	}
 	for _, a := range n.Status.Addresses {
