@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -126,10 +127,7 @@ func (s *Sandbox) notice() time.Duration {
 // grace is how long the cluster goes without hearing of a node before it takes it for lost: one that others use lives at the
 // speed that it has.
 func (s *Sandbox) grace() time.Duration {
-	if s.opts.Cluster.Pod != nil {
-		return pace.Speed(1).Of(pace.NodeMonitorGracePeriod)
-	}
-	return s.opts.Speed.Of(pace.NodeMonitorGracePeriod)
+	return cmp.Or(s.facts.Speed, s.opts.Speed).Of(pace.NodeMonitorGracePeriod)
 }
 
 // everSince is an age that no event has.

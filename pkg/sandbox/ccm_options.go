@@ -43,6 +43,11 @@ func (c CCM) withDefaults() CCM {
 	return c
 }
 
+// asPods reports whether it can run as pods: a program of this machine that has no manifest is in no image.
+func (c CCM) asPods() bool {
+	return c.Watch == "" && (c.Program.Path == "" || len(c.Manifest) > 0)
+}
+
 // maxReplicas bounds what one machine is asked to run.
 const maxReplicas = 9
 
@@ -105,7 +110,7 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 			"--leader-elect-lease-duration="+lease.String(),
 			"--leader-elect-renew-deadline="+(lease*2/3).Round(time.Millisecond).String(),
 			"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String())
-		if s.opts.Cluster.Theirs != nil { // whose Lease of that name in kube-system is another's
+		if s.facts.Namespace != "" { // the Lease of that name in kube-system is another's
 			args = append(args, "--leader-elect-resource-namespace="+s.ccmNamespace())
 		}
 	} else {

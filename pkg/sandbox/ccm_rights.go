@@ -18,7 +18,17 @@ import (
 // ccmRights are the ServiceAccount of the cloud controller manager and what it is allowed: of our own what the provider
 // itself says, of any other what upstream's manifests say.
 func (s *Sandbox) ccmRights(c CCM, elect bool) []runtime.Object {
-	return s.labeled(ccmRights(c, elect, s.ccmNamespace(), s.ccmRoles()))
+	return labeled(ccmRights(c, elect, s.ccmNamespace(), s.facts.Namespace), s.facts.Labels)
+}
+
+// labeled puts labels on objects.
+func labeled(objects []runtime.Object, labels map[string]string) []runtime.Object {
+	if labels != nil {
+		for _, o := range objects {
+			o.(metav1.Object).SetLabels(labels)
+		}
+	}
+	return objects
 }
 
 func ccmRights(c CCM, elect bool, namespace, roles string) []runtime.Object {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 )
 
 // CSI says what volumes the sandbox has. The zero value is none.
@@ -22,7 +23,7 @@ type CSI struct {
 	// Sidecars is the program that is the sidecars, cmd/csi-sidecars.
 	Sidecars string
 	// Foreign is a driver that is not ours, in the place of the built-in one; nil for that. It is for grounds where it runs as pods.
-	Foreign *ForeignCSI
+	Foreign *kind.ForeignCSI
 }
 
 // csiProcess is one of the processes of a CSI driver's controller.

@@ -23,7 +23,7 @@ func (s *Sandbox) startEngine(kinds []*fault.Kind) error {
 		return err
 	}
 	e := fault.NewEngine(fault.Options{
-		Ground: s.ground(), Kinds: kinds, Journal: journal, Sealer: s.secrets, Logger: s.opts.Logger,
+		Ground: s.faultGround(), Kinds: kinds, Journal: journal, Sealer: s.secrets, Logger: s.opts.Logger,
 		OnChange: s.leaseChanged,
 	})
 	s.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -93,7 +94,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 		noteFor(s.causeOf(n.Name, kind), kind, level, format, args...)
 	}
 	if old.Name == "" {
-		if s.opts.Cluster.Theirs == nil {
+		if s.facts.Nodes != api.NodesReal {
 			s.markControlPlane(n)
 		}
 		note("node.registered", event.Info, "%s", strings.Join(append([]string{"registered"}, taintKeys(n)...), ", "))

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"log/slog"
 	"net/url"
 	"time"
@@ -71,6 +72,26 @@ const bootTimeout = 2 * time.Minute
 
 // slowTime is that for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
 const slowTime = 10 * time.Minute
+
+// check refuses options that do not go together, whoever has put them so.
+func (o *Options) check() error {
+	c := o.CCM.withDefaults()
+	switch {
+	case o.Cluster.Existing != nil && o.Real == nil:
+		return errors.New("the nodes of an existing cluster are VMs of real vCenters, and none are configured")
+	case o.Cluster.Existing != nil && o.CSI.Enabled:
+		return errors.New("an existing cluster gets no CSI driver: its volumes are its own")
+	case o.Cluster.InCluster == nil:
+		return nil
+	case c.Program.Path != "" || len(c.Manifest) > 0 || c.Watch != "":
+		return errors.New("a shared cluster gets the built-in cloud controller manager: others delete nodes that they do not find in a vCenter")
+	case o.CSI.Enabled:
+		return errors.New("light nodes take no volumes, and other nodes of the cluster are no VMs: it gets no CSI driver")
+	case o.Real != nil:
+		return errors.New("real vCenters have no sandbox in a cluster")
+	}
+	return nil
+}
 
 // stepTime is how long a boot step may take, and how long nodes may make no progress.
 func (s *Sandbox) stepTime() time.Duration {

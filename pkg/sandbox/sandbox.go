@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
@@ -60,10 +60,10 @@ type Sandbox struct {
 	eventFile    *event.File
 	recorder     *recorder
 	server       *http.Server
-	base         base
+	ground       ground.Ground
+	facts        ground.Facts // the ground's
 	cluster      cluster.Cluster
-	pods         *pods             // nil where nothing runs as pods; guarded by mu until the boot is done
-	embedded     *embedded.Cluster // nil when cluster is another
+	pods         *pods // nil where nothing runs as pods; guarded by mu until the boot is done
 	controlPlane *child.Child
 	sim          *sim.Simulation // nil where the vCenters are real
 	real         *reality        // nil where they are simulated
@@ -98,7 +98,7 @@ func New(opts Options) *Sandbox {
 		phase:   api.Booting,
 		asked:   make(chan struct{}),
 	}
-	s.base = s.newBase()
+	s.standOn(s.newGround())
 	s.components = newComponents(s)
 	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)
@@ -122,6 +122,9 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		}
 	}()
 
+	if err := s.opts.check(); err != nil {
+		return err
+	}
 	steps := s.steps()
 	begun, err := s.boot(ctx, steps)
 	if err == nil {

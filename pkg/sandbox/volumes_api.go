@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -104,8 +105,8 @@ func (s *Sandbox) mountPath(v api.Volume, r api.PathRequest) (api.Path, error) {
 		m.Volume = v.Name
 		return m, nil
 	}
-	if k, ok := s.base.(*kindCluster); ok && v.State == api.VolumeInUse {
-		return k.path(v)
+	if g, ok := s.ground.(ground.Volumes); ok && v.State == api.VolumeInUse {
+		return g.Path(v)
 	}
 	return api.Path{}, &api.Error{
 		Code: "conflict", Message: fmt.Sprintf("volume %q: is mounted into no pod: it is %s", r.Volume, v.State), Try: "vsphere-sandbox get volumes",

@@ -15,7 +15,7 @@ import (
 
 // sources are whom an explanation is gathered from; subject is the name that the CCM's log is searched for.
 func (s *Sandbox) sources(subject string) why.Sources {
-	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.grace(), Others: s.opts.Cluster.Theirs != nil}}
+	src := why.Sources{Around: why.Around{Now: time.Now(), Grace: s.grace(), Others: s.facts.Nodes == api.NodesReal}}
 	src.Around.Events, _ = s.log.Read(0, 0)
 	if e := s.engine(); e != nil {
 		src.Around.Leases = leaseRows(e.Leases())
@@ -61,7 +61,7 @@ func (s *Sandbox) aroundCCM(a *why.Around, subject string) {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
 	s.ccms.mu.Unlock()
-	if a.Config.Is, a.Config.Err = config.LoadFile(s.cloudConfigFile()); s.onlyWatches() {
+	if a.Config.Is, a.Config.Err = config.LoadFile(s.cloudConfigFile()); s.facts.ReadOnly {
 		a.Config.Is, a.Config.Err = s.wouldConfig()
 	}
 	if a.Config.Is != nil {

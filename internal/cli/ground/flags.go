@@ -13,6 +13,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -29,7 +32,7 @@ const (
 const kindAuto = "auto"
 
 func kindVolumes() []string {
-	return []string{kindAuto, sandbox.KindVolumesDevice, sandbox.KindVolumesDir}
+	return []string{kindAuto, kind.VolumesDevice, kind.VolumesDir}
 }
 
 // Flags are the flags. Bind them, and Check them before anything is touched.
@@ -47,7 +50,7 @@ type Flags struct {
 
 	config  []byte // what is in KindConfig
 	outside bool   // the flags of clusters that are there were bound
-	pod     *sandbox.Pod
+	pod     *incluster.Options
 }
 
 // Bind adds them to a command.
@@ -154,11 +157,11 @@ func (f *Flags) Inside() bool { return f.Cluster == Existing && !f.Beside }
 func (f *Flags) Of(retain bool) sandbox.Cluster {
 	switch f.Cluster {
 	case Kind:
-		return sandbox.Cluster{Kind: &sandbox.Kind{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Volumes: f.kindVolumes(), Retain: retain}}
+		return sandbox.Cluster{Kind: &kind.Options{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Volumes: f.kindVolumes(), Retain: retain}}
 	case Pod:
-		return sandbox.Cluster{Pod: f.pod}
+		return sandbox.Cluster{InCluster: f.pod}
 	case Existing:
-		return sandbox.Cluster{Theirs: &sandbox.Theirs{Target: f.There.Target(), BesideController: f.There.BesideController}}
+		return sandbox.Cluster{Existing: &existing.Options{Target: f.There.Target(), BesideController: f.There.BesideController}}
 	}
 	return sandbox.Cluster{}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	kindground "github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -189,7 +190,7 @@ func leave(o *options, house *home.Home, err error, ready bool) error {
 
 // tellNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
 func tellNodes(o *options, dir string) {
-	with, err := sandbox.KindRuntime(dir)
+	with, err := kindground.Runtime(dir)
 	if err != nil || with == nil {
 		return
 	}
