@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/access"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/dialect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/inventory"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/profile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/rest"
@@ -104,8 +105,8 @@ func newService(p parts) (_ *service, err error) {
 		return nil, err
 	}
 	s.policies = s.newPolicies(content.About.InstanceUuid)
-	s.endpoints(p)
-	s.handler = truth.Unlock(s.files(truth.FaultStrings(s.access.Handler(s.vcsim.ServeMux))))
+	s.endpoints(p, content.About.ApiVersion)
+	s.handler = truth.Unlock(s.files(dialect.Handler(truth.FaultStrings(s.access.Handler(s.vcsim.ServeMux)))))
 	return s, nil
 }
 
@@ -148,10 +149,10 @@ func (s *service) settings(name, host, dir string) error {
 // endpoints registers SOAP (vim25, PBM, CNS, VSLM, STS) and REST. Left out on purpose are vcsim's /nfc, whose leases are
 // shared by all vCenters of a process, /guestFile, which runs docker, and /about, which reads the registry without a lock:
 // a call while an object is made ends the process.
-func (s *service) endpoints(p parts) {
+func (s *service) endpoints(p parts, api string) {
 	s.vcsim.RegisterSDK(s.ctx.Map, vim25.Path+"/vimService")
 	mux := s.vcsim.ServeMux
-	mux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", s.vcsim.ServiceVersions)
+	mux.HandleFunc(vim25.Path+"/vimServiceVersions.xml", dialect.Versions(api))
 	mux.HandleFunc(vim25.Path+"/vsanServiceVersions.xml", s.vcsim.ServiceVersionsVsan)
 	mux.HandleFunc(datastorePath, s.vcsim.ServeDatastore)
 

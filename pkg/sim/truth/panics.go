@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"reflect"
 	"runtime/debug"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -61,11 +63,15 @@ func (p *panics) UpdateObject(*simulator.Context, mo.Reference, []types.Property
 func (p *panics) RemoveObject(*simulator.Context, vc.Ref) {}
 
 // calls is a request's calls of vcsim, with what they hold locks by.
-type calls struct{ all []call }
+type calls struct {
+	all   []call
+	named atomic.Bool // a task has the name of the method
+}
 
 type call struct {
-	ctx  *simulator.Context
-	this vc.Ref
+	ctx    *simulator.Context
+	this   vc.Ref
+	method string
 }
 
 type callsKey struct{}
@@ -89,14 +95,32 @@ func Unlock(next http.Handler) http.Handler {
 }
 
 // noteCall remembers a call for [Unlock].
-func noteCall(ctx *simulator.Context, this vc.Ref) {
+func noteCall(ctx *simulator.Context, m *simulator.Method) {
+	if made := callsOf(ctx); made != nil {
+		made.all = append(made.all, call{ctx, m.This, m.Name})
+	}
+}
+
+// callsOf returns the calls of the request that ctx belongs to, nil when it belongs to none.
+func callsOf(ctx *simulator.Context) *calls {
 	r := hidden[http.Request](ctx, "req")
 	if r == nil {
-		return
+		return nil
 	}
-	if made, ok := r.Context().Value(callsKey{}).(*calls); ok {
-		made.all = append(made.all, call{ctx, this})
+	made, _ := r.Context().Value(callsKey{}).(*calls)
+	return made
+}
+
+// taskName returns the name of the task that a call starts: its method. It is empty for further tasks of the call.
+func (c *calls) taskName() string {
+	if c == nil || len(c.all) == 0 {
+		return ""
 	}
+	method := c.all[len(c.all)-1].method
+	if !strings.HasSuffix(method, "_Task") || c.named.Swap(true) {
+		return ""
+	}
+	return method
 }
 
 // free releases the object's lock once, if ctx holds it. Managers that have locks of their own keep theirs.

@@ -95,6 +95,7 @@ func Install(base *simulator.Context, opts Options) *Corrections {
 	base.Map.AddHandler(c.traffic)
 	base.Map.AddHandler(c.labels)
 	base.Map.AddHandler(c.index)
+	base.Map.AddHandler(newRuntimes(base))
 	c.index.fill(base)
 	if !opts.Stock.Has(stock.Rename) {
 		c.names = newNames(base)
@@ -134,7 +135,7 @@ func (c *Corrections) Check(ctx *simulator.Context, method *simulator.Method) ty
 	}
 	c.collectors.note(ctx, method)
 	anchorEvent(ctx, method)
-	noteCall(ctx, method.This)
+	noteCall(ctx, method)
 	if c.opts.Stock.Has(stock.Dangling) {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // taskNotes completes what tasks say of themselves: vcsim has every task started by a user named "vcsim" on an entity
-// named by its reference, and the Go type of a fault for its message.
+// named by its reference, names it after its own Go type, and gives the Go type of a fault for its message.
 type taskNotes struct {
 	ref  vc.Ref
 	name func(vc.Ref) string
@@ -48,8 +48,11 @@ func (n *taskNotes) UpdateObject(ctx *simulator.Context, obj mo.Reference, chang
 	}
 }
 
-// begin says who started the task, and on what.
+// begin says who started the task, by which method, and on what.
 func (n *taskNotes) begin(ctx *simulator.Context, info *types.TaskInfo) {
+	if name := callsOf(ctx).taskName(); name != "" {
+		info.Name = name // vcsim: CloneVm, PowerOn; clients look the method up by it
+	}
 	if r, ok := info.Reason.(*types.TaskReasonUser); ok && ctx.Session != nil && ctx.Session.UserName != "" {
 		r.UserName = ctx.Session.UserName
 	}

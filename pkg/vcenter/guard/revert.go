@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
+	cnstask "github.com/vmware/govmomi/task"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25"
@@ -66,6 +67,10 @@ func Revert(ctx context.Context, j *journal.Journal, s scope.Scope, connections 
 		if !first {
 			return nil
 		}
+		if move := e.Undo.Kind == attachVolume || e.Undo.Kind == detachVolume; move {
+			powered, ours := oldest[aspect{vcenter: e.VCenter, ref: e.Ref, kind: power}]
+			return moveVolume(ctx, c, vm, e.Undo, ours && powered < e.Seq)
+		}
 		return apply(ctx, c, vm, e.Undo)
 	})
 }
@@ -115,8 +120,6 @@ func apply(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journa
 			}
 			return m.DetachTag(ctx, a.With[tagID], vm.Ref)
 		})
-	case attachVolume, detachVolume:
-		return moveVolume(ctx, c, vm, a)
 	}
 	return fmt.Errorf("%q is nothing that this version knows to take back", a.Kind)
 }
@@ -188,8 +191,9 @@ func run(ctx context.Context, c *vcenter.Connection, start func(context.Context,
 	})
 }
 
-// moveVolume attaches or detaches a volume, unless it is where it is to be. One that CNS does not know any more is left.
-func moveVolume(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action) error {
+// moveVolume attaches or detaches a volume, unless it is where it has to be. One that CNS does not know any more is left. A
+// suspended VM takes and gives no disk: with resume, which says that an older entry settles its power state, it is powered on.
+func moveVolume(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a journal.Action, resume bool) error {
 	id := a.With[volumeID]
 	has, err := hasVolume(ctx, c, vm.Ref, id)
 	if err != nil || has == (a.Kind == attachVolume) {
@@ -208,29 +212,40 @@ func moveVolume(ctx context.Context, c *vcenter.Connection, vm inventory.VM, a j
 	if err != nil || !known {
 		return err
 	}
-	err = run(ctx, c, func(ctx context.Context, vim *vim25.Client) (*object.Task, error) {
-		client, err := cns.NewClient(ctx, vim)
-		if err != nil {
-			return nil, err
+	state, err := settled(ctx, c, vm.Ref)
+	if err == nil && state == suspended {
+		if !resume {
+			return fmt.Errorf("the VM is suspended, which is not by a write of this sandbox: %s of volume %s needs it on or off", a.Kind, id)
 		}
-		spec := []cnstypes.CnsVolumeAttachDetachSpec{{VolumeId: cnstypes.CnsVolumeId{Id: id}, Vm: vm.Ref}}
-		var task *object.Task
-		if a.Kind == attachVolume {
-			task, err = client.AttachVolume(ctx, spec)
-		} else {
-			task, err = client.DetachVolume(ctx, spec)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return object.NewTask(vim, task.Reference()), nil
-	})
+		err = setPower(ctx, c, vm, poweredOn)
+	}
 	if err != nil {
 		return err
 	}
-	// A task of CNS may end well with a result that is a fault.
-	if has, err = hasVolume(ctx, c, vm.Ref, id); err == nil && has != (a.Kind == attachVolume) {
-		err = fmt.Errorf("%s of volume %s had no effect", a.Kind, id)
-	}
-	return err
+	return c.Do(ctx, func(ctx context.Context, vim *vim25.Client) error {
+		client, err := cns.NewClient(ctx, vim)
+		if err != nil {
+			return err
+		}
+		move := client.DetachVolume
+		if a.Kind == attachVolume {
+			move = client.AttachVolume
+		}
+		task, err := move(ctx, []cnstypes.CnsVolumeAttachDetachSpec{{VolumeId: cnstypes.CnsVolumeId{Id: id}, Vm: vm.Ref}})
+		if err != nil {
+			return err
+		}
+		info, err := cns.GetTaskInfo(ctx, object.NewTask(vim, task.Reference()))
+		if err != nil {
+			return err
+		}
+		// A task of CNS may succeed with a result that is a fault.
+		results, err := cns.GetTaskResultArray(ctx, info)
+		for _, r := range results {
+			if f := r.GetCnsVolumeOperationResult().Fault; f != nil {
+				err = errors.Join(err, fmt.Errorf("volume %s: %w", id, cnstask.Error{LocalizedMethodFault: f}))
+			}
+		}
+		return err
+	})
 }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/cns"
+	cnstypes "github.com/vmware/govmomi/cns/types"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vapi/tags"
@@ -35,6 +38,7 @@ spec:
       datacenters:
         - name: dc
           hosts: [{name: h1}]
+          datastores: [{name: ds}]
           vms: [{name: vm-1, role: worker, tags: [{category: env, name: test}]}]
 `
 
@@ -139,6 +143,117 @@ func TestRevertOfAGuest(t *testing.T) {
 }
 
 // TestRevertOfNothing takes back what was refused, as somebody who may not do it.
+// TestRevertOfADiskOfASuspendedVM takes back an attached volume of a VM that was suspended later: a suspended VM takes and gives
+// no disk, and the fuzzer of the front found that such a write stayed.
+func TestRevertOfADiskOfASuspendedVM(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		steps string // attach, suspend, resume; S: suspend past the guard
+		want  types.VirtualMachinePowerState
+		left  string // why it is not taken back
+	}{
+		{"later", "as", types.VirtualMachinePowerStatePoweredOn, ""},
+		{"before and later", "sras", types.VirtualMachinePowerStatePoweredOn, ""},
+		{"by its owner, before", "Sras", types.VirtualMachinePowerStateSuspended, ""},
+		{"by its owner, later", "aS", types.VirtualMachinePowerStateSuspended, "suspended, which is not by a write of this sandbox"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := start(t, "", scope.Scope{AllowWrites: true, Folders: []string{"/dc/vm"}})
+			ctx := t.Context()
+			volumes, err := cns.NewClient(ctx, r.Client("vc").Client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := r.createVolume(volumes)
+			suspend := func() error {
+				return r.write(`<SuspendVM_Task xmlns="urn:vim25">%s</SuspendVM_Task>`, func(ctx context.Context) error { return done(r.vm.Suspend(ctx))(ctx) })
+			}
+			resume := func() error {
+				return r.write(`<PowerOnVM_Task xmlns="urn:vim25">%s</PowerOnVM_Task>`, func(ctx context.Context) error { return done(r.vm.PowerOn(ctx))(ctx) })
+			}
+			attach := func() error {
+				spec := cnstypes.CnsVolumeAttachDetachSpec{VolumeId: cnstypes.CnsVolumeId{Id: id}, Vm: r.vm.Reference()}
+				body := soap(`<CnsAttachVolume xmlns="urn:vsan"><_this type="CnsVolumeManager">cns-volume-manager</_this><attachSpecs><volumeId><id>` + id +
+					`</id></volumeId><vm type="VirtualMachine">` + r.vm.Reference().Value + `</vm></attachSpecs></CnsAttachVolume>`)
+				return r.guard.Pass(request("POST", "/vsanHealth", body), []byte(body), func(*http.Request) error {
+					return done(volumes.AttachVolume(ctx, []cnstypes.CnsVolumeAttachDetachSpec{spec}))(ctx)
+				})
+			}
+			owner := func() error { return done(r.vm.Suspend(ctx))(ctx) }
+			for _, step := range tc.steps {
+				if err := map[rune]func() error{'a': attach, 's': suspend, 'r': resume, 'S': owner}[step](); err != nil {
+					t.Fatalf("step %c: %v", step, err)
+				}
+			}
+			if len(r.disks()) != 1 {
+				t.Fatalf("volumes %q of the VM: the test shows nothing", r.disks())
+			}
+			err = r.revert()
+			if tc.left != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.left) {
+					t.Errorf("%v, want %q", err, tc.left)
+				}
+				err = done(r.vm.PowerOn(ctx))(ctx) // as the error asks for
+				if err == nil {
+					err = r.revert()
+				}
+				tc.want = types.VirtualMachinePowerStatePoweredOn
+			}
+			if err != nil || len(r.guard.Journal.Pending()) != 0 {
+				t.Errorf("%v, left: %+v", err, r.guard.Journal.Pending())
+			}
+			if disks := r.disks(); len(disks) != 0 || r.is().Runtime.PowerState != tc.want {
+				t.Errorf("volumes %q, %s", disks, r.is().Runtime.PowerState)
+			}
+		})
+	}
+}
+
+// createVolume returns the ID of a new volume.
+func (r *rig) createVolume(volumes *cns.Client) string {
+	t := r.t
+	t.Helper()
+	ctx := t.Context()
+	store, err := find.NewFinder(r.Client("vc").Client).Datastore(ctx, "/dc/datastore/ds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := volumes.CreateVolume(ctx, []cnstypes.CnsVolumeCreateSpec{{
+		Name: "v", VolumeType: string(cnstypes.CnsVolumeTypeBlock), Datastores: []types.ManagedObjectReference{store.Reference()},
+		Metadata: cnstypes.CnsVolumeMetadata{ContainerCluster: cnstypes.CnsContainerCluster{
+			ClusterType: string(cnstypes.CnsClusterTypeKubernetes), ClusterId: "c", VSphereUser: "u",
+		}},
+		BackingObjectDetails: &cnstypes.CnsBlockBackingDetails{CnsBackingObjectDetails: cnstypes.CnsBackingObjectDetails{CapacityInMb: 16}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := cns.GetTaskInfo(ctx, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := cns.GetTaskResult(ctx, info)
+	if err != nil || result.GetCnsVolumeOperationResult().Fault != nil {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	return result.GetCnsVolumeOperationResult().VolumeId.Id
+}
+
+// disks are the volumes at the VM.
+func (r *rig) disks() (ids []string) {
+	r.t.Helper()
+	devices, err := r.vm.Device(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, d := range devices.SelectByType((*types.VirtualDisk)(nil)) {
+		if id := d.(*types.VirtualDisk).VDiskId; id != nil {
+			ids = append(ids, id.Id)
+		}
+	}
+	return ids
+}
+
 func TestRevertOfNothing(t *testing.T) {
 	r := start(t, "reader@vsphere.local", scope.Scope{AllowWrites: true, Folders: []string{"/dc/vm"}})
 	reader := object.NewVirtualMachine(r.ClientAs("vc", "reader@vsphere.local", "secret of reader").Client, r.vm.Reference())
