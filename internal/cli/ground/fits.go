@@ -8,7 +8,7 @@ import (
 
 // Fits refuses flags of the cloud controller manager that would be ignored in this cluster. Both have been checked.
 func (f *Flags) Fits(c *ccm.Flags) error {
-	if c.None() && f.Cluster != Embedded && !f.Beside {
+	if c.None() && f.Cluster != Embedded && !f.Watches {
 		return report.UsageError("leave --ccm out", "--ccm none is for --cluster embedded: here it comes with the cluster")
 	}
 	if !f.Podded() {

@@ -45,8 +45,8 @@ type Flags struct {
 	// There is where to put it in a cluster that is there, In what it is to know in its pod there.
 	There There
 	In    In
-	// Beside: the sandbox is not put into the cluster of There. It is a process of this machine, which watches that cluster's nodes.
-	Beside bool
+	// Watches: the sandbox is not put into the cluster of There. It is a process of this machine, which watches that cluster's nodes.
+	Watches bool
 
 	config  []byte // what is in KindConfig
 	outside bool   // the flags of clusters that are there were bound
@@ -145,13 +145,13 @@ func (f *Flags) readConfig() error {
 }
 
 // Podded tells whether the cloud controller manager and the CSI driver run in the cluster, as pods.
-func (f *Flags) Podded() bool { return f.Cluster == Kind || f.Others() }
+func (f *Flags) Podded() bool { return f.Cluster == Kind || f.InCluster() }
 
-// Others tells whether the sandbox is in a cluster that others use.
-func (f *Flags) Others() bool { return f.Inside() || f.Cluster == Pod }
+// InCluster reports whether the sandbox runs as pods of a cluster that has other users.
+func (f *Flags) InCluster() bool { return f.Installs() || f.Cluster == Pod }
 
-// Inside tells whether the sandbox is to be put into a cluster that is there.
-func (f *Flags) Inside() bool { return f.Cluster == Existing && !f.Beside }
+// Installs reports whether this process puts the sandbox into a cluster that is there.
+func (f *Flags) Installs() bool { return f.Cluster == Existing && !f.Watches }
 
 // Of says it to a sandbox that runs in this process. retain keeps what was made when the boot fails.
 func (f *Flags) Of(retain bool) sandbox.Cluster {
