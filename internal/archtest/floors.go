@@ -45,7 +45,6 @@ func sideways() []edge {
 		{"pkg/sandbox", "pkg/ground/...", "a sandbox stands on a ground"},
 		{"pkg/ground/...", "pkg/sandbox/api", "a ground refuses in the words of the API"},
 		{"pkg/ground/...", "pkg/sandbox/world", "a ground sees VMs as they are watched"},
-		{"pkg/tui/...", "pkg/scenario/world", "a screen shows what a scenario judges by"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},
 		{"pkg/cluster/kind/machine/...", "pkg/node", "a container of kind's is a guest of a VM, as a kubelet in a process is"},
 		{"internal/migrate/...", "pkg/vcenter/...", "a migration asks vCenters what doctor asks"},

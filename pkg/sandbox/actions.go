@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
@@ -22,7 +23,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if err := s.built(); err != nil {
 		return api.Done{}, err
 	}
-	vm, err := findVM(s.world.VMs(), r)
+	vm, err := world.Find(s.world.VMs(), r)
 	if err != nil {
 		return api.Done{}, err
 	}
@@ -36,7 +37,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	})
 	if r.Action == api.Hang {
 		if !s.nodes.hang(vm) {
-			return api.Done{}, conflict("vm %q has no running guest to hang", vm.Name)
+			return api.Done{}, api.Conflict("vm %q has no running guest to hang", vm.Name)
 		}
 		s.log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "node.hung", Cause: seq,
@@ -48,18 +49,18 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if !ok {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
 	}
-	vc := s.watchedVCenter(vm.VCenter)
-	release := vc.causing(vm.Name, seq)
+	vc := s.vcenters.Find(vm.VCenter)
+	release := vc.Causing(vm.Name, seq)
 	defer release()
 	done, err := "", error(nil)
-	err = vc.client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
+	err = vc.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
 		done, err = operate(ctx, object.NewVirtualMachine(session.Vim, vm.Ref), vm, r)
 		return err
 	})
 	if err != nil {
 		s.log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq,
-			Object: event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name}, Message: vsphereText(err),
+			Object: event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name}, Message: vcenters.ErrorText(err),
 		})
 	}
 	var answer *api.Error
@@ -69,7 +70,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	case errors.Is(err, vcenter.ErrNotConnected):
 		return api.Done{}, &api.Error{Code: "unavailable", Message: err.Error()}
 	case err != nil:
-		return api.Done{}, conflict("vm %q: %s: %s", vm.Name, r.Action, vsphereText(err))
+		return api.Done{}, api.Conflict("vm %q: %s: %s", vm.Name, r.Action, vcenters.ErrorText(err))
 	}
 	return api.Done{Message: fmt.Sprintf("vm %q %s", vm.Name, done), Seq: seq}, nil
 }
@@ -138,34 +139,4 @@ func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.V
 		}
 	}
 	return "destroyed", await(ctx)(vm.Destroy(ctx))
-}
-
-// vsphereText turns the faults that people meet into words.
-func vsphereText(err error) string {
-	text := err.Error()
-	fault.In(err, func(f types.BaseMethodFault, _ string, _ []types.LocalizableMessage) bool {
-		switch f := f.(type) {
-		case *types.InvalidPowerState:
-			text = fmt.Sprintf("it is %s", f.ExistingState)
-		case *types.ManagedObjectNotFound:
-			text = "it does not exist any more"
-		default:
-			return false
-		}
-		return true
-	})
-	return text
-}
-
-func (s *Sandbox) watchedVCenter(name string) *watched {
-	for _, vc := range s.vcenters {
-		if vc.Name() == name {
-			return vc
-		}
-	}
-	return nil
-}
-
-func conflict(format string, args ...any) *api.Error {
-	return &api.Error{Code: "conflict", Message: fmt.Sprintf(format, args...)}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/apply"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -30,11 +32,11 @@ func (s *Sandbox) topology() *topology.Topology {
 }
 
 // atConsole is the sandbox's own connection to a vCenter, for changes of any length.
-type atConsole struct{ *watched }
+type atConsole struct{ *vcenters.VCenter }
 
 // Do implements [apply.Client]: a task may take longer than a call does.
 func (c atConsole) Do(ctx context.Context, f func(context.Context, *vim25.Client) error) error {
-	session, err := c.client.Session()
+	session, err := c.Client.Session()
 	if err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func (c atConsole) Do(ctx context.Context, f func(context.Context, *vim25.Client
 
 // DoREST implements [apply.Client].
 func (c atConsole) DoREST(ctx context.Context, f func(context.Context, *rest.Client) error) error {
-	return c.client.DoREST(ctx, f)
+	return c.Client.DoREST(ctx, f)
 }
 
 // apply answers a request to change the inventories: with an error, or with lines.
@@ -52,12 +54,12 @@ func (s *Sandbox) apply(w http.ResponseWriter, r *http.Request) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTopology))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&req); err != nil {
-		reply(w, nil, &api.Error{Code: "invalid", Message: "request: " + err.Error()})
+		control.Reply(w, nil, &api.Error{Code: "invalid", Message: "request: " + err.Error()})
 		return
 	}
 	// One at a time: a plan is good as long as nobody else carries out another.
 	if !s.applying.TryLock() {
-		reply(w, nil, conflict("a topology is being applied already"))
+		control.Reply(w, nil, api.Conflict("a topology is being applied already"))
 		return
 	}
 	release := sync.OnceFunc(s.applying.Unlock) // before the last word, or whoever hears it and comes back finds it held
@@ -65,7 +67,7 @@ func (s *Sandbox) apply(w http.ResponseWriter, r *http.Request) {
 	top, plan, err := s.plan(r.Context(), req)
 	if err != nil {
 		release()
-		reply(w, nil, err)
+		control.Reply(w, nil, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
@@ -93,7 +95,7 @@ func (s *Sandbox) apply(w http.ResponseWriter, r *http.Request) {
 	last := api.ApplyLine{Done: done, End: true}
 	if err != nil {
 		last.Error = &api.Error{
-			Code: "conflict", Message: fmt.Sprintf("%d of %d changes are done, and then: %s", done, len(steps), vsphereText(err)),
+			Code: "conflict", Message: fmt.Sprintf("%d of %d changes are done, and then: %s", done, len(steps), vcenters.ErrorText(err)),
 			Try: "vsphere-sandbox topology apply, with --dry-run, shows what is left",
 		}
 	}
@@ -107,7 +109,7 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 		return nil, nil, err
 	}
 	if s.real != nil {
-		return nil, nil, onlySimulated(s.vcenters[0].Name(), "topology apply builds and changes an inventory")
+		return nil, nil, vcenters.OnlySimulated(s.vcenters[0].Name(), "topology apply builds and changes an inventory")
 	}
 	s.mu.Lock()
 	phase := s.phase
@@ -161,7 +163,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 	if err != nil {
 		s.log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "topology.failed", Cause: begun,
-			Message: fmt.Sprintf("%d of %d changes done: %s", done, len(steps), vsphereText(err)),
+			Message: fmt.Sprintf("%d of %d changes done: %s", done, len(steps), vcenters.ErrorText(err)),
 		})
 		return done, err
 	}
@@ -176,7 +178,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 	if err := s.updateCloudConfig(ctx); err != nil {
 		return done, err
 	}
-	s.refreshTags(ctx)
+	s.tags.Refresh(ctx)
 	s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "topology.applied", Cause: begun,
 		Message: fmt.Sprintf("topology %s is applied: %d changes", top.Metadata.Name, len(steps)),

@@ -141,7 +141,7 @@ func TestApplyAbandoned(t *testing.T) {
 type taken struct{ ground.None }
 
 func (taken) Foreign(*corev1.Node) bool                           { return false }
-func (taken) NamesFree(context.Context, *topology.Topology) error { return conflict("taken") }
+func (taken) NamesFree(context.Context, *topology.Topology) error { return api.Conflict("taken") }
 
 // A topology whose VM would have the name of another's Node is refused before anything is done.
 func TestApplyNamesOfOthers(t *testing.T) {

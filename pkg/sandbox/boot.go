@@ -135,5 +135,5 @@ func (s *Sandbox) shutdown(steps []step, begun int) error {
 		}
 		cancel()
 	}
-	return errors.Join(append(errs, s.wires.close())...)
+	return errors.Join(append(errs, s.proxies.Close())...)
 }

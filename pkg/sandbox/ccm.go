@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 )
 
 const (
@@ -36,7 +37,7 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 	if err := s.grantCCM(ctx, c, elect); err != nil {
 		return err
 	}
-	if err := s.projectAccount(ctx, s.ccmAccount()); err != nil {
+	if err := s.tokens.Project(ctx, s.ccmAccount()); err != nil {
 		return err
 	}
 	if err := s.certifyCCM(); err != nil {
@@ -47,9 +48,9 @@ func (s *Sandbox) startCCM(ctx context.Context) error {
 	if err := s.launchCCM(c, elect, 0); err != nil {
 		return err
 	}
-	s.background.run("ccm health", s.watchCCMHealth)
+	s.background.Run("ccm health", s.watchCCMHealth)
 	if c.Watch != "" {
-		s.background.run("ccm watch", func(ctx context.Context) { s.watchCCMBuilds(ctx, c.Watch) })
+		s.background.Run("ccm watch", func(ctx context.Context) { s.watchCCMBuilds(ctx, c.Watch) })
 	}
 	return nil
 }
@@ -77,14 +78,14 @@ func (s *Sandbox) ccmKubeconfig(component string) string {
 func (s *Sandbox) stopCCM(ctx context.Context) error {
 	var errs []error
 	for _, group := range []string{"ccm watch", "ccm restart"} { // or they would start one that nobody stops
-		errs = append(errs, s.background.end(ctx, group))
+		errs = append(errs, s.background.End(ctx, group))
 	}
 	s.ccms.tell(func() { s.ccms.stopped = true }) // who waits for one to become healthy does not any more
 	s.replacing.Lock()
 	errs = append(errs, stopReplicas(ctx, s.ccms.all()))
 	s.replacing.Unlock()
 	for _, group := range []string{"ccm health", "ccm leader", "ccm token"} {
-		errs = append(errs, s.background.end(ctx, group))
+		errs = append(errs, s.background.End(ctx, group))
 	}
 	s.ccms.close()
 	return errors.Join(errs...)
@@ -93,6 +94,6 @@ func (s *Sandbox) stopCCM(ctx context.Context) error {
 func (s *Sandbox) tokenFile() string { return s.opts.Dir.Path("ccm", "token") }
 
 // ccmAccount is the ServiceAccount as which cloud controller managers act.
-func (s *Sandbox) ccmAccount() serviceAccount {
-	return serviceAccount{s.ccmNamespace(), ccmServiceAccount, s.tokenFile(), "ccm token"}
+func (s *Sandbox) ccmAccount() accounts.Account {
+	return accounts.Account{Namespace: s.ccmNamespace(), Name: ccmServiceAccount, File: s.tokenFile(), Group: "ccm token"}
 }

@@ -22,7 +22,7 @@ func (s *Sandbox) startNoCCM(context.Context) error {
 		return err
 	}
 	s.ccms.tell(func() { s.ccms.runs = noCCM() })
-	s.background.run("ccm health", s.watchCCMHealth)
+	s.background.Run("ccm health", s.watchCCMHealth)
 	return nil
 }
 
@@ -52,10 +52,10 @@ func (s *Sandbox) adoptCCM(ctx context.Context) error {
 		return err
 	}
 	if s.adopted { // it is renewed already; of an account that was made anew meanwhile, it has to be another
-		_, err := s.writeTokenOf(ctx, s.ccmAccount())
+		_, err := s.tokens.Write(ctx, s.ccmAccount())
 		return err
 	}
-	if err := s.projectAccount(ctx, s.ccmAccount()); err != nil {
+	if err := s.tokens.Project(ctx, s.ccmAccount()); err != nil {
 		return err
 	}
 	s.adopted = true
@@ -82,7 +82,7 @@ func (s *Sandbox) awaitProjection(ctx context.Context) error {
 
 // lacking says what is not there yet, and how it gets there.
 func lacking(try, format string, args ...any) *api.Error {
-	e := conflict("no cloud controller manager can start: there is no "+format, args...)
+	e := api.Conflict("no cloud controller manager can start: there is no "+format, args...)
 	e.Try = try
 	return e
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -66,7 +67,7 @@ func (s *Sandbox) neverHealthy(r *replica) string {
 	s.ccms.mu.Lock()
 	text := fmt.Sprintf("%s: not healthy %s after its start: %s", r.name, time.Since(r.since).Round(time.Second), r.ill)
 	s.ccms.mu.Unlock()
-	if words := reason(tail(s.opts.Dir.Log(r.name), r.logFrom)); words != "" {
+	if words := child.LastWords(child.LogTail(s.opts.Dir.Log(r.name), r.logFrom)); words != "" {
 		return text + "; its last words: " + words
 	}
 	return text + "; it has logged nothing"
@@ -99,7 +100,7 @@ func (s *Sandbox) probe(ctx context.Context, r *replica) {
 	if !meant {
 		return
 	}
-	s.components.changed(r.name)
+	s.components.Changed(r.name)
 	object := event.Object{Kind: "Component", Name: r.name}
 	switch {
 	case err == nil && !was:

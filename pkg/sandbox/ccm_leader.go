@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
@@ -21,7 +22,7 @@ func (s *Sandbox) watchLeader() {
 	if begun {
 		return
 	}
-	s.background.run("ccm leader", func(ctx context.Context) {
+	s.background.Run("ccm leader", func(ctx context.Context) {
 		holders := make(chan string, 1)
 		seen := func(o any) {
 			lease, ok := o.(*coordinationv1.Lease)
@@ -66,9 +67,9 @@ func (s *Sandbox) leaderChanged(ctx context.Context, holder, was string) string 
 		}
 	})
 	for _, r := range s.ccms.all() {
-		s.components.changed(r.name)
+		s.components.Changed(r.name)
 	}
-	cause := s.newest([]string{"child.exited", "child.stopped", "child.killed", "child.paused", "api.cut"}, func(e event.Event) bool {
+	cause := s.causes.Newest([]string{"child.exited", "child.stopped", "child.killed", "child.paused", "api.cut"}, func(e event.Event) bool {
 		return was != "" && e.Object.Name == was
 	})
 	name := leader
@@ -93,7 +94,7 @@ func (s *Sandbox) findLeader(ctx context.Context, holder string) string {
 	defer tick.Stop()
 	for range 60 { // it says so a moment after it has taken the lease
 		for _, r := range s.ccms.all() {
-			if strings.Contains(tail(s.opts.Dir.Log(r.name), r.logFrom), holder) {
+			if strings.Contains(child.LogTail(s.opts.Dir.Log(r.name), r.logFrom), holder) {
 				return r.name
 			}
 		}

@@ -5,12 +5,13 @@ import (
 	"net/http"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
 
 // routeCCM adds the paths that are about the cloud controller manager.
 func (s *Sandbox) routeCCM(mux *http.ServeMux) {
-	mux.Handle("POST /v1/ccm", request(s.swapCCM))
-	mux.Handle("POST /v1/ccm/restart", request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.cycleCCM(ctx) }))
+	mux.Handle("POST /v1/ccm", control.Request(s.swapCCM))
+	mux.Handle("POST /v1/ccm/restart", control.Request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.cycleCCM(ctx) }))
 	mux.HandleFunc("GET /v1/metrics/{component}", s.metrics)
 }
 
@@ -18,7 +19,7 @@ func (s *Sandbox) routeCCM(mux *http.ServeMux) {
 func (s *Sandbox) metrics(w http.ResponseWriter, r *http.Request) {
 	body, err := s.metricsOf(r.Context(), r.PathValue("component"))
 	if err != nil {
-		reply(w, nil, err)
+		control.Reply(w, nil, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

@@ -123,7 +123,7 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 // ccmSpec is the process of a replica.
 func (s *Sandbox) ccmSpec(r *replica, c CCM, elect bool) child.Spec {
 	args := s.ccmArgs(r, c, elect)
-	spec := s.components.spec(child.Spec{
+	spec := s.components.Spec(child.Spec{
 		Name: r.name, Path: c.Program.Path, Env: append(withoutProviderVariables(os.Environ()), c.Env...),
 		Args: append([]string{ccmCommand}, args...),
 	})

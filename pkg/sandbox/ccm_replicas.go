@@ -152,7 +152,7 @@ var errStopping = errors.New("the sandbox is stopping")
 // launchReplica starts one, in the place of one of its name or after the others.
 func (s *Sandbox) launchReplica(name string, cause uint64) error {
 	if s.cluster != nil { // nil in tests
-		addr, err := s.wireFor(name)
+		addr, err := s.proxies.Addr(name)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (s *Sandbox) launchReplica(name string, cause uint64) error {
 		case ch.State == child.Stopped:
 			because = s.restartCause()
 		}
-		s.components.note(ch, object, because)
+		s.components.Note(ch, object, because)
 		s.replicaChanged(r, ch)
 	})
 	s.ccms.tell(func() { r.child = started })
@@ -208,7 +208,7 @@ func (s *Sandbox) replicaChanged(r *replica, ch child.Change) {
 			r.since = time.Now()
 		case child.Exited:
 			r.exits++
-			r.last = exitText(ch, s.opts.Dir.Log(r.name))
+			r.last = child.ExitText(ch, s.opts.Dir.Log(r.name))
 			r.healthy, r.leads, r.ill = false, false, "exited"
 		case child.Stopped:
 			r.healthy, r.leads, r.ill = false, false, "stopped"
@@ -219,12 +219,12 @@ func (s *Sandbox) replicaChanged(r *replica, ch child.Change) {
 		case child.Starting:
 		}
 	})
-	s.components.changed(r.name)
+	s.components.Changed(r.name)
 	taken := func(line string) bool {
 		return strings.Contains(line, "address already in use") && strings.Contains(line, ":"+r.port)
 	}
 	if ch.State == child.Exited && slices.ContainsFunc(ch.Tail, taken) {
-		s.background.run("ccm restart", func(ctx context.Context) { s.movePort(ctx, r) })
+		s.background.Run("ccm restart", func(ctx context.Context) { s.movePort(ctx, r) })
 	}
 }
 

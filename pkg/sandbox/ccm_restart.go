@@ -15,7 +15,7 @@ func (s *Sandbox) configNeedsRestart(cause uint64) {
 	s.unsettled = false
 	s.mu.Unlock()
 	if wanted {
-		s.background.run("ccm restart", func(ctx context.Context) {
+		s.background.Run("ccm restart", func(ctx context.Context) {
 			s.replaceCCM(ctx, cause, "the cloud controller manager is started again, for what it does not take up while it runs")
 		})
 	}

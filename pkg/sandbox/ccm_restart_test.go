@@ -14,7 +14,7 @@ import (
 // A change that needs a restart is given one, once, however many Secrets carry the Event; without a change there is none.
 func TestConfigNeedsRestart(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Command = []string{"-test.run=^$", "--"} // what is started in its place does nothing
+	s.components.Command = []string{"-test.run=^$", "--"} // what is started in its place does nothing
 	started := make(chan struct{})
 	old := &replica{name: ccmComponent}
 	old.child = child.Start(child.Spec{Name: ccmComponent, Path: "/bin/sleep", Args: []string{"60"}}, func(ch child.Change) {
@@ -22,7 +22,7 @@ func TestConfigNeedsRestart(t *testing.T) {
 			close(started)
 			return
 		}
-		s.components.note(ch, event.Object{Kind: "Component", Name: ccmComponent}, s.restartCause())
+		s.components.Note(ch, event.Object{Kind: "Component", Name: ccmComponent}, s.restartCause())
 	})
 	t.Cleanup(func() {
 		if err := s.stopCCM(context.Background()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 )
 
 // ccmRights are the ServiceAccount of the cloud controller manager and what it is allowed: of our own what the provider
@@ -78,8 +79,8 @@ func (s *Sandbox) grantCCM(ctx context.Context, c CCM, elect bool) error {
 	wanted := map[string]bool{}
 	for _, o := range rights {
 		wanted[objectKey(o)] = true
-		if err := s.create(ctx, o); apierrors.IsAlreadyExists(err) {
-			err = s.update(ctx, o)
+		if err := accounts.Create(ctx, s.cluster.Client(), o); apierrors.IsAlreadyExists(err) {
+			err = accounts.Update(ctx, s.cluster.Client(), o)
 			if err != nil {
 				return err
 			}
@@ -94,7 +95,7 @@ func (s *Sandbox) grantCCM(ctx context.Context, c CCM, elect bool) error {
 	var errs []error
 	for _, o := range had {
 		if !wanted[objectKey(o)] {
-			if err := s.delete(ctx, o); !apierrors.IsNotFound(err) {
+			if err := accounts.Delete(ctx, s.cluster.Client(), o); !apierrors.IsNotFound(err) {
 				errs = append(errs, err)
 			}
 		}
@@ -105,36 +106,4 @@ func (s *Sandbox) grantCCM(ctx context.Context, c CCM, elect bool) error {
 func objectKey(o runtime.Object) string {
 	m := o.(metav1.Object)
 	return fmt.Sprintf("%T %s/%s", o, m.GetNamespace(), m.GetName())
-}
-
-// update brings an object that an account is made of up to date.
-func (s *Sandbox) update(ctx context.Context, o runtime.Object) (err error) {
-	roles := s.cluster.Client().RbacV1()
-	switch o := o.(type) {
-	case *rbacv1.ClusterRole:
-		_, err = roles.ClusterRoles().Update(ctx, o, metav1.UpdateOptions{})
-	case *rbacv1.ClusterRoleBinding:
-		_, err = roles.ClusterRoleBindings().Update(ctx, o, metav1.UpdateOptions{})
-	case *rbacv1.Role:
-		_, err = roles.Roles(o.Namespace).Update(ctx, o, metav1.UpdateOptions{})
-	case *rbacv1.RoleBinding:
-		_, err = roles.RoleBindings(o.Namespace).Update(ctx, o, metav1.UpdateOptions{})
-	}
-	return err // a ServiceAccount stays as it is
-}
-
-// delete takes an object that an account is made of away.
-func (s *Sandbox) delete(ctx context.Context, o runtime.Object) error {
-	roles := s.cluster.Client().RbacV1()
-	switch o := o.(type) {
-	case *rbacv1.ClusterRole:
-		return roles.ClusterRoles().Delete(ctx, o.Name, metav1.DeleteOptions{})
-	case *rbacv1.ClusterRoleBinding:
-		return roles.ClusterRoleBindings().Delete(ctx, o.Name, metav1.DeleteOptions{})
-	case *rbacv1.Role:
-		return roles.Roles(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{})
-	case *rbacv1.RoleBinding:
-		return roles.RoleBindings(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{})
-	}
-	return nil
 }

@@ -32,7 +32,7 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 	}
 	c.Replicas = n
 	seq := s.log.Append(event.Event{
-		Plane: event.PlaneSandbox, Kind: "ccm.scaled", Cause: s.causing.of(ccmComponent), Object: event.Object{Kind: "Component", Name: ccmComponent},
+		Plane: event.PlaneSandbox, Kind: "ccm.scaled", Cause: s.ongoing.Of(ccmComponent), Object: event.Object{Kind: "Component", Name: ccmComponent},
 		Message: fmt.Sprintf("cloud controller managers: %d, before %d", n, len(list)),
 	})
 	s.setRestartCause(seq)
@@ -41,8 +41,8 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 		err := stopReplicas(ctx, list[n:])
 		s.ccms.tell(func() { s.ccms.runs, s.ccms.list = c, s.ccms.list[:n] })
 		for _, r := range list[n:] {
-			s.components.forget(r.name)
-			err = errors.Join(err, s.wires.drop(r.name))
+			s.components.Forget(r.name)
+			err = errors.Join(err, s.proxies.Drop(r.name))
 		}
 		return err
 	}
@@ -64,12 +64,4 @@ func (s *Sandbox) scaleCCM(ctx context.Context, n int) error {
 		}
 	}
 	return nil
-}
-
-// forget takes a component that is gone for good out of the list.
-func (c *components) forget(name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.list, name)
-	c.s.rows.componentGone(name)
 }

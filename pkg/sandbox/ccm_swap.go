@@ -120,11 +120,11 @@ func (s *Sandbox) putCCM(ctx context.Context, c CCM, elect bool, cause uint64) e
 		s.opts.Logger.Error("cloud controller manager", "err", err)
 	}
 	for i, r := range old {
-		s.components.forget(r.name) // with its restarts
+		s.components.Forget(r.name) // with its restarts
 		if i < c.Replicas {
 			continue
 		}
-		if err := s.wires.drop(r.name); err != nil {
+		if err := s.proxies.Drop(r.name); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Sandbox) ccmRuns() error {
 	s.mu.Unlock()
 	switch {
 	case s.opts.VCentersOnly:
-		return conflict("this sandbox has vCenters alone, and no cloud controller manager")
+		return api.Conflict("this sandbox has vCenters alone, and no cloud controller manager")
 	case phase != api.Ready:
 		return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
 	}
@@ -159,7 +159,7 @@ func (s *Sandbox) cycleCCM(ctx context.Context) (api.Done, error) {
 		return s.restartCCMPods(ctx)
 	}
 	if s.ccmReplicas() == 0 {
-		e := conflict("no cloud controller manager runs")
+		e := api.Conflict("no cloud controller manager runs")
 		e.Try = "vsphere-sandbox ccm swap builtin"
 		return api.Done{}, e
 	}
@@ -171,7 +171,7 @@ func (s *Sandbox) cycleCCM(ctx context.Context) (api.Done, error) {
 }
 
 func notHealthy(format string, args ...any) *api.Error {
-	e := conflict(format, args...)
+	e := api.Conflict(format, args...)
 	e.Try = "vsphere-sandbox logs " + ccmComponent
 	return e
 }

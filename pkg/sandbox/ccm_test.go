@@ -40,7 +40,7 @@ func withReplica(t *testing.T, handler http.HandlerFunc) (*Sandbox, *replica) {
 	started := make(chan struct{}, 9)
 	s.ccms.runs, s.ccms.list = CCM{Program: ccm.Program{Source: "module:v1.36.0", Version: "v1.36.0"}}, []*replica{r}
 	r.child = child.Start(child.Spec{Name: ccmComponent, Path: "/bin/sleep", Args: []string{"600"}}, func(ch child.Change) {
-		s.components.note(ch, event.Object{Kind: "Component", Name: ccmComponent}, 0)
+		s.components.Note(ch, event.Object{Kind: "Component", Name: ccmComponent}, 0)
 		if ch.State == child.Started {
 			started <- struct{}{}
 		}
@@ -183,9 +183,9 @@ func TestBootEndsWithoutHealth(t *testing.T) {
 	s.patience = 10 * time.Millisecond
 	ctx, abort := context.WithCancelCause(t.Context())
 	s.abort = abort
-	s.background.run("ccm health", s.watchCCMHealth)
+	s.background.Run("ccm health", s.watchCCMHealth)
 	<-ctx.Done()
-	if err := s.background.end(context.Background(), "ccm health"); err != nil {
+	if err := s.background.End(context.Background(), "ccm health"); err != nil {
 		t.Error(err)
 	}
 	if text := context.Cause(ctx).Error(); !strings.HasPrefix(text, r.name+": not healthy") {
@@ -195,7 +195,7 @@ func TestBootEndsWithoutHealth(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Command = []string{"-x"}
+	s.components.Command = []string{"-x"}
 	r := &replica{name: "ccm-2", port: "1234"}
 	has := func(args []string, want ...string) {
 		t.Helper()

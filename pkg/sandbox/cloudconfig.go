@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -105,7 +106,7 @@ func (s *Sandbox) cloudConfig(at sim.CloudConfig) ([]byte, error) {
 
 // distinctHosts refuses vCenters that differ by port alone, as they do where the system has one loopback address: the keys
 // of the Secret name a vCenter by its host, upstream's too.
-func distinctHosts(vcenters []*watched) error {
+func distinctHosts(vcenters []*vcenters.VCenter) error {
 	owner := map[string]string{}
 	for _, vc := range vcenters {
 		if other, taken := owner[vc.Host()]; taken {
@@ -137,7 +138,7 @@ func (s *Sandbox) projectCloudConfig(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.background.run("cloud config", func(ctx context.Context) {
+	s.background.Run("cloud config", func(ctx context.Context) {
 		factory.Start(ctx.Done())
 		<-ctx.Done()
 		factory.Shutdown()
@@ -158,5 +159,5 @@ func (s *Sandbox) informersOf(name string) informers.SharedInformerFactory {
 }
 
 func (s *Sandbox) unwatchCloudConfig(ctx context.Context) error {
-	return s.background.end(ctx, "cloud config")
+	return s.background.End(ctx, "cloud config")
 }

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
@@ -22,7 +23,7 @@ func (p *projection) project(data map[string]string) {
 	if !there && p.last == nil || there && p.last != nil && conf == *p.last {
 		return
 	}
-	write, what := func() error { return replaceFile(p.file, []byte(conf)) }, "changed"
+	write, what := func() error { return private.WriteFile(p.file, []byte(conf)) }, "changed"
 	switch {
 	case !there:
 		write, what = func() error { return os.Remove(p.file) }, "is gone"
@@ -46,7 +47,7 @@ func (s *Sandbox) cloudConfigChanged(what string) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Kind: "ccm.config-changed",
 		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: cloudConfigKey + " " + what,
-		Cause: s.causeOfObject("ConfigMap", cloudConfigMap),
+		Cause: s.causes.OfChange("ConfigMap", cloudConfigMap),
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,15 +59,6 @@ func (s *Sandbox) cloudConfigRefused(err error) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "ccm.config-rejected",
 		Object: event.Object{Kind: "ConfigMap", Name: cloudConfigMap}, Message: err.Error(),
-		Cause: s.causeOfObject("ConfigMap", cloudConfigMap),
+		Cause: s.causes.OfChange("ConfigMap", cloudConfigMap),
 	})
-}
-
-// replaceFile puts a whole new file, for its owner only, in the place of path.
-func replaceFile(path string, data []byte) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
 }

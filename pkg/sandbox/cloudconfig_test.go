@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,26 +66,5 @@ func TestCloudConfig(t *testing.T) {
 				t.Errorf("vCenters (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestReplaceFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "token")
-	for _, want := range []string{"one", "two, longer", ""} {
-		if err := replaceFile(path, []byte(want)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("%q, %v, want %q", got, err, want)
-		}
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v, %v, want it for its owner only", info.Mode(), err)
-		}
-	}
-	if _, err := os.Stat(path + ".next"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("left behind: %v", err)
-	}
-	if err := replaceFile(filepath.Join(path, "below"), nil); err == nil {
-		t.Error("written below a file")
 	}
 }

@@ -2,11 +2,11 @@ package sandbox
 
 import (
 	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 )
 
 // reasonNeedsRestart is the reason of the Event by which our provider says that a change of its configuration waits for
@@ -17,11 +17,11 @@ const reasonNeedsRestart = "ConfigNeedsRestart"
 // shows them.
 func (s *Sandbox) clusterEvent(e *corev1.Event) {
 	if e.Source.Component != ccmEventSource && e.ReportingController != ccmEventSource {
-		s.storageEvent(e)
+		s.storage.Warning(e)
 		return
 	}
 	copied := event.Event{
-		Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm." + kebab(e.Reason),
+		Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm." + causality.Kebab(e.Reason),
 		Object:  event.Object{Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name},
 		Message: e.Message,
 	}
@@ -32,7 +32,7 @@ func (s *Sandbox) clusterEvent(e *corev1.Event) {
 	if vc := s.subject(e.Message); vc != "" {
 		copied.Object = event.Object{Kind: "VCenter", VCenter: vc, Name: vc}
 	}
-	copied.Cause = s.causeOfClusterEvent(copied)
+	copied.Cause = s.causes.OfCCMEvent(copied)
 	seq := s.log.Append(copied)
 	if e.Reason == reasonNeedsRestart {
 		s.configNeedsRestart(seq)
@@ -47,18 +47,4 @@ func (s *Sandbox) subject(message string) string {
 		}
 	}
 	return ""
-}
-
-// kebab turns the reason of an Event into a kind: VCenterLoginFailed is vcenter-login-failed, VMGone vm-gone.
-func kebab(reason string) string {
-	rs := []rune(strings.ReplaceAll(reason, "VCenter", "Vcenter"))
-	var b strings.Builder
-	for i, r := range rs {
-		begins := i > 0 && unicode.IsUpper(r) && (unicode.IsLower(rs[i-1]) || i+1 < len(rs) && unicode.IsLower(rs[i+1]))
-		if begins {
-			b.WriteByte('-')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }

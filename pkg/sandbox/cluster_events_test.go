@@ -58,14 +58,3 @@ func TestClusterEvents(t *testing.T) {
 		})
 	}
 }
-
-func TestKebab(t *testing.T) {
-	for reason, want := range map[string]string{
-		"VCenterLoginFailed": "vcenter-login-failed", "VMGone": "vm-gone", "ConfigReloaded": "config-reloaded", "NodeWell": "node-well",
-		"ForeignProviderID": "foreign-provider-id", "VMNotFound": "vm-not-found", "odd": "odd", "": "", "ÄÖ": "äö",
-	} {
-		if got := kebab(reason); got != want {
-			t.Errorf("%s: %s, want %s", reason, got, want)
-		}
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -87,8 +86,8 @@ func TestNote(t *testing.T) {
 		before := s.log.Last()
 		tc.change.Name, tc.row.Name, tc.row.Log = "ccm", "ccm", log
 		object := event.Object{Kind: "Node", VCenter: "vc", Name: "n"}
-		s.components.note(tc.change, object, given)
-		rows := s.components.all()
+		s.components.Note(tc.change, object, given)
+		rows := s.components.All()
 		if diff := cmp.Diff([]api.Component{tc.row}, rows, cmpopts.IgnoreFields(api.Component{}, "Since")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.change.State, diff)
 		}
@@ -128,14 +127,14 @@ func journal(t *testing.T, s *Sandbox) []string {
 
 func TestComponentsAreListedByName(t *testing.T) {
 	s := newSandbox(t, "single")
-	if rows := s.components.all(); rows == nil || len(rows) > 0 {
+	if rows := s.components.All(); rows == nil || len(rows) > 0 {
 		t.Errorf("%v, want an empty list, for JSON", rows)
 	}
 	for _, name := range []string{"node/b", "ccm", "node/a"} {
-		s.components.notify(child.Change{Name: name, State: child.Started, PID: pid1})
+		s.components.Notify(child.Change{Name: name, State: child.Started, PID: pid1})
 	}
 	var names []string
-	for _, c := range s.components.all() {
+	for _, c := range s.components.All() {
 		names = append(names, c.Name)
 	}
 	if diff := cmp.Diff([]string{"ccm", "node/a", "node/b"}, names); diff != "" {
@@ -156,9 +155,9 @@ func TestThirdCrashEndsABoot(t *testing.T) {
 		if ctx.Err() != nil {
 			t.Fatalf("%d crashes ended the boot", n)
 		}
-		s.components.notify(child.Change{Name: "ccm", State: child.Started, PID: pid1})
-		s.components.notify(child.Change{Name: "ccm", State: child.Exited, PID: pid1, Err: errors.New("ccm: exit status 1")})
-		s.components.notify(child.Change{Name: "ccm", State: child.Restarting})
+		s.components.Notify(child.Change{Name: "ccm", State: child.Started, PID: pid1})
+		s.components.Notify(child.Change{Name: "ccm", State: child.Exited, PID: pid1, Err: errors.New("ccm: exit status 1")})
+		s.components.Notify(child.Change{Name: "ccm", State: child.Restarting})
 	}
 	var crash *crashError
 	if err := context.Cause(ctx); !errors.As(err, &crash) || crash.text != "ccm: exit status 1" {
@@ -172,7 +171,7 @@ func TestFailureToStartEndsABoot(t *testing.T) {
 	ctx, abort := context.WithCancelCause(t.Context())
 	defer abort(nil)
 	s.abort = abort
-	s.components.notify(child.Change{Name: "ccm", State: child.Exited, Err: errors.New("ccm: no such file")})
+	s.components.Notify(child.Change{Name: "ccm", State: child.Exited, Err: errors.New("ccm: no such file")})
 	if err := context.Cause(ctx); err == nil || err.Error() != "ccm: no such file" {
 		t.Errorf("got %v", err)
 	}
@@ -180,28 +179,15 @@ func TestFailureToStartEndsABoot(t *testing.T) {
 
 func TestSpecOfAChild(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Command = []string{"-x"}
-	got := s.components.spec(child.Spec{Name: "node/w", Args: []string{"node", "--config=c"}})
+	s.components.Command = []string{"-x"}
+	got := s.components.Spec(child.Spec{Name: "node/w", Args: []string{"node", "--config=c"}})
 	want := child.Spec{
 		Name: "node/w", Args: []string{"-x", "node", "--config=c"}, LogPath: s.opts.Dir.Path("logs", "node", "w.log"), StopGrace: 2 * time.Second,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"-x"}, s.opts.Command); diff != "" {
+	if diff := cmp.Diff([]string{"-x"}, s.components.Command); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
-	}
-}
-
-func TestTail(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	if got := tail(path, 0); got != "" {
-		t.Errorf("of no file: %q", got)
-	}
-	if err := os.WriteFile(path, []byte("first\n"+strings.Repeat("x", tailBytes-5)+"\nlast\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := tail(path, 0); len(got) != tailBytes || !strings.HasSuffix(got, "x\nlast\n") {
-		t.Errorf("%d bytes", len(got))
 	}
 }

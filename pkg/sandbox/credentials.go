@@ -39,7 +39,7 @@ func (s *Sandbox) watchCredentials() error {
 	if err != nil {
 		return err
 	}
-	s.background.run("cloud config", func(ctx context.Context) {
+	s.background.Run("cloud config", func(ctx context.Context) {
 		factory.Start(ctx.Done())
 		<-ctx.Done()
 		factory.Shutdown()
@@ -49,7 +49,7 @@ func (s *Sandbox) watchCredentials() error {
 
 // copyCredentialsSoon copies them without keeping whoever tells of changes waiting.
 func (s *Sandbox) copyCredentialsSoon() {
-	s.background.run("cloud config", func(ctx context.Context) {
+	s.background.Run("cloud config", func(ctx context.Context) {
 		if err := s.copyCredentials(ctx); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Error("credentials", "err", err)
 		}
@@ -80,6 +80,6 @@ func (s *Sandbox) credentialsChanged(old, data map[string][]byte) {
 func (s *Sandbox) credentialsEvent(level event.Level, message string) {
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Level: level, Kind: "ccm.credentials-changed",
-		Object: event.Object{Kind: "Secret", Name: cloudSecret}, Message: message, Cause: s.causeOfObject("Secret", cloudSecret),
+		Object: event.Object{Kind: "Secret", Name: cloudSecret}, Message: message, Cause: s.causes.OfChange("Secret", cloudSecret),
 	})
 }

@@ -22,7 +22,7 @@ func (s *Sandbox) clientHost(vcenter string) string {
 			return host
 		}
 	}
-	if vc := s.watchedVCenter(vcenter); vc != nil {
+	if vc := s.vcenters.Find(vcenter); vc != nil {
 		return vc.Host()
 	}
 	return ""

@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 )
 
 // CSI says what volumes the sandbox has. The zero value is none.
@@ -85,14 +86,14 @@ func (s *Sandbox) startCSI(ctx context.Context) error {
 	if err := s.applyCSINodeAccount(ctx); err != nil {
 		return err
 	}
-	if err := s.projectAccount(ctx, s.csiServiceAccount(objects.Node)); err != nil {
+	if err := s.tokens.Project(ctx, s.csiServiceAccount(objects.Node)); err != nil {
 		return err
 	}
 	up := make(chan error, 1)
 	s.csi.mu.Lock()
 	s.csi.up = up
 	s.csi.mu.Unlock()
-	s.background.run(csiBoot, func(ctx context.Context) { up <- s.startCSIProcesses(ctx) })
+	s.background.Run(csiBoot, func(ctx context.Context) { up <- s.startCSIProcesses(ctx) })
 	return nil
 }
 
@@ -126,7 +127,7 @@ func (s *Sandbox) startCSIProcesses(ctx context.Context) error {
 		return err
 	}
 	for i, p := range processes {
-		started := child.Start(s.csiSpec(p, socket, kubeconfigs[i], clusterID), s.components.notify)
+		started := child.Start(s.csiSpec(p, socket, kubeconfigs[i], clusterID), s.components.Notify)
 		s.csi.mu.Lock()
 		if s.csi.children == nil {
 			s.csi.children = map[string]*child.Child{}
@@ -161,26 +162,26 @@ func awaitSocket(ctx context.Context, socket string) {
 // csiKubeconfig writes the kubeconfig of a process: the rights of its account, by a way of its own.
 func (s *Sandbox) csiKubeconfig(ctx context.Context, p csiProcess) (path string, err error) {
 	a := s.csiServiceAccount(p.account)
-	if err := s.projectAccount(ctx, a); err != nil {
+	if err := s.tokens.Project(ctx, a); err != nil {
 		return "", err
 	}
-	addr, err := s.wireFor(p.name)
+	addr, err := s.proxies.Addr(p.name)
 	if err != nil {
 		return "", err
 	}
 	path = s.csiDir(p.name + ".kubeconfig")
-	return path, s.cluster.Token(path, addr, a.file)
+	return path, s.cluster.Token(path, addr, a.File)
 }
 
 // csiServiceAccount is an account of the driver, by name.
-func (s *Sandbox) csiServiceAccount(name string) serviceAccount {
-	return serviceAccount{objects.DefaultNamespace, name, s.csiDir(name + ".token"), "csi tokens"}
+func (s *Sandbox) csiServiceAccount(name string) accounts.Account {
+	return accounts.Account{Namespace: objects.DefaultNamespace, Name: name, File: s.csiDir(name + ".token"), Group: "csi tokens"}
 }
 
 // stopCSI ends the processes, the sidecars first.
 func (s *Sandbox) stopCSI(ctx context.Context) error {
 	var errs []error
-	errs = append(errs, s.background.end(ctx, csiBoot), s.background.end(ctx, "csi tokens"))
+	errs = append(errs, s.background.End(ctx, csiBoot), s.background.End(ctx, "csi tokens"))
 	s.csi.mu.Lock()
 	driver := s.csi.children[csiController]
 	var sidecars []*child.Child

@@ -32,7 +32,7 @@ func (s *Sandbox) csiNode(n *storagev1.CSINode, gone bool) {
 	if !has {
 		e.Level, e.Kind, e.Message = event.Warning, "node.csi-unregistered", "has no CSI node service"
 	}
-	e.Cause = s.causeOf(n.Name, e.Kind)
+	e.Cause = s.causes.OfNode(n.Name, e.Kind)
 	s.log.Append(e)
 }
 
@@ -78,7 +78,7 @@ func (s *Sandbox) csiBlocker(ctx context.Context, name string) string {
 		kubelet = t.component
 	}
 	driver := csiProcesses()
-	for _, c := range s.components.all() {
+	for _, c := range s.components.All() {
 		part := slices.ContainsFunc(driver, func(p csiProcess) bool { return p.name == c.Name })
 		if (part || c.Name == kubelet) && c.State != "running" {
 			return fmt.Sprintf("%s is %s%s", c.Name, c.State, after(": ", c.Message))

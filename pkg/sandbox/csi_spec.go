@@ -22,9 +22,9 @@ func (s *Sandbox) csiSpec(p csiProcess, socket, kubeconfig, clusterID string) ch
 		if s.opts.Real != nil {
 			spec.Args = append(spec.Args, realCallTimeout())
 		}
-		return s.components.spec(spec)
+		return s.components.Spec(spec)
 	}
-	spec = s.components.spec(spec) // whose command is this binary's
+	spec = s.components.Spec(spec) // whose command is this binary's
 	spec.Path = s.opts.CSI.Sidecars
 	spec.Args = append([]string{p.name, "--kubeconfig=" + kubeconfig, "--kube-api-qps=200", "--kube-api-burst=400"}, s.csiFlags(p.name, socket)...)
 	return spec

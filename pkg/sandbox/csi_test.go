@@ -1,11 +1,8 @@
 package sandbox
 
 import (
-	"errors"
 	"strings"
 	"testing"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
 // Every sidecar has the kubeconfig that is its own, and the periods of the sandbox's speed.
@@ -29,29 +26,6 @@ func TestCSISpec(t *testing.T) {
 		}
 		if needs := p.name != "snapshot-controller"; needs != strings.Contains(line, "--csi-address=/run/csi.sock") {
 			t.Errorf("%s: %s", p.name, line)
-		}
-	}
-}
-
-// A volume goes by its claim, with or without its namespace, by its PersistentVolume and by its id.
-func TestFindVolume(t *testing.T) {
-	rows := []api.Volume{
-		{Name: "pvc-1", Claim: "default/data", Handle: "fcd-1"},
-		{Name: "pvc-2", Claim: "other/data", Handle: "fcd-2"},
-		{Name: "default/logs", Claim: "default/logs"},
-		{Name: "fcd-9", Handle: "fcd-9"},
-	}
-	for name, want := range map[string]string{
-		"default/data": "pvc-1", "other/data": "pvc-2", "pvc-2": "pvc-2", "fcd-1": "pvc-1", "logs": "default/logs", "fcd-9": "fcd-9",
-	} {
-		if got, err := findVolume(rows, name); err != nil || got.Name != want {
-			t.Errorf("%s: %s, %v, want %s", name, got.Name, err, want)
-		}
-	}
-	for name, want := range map[string]string{"data": "default/data, other/data", "lgos": `did you mean "logs"`, "nothing-like-it": "no such volume"} {
-		var told *api.Error
-		if got, err := findVolume(rows, name); !errors.As(err, &told) || !strings.Contains(told.Message, want) {
-			t.Errorf("%s: %s, %v, want %s", name, got.Name, err, want)
 		}
 	}
 }

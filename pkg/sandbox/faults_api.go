@@ -15,7 +15,7 @@ import (
 func (s *Sandbox) inject(ctx context.Context, r api.InjectRequest) (api.Lease, error) {
 	e := s.engine()
 	if e == nil {
-		return api.Lease{}, errNotBuilt()
+		return api.Lease{}, api.NotBuilt()
 	}
 	request := fault.Request{
 		Kind: r.Fault, On: fault.Selector(r.On), Params: r.Params, Mode: r.Mode, For: time.Duration(r.For), Seed: r.Seed,
@@ -39,7 +39,7 @@ func (s *Sandbox) inject(ctx context.Context, r api.InjectRequest) (api.Lease, e
 func (s *Sandbox) heal(ctx context.Context, r api.HealRequest) ([]api.Lease, error) {
 	e := s.engine()
 	if e == nil {
-		return nil, errNotBuilt()
+		return nil, api.NotBuilt()
 	}
 	ctx = context.WithoutCancel(ctx)
 	var list []fault.Lease
@@ -61,7 +61,7 @@ func (s *Sandbox) heal(ctx context.Context, r api.HealRequest) ([]api.Lease, err
 func (s *Sandbox) leaseList(context.Context) (any, error) {
 	e := s.engine()
 	if e == nil {
-		return nil, errNotBuilt()
+		return nil, api.NotBuilt()
 	}
 	return leaseRows(e.Leases()), nil
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
@@ -206,5 +208,25 @@ func TestGround(t *testing.T) {
 	}
 	if _, _, err := g.Cluster.Account("csi"); err == nil {
 		t.Error("csi has an account")
+	}
+}
+
+// A fault of several targets is a cause of what happens to each.
+func TestCauseInALeaseOfSeveral(t *testing.T) {
+	s, c := withFaults(t)
+	lease, err := c.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Zone: "us-east"}, Mode: "all"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := func(name string) uint64 {
+		return s.causes.Within(causality.Ever, []string{"fault.injected/vm."}, func(e event.Event) bool {
+			return e.Object.Kind == "VM" && e.Object.Name == name
+		})
+	}
+	if got := cause("worker-east-2"); got != lease.Seq {
+		t.Errorf("a target: %d, want %d", got, lease.Seq)
+	}
+	if got := cause("worker-west-1"); got != 0 {
+		t.Errorf("no target: %d", got)
 	}
 }

@@ -14,7 +14,7 @@ func (s *Sandbox) setGate(ctx context.Context, r api.GateRequest) (api.Done, err
 	if err := s.built(); err != nil {
 		return api.Done{}, err
 	}
-	vc := s.watchedVCenter(r.VCenter)
+	vc := s.vcenters.Find(r.VCenter)
 	if vc == nil {
 		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q: no such vCenter", r.VCenter), Try: "vsphere-sandbox get vcenters"}
 	}
@@ -32,7 +32,7 @@ func (s *Sandbox) vcenterRows() []api.VCenter {
 		return rows
 	}
 	for _, vc := range s.vcenters {
-		rows = append(rows, s.vcenterRow(vc))
+		rows = append(rows, vc.Row())
 	}
 	return rows
 }

@@ -16,8 +16,8 @@ func (s *Sandbox) faultGround() *fault.Ground {
 		Items: s.items, Categories: s.topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
 	for _, vc := range s.vcenters {
-		endpoint := fault.Reach(vc.client, vc.sim)
-		endpoint.Front = vc.endpoint
+		endpoint := fault.Reach(vc.Client, vc.Sim)
+		endpoint.Front = vc.Endpoint
 		g.VCenters = append(g.VCenters, endpoint)
 	}
 	if !s.opts.VCentersOnly {
@@ -36,7 +36,7 @@ var objectTypes = map[fault.Object]string{
 
 // items is [fault.Ground.Items]: what the world shows now.
 func (s *Sandbox) items(ctx context.Context, kind fault.Object) ([]fault.Item, error) {
-	s.freshTags(ctx)
+	s.tags.Update(ctx)
 	switch kind {
 	case fault.VM:
 		return s.vmItems(), nil
@@ -55,7 +55,7 @@ func (s *Sandbox) items(ctx context.Context, kind fault.Object) ([]fault.Item, e
 			items = append(items, fault.Item{Kind: kind, VCenter: vc.Name(), Name: vc.Name()})
 			continue
 		}
-		for _, o := range vc.inventory.Items(objectTypes[kind]) {
+		for _, o := range vc.Inventory.Items(objectTypes[kind]) {
 			items = append(items, fault.Item{
 				Kind: kind, VCenter: vc.Name(), Name: o.Name, Path: o.Path, Ref: o.Ref,
 				Datacenter: o.Datacenter, Cluster: o.Cluster, Host: o.Host, Region: o.Region, Zone: o.Zone,
@@ -126,7 +126,7 @@ func (s *Sandbox) zoneItems() []fault.Item {
 
 func (s *Sandbox) componentItems() []fault.Item {
 	var items []fault.Item
-	for _, c := range s.components.all() {
+	for _, c := range s.components.All() {
 		item := fault.Item{Kind: fault.Component, Name: c.Name}
 		if node, ok := strings.CutPrefix(c.Name, "node/"); ok {
 			item.Node = node

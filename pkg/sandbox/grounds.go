@@ -81,7 +81,7 @@ func (h host) SetCluster(c cluster.Cluster) {
 }
 
 func (h host) StartControlPlane(spec child.Spec) *child.Child {
-	started := child.Start(h.s.components.spec(spec), h.s.components.notify)
+	started := child.Start(h.s.components.Spec(spec), h.s.components.Notify)
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
 	h.s.controlPlane = started
@@ -114,9 +114,9 @@ func (h host) LightStarted() {
 	h.s.light.fleet.Program(child.Change{Name: lightComponent, State: child.Started, PID: os.Getpid()})
 }
 
-func (h host) Go(group string, f func(context.Context)) { h.s.background.run(group, f) }
+func (h host) Go(group string, f func(context.Context)) { h.s.background.Run(group, f) }
 
-func (h host) Wait(ctx context.Context, group string) error { return h.s.background.end(ctx, group) }
+func (h host) Wait(ctx context.Context, group string) error { return h.s.background.End(ctx, group) }
 
 func (h host) Failed(what string, err error) { h.s.opts.Logger.Error(what, "err", err) }
 
@@ -129,18 +129,18 @@ func (h host) VCenters() []kind.VCenter {
 }
 
 func (h host) Simulated(vcenter string) *sim.VCenter {
-	if vc := h.s.watchedVCenter(vcenter); vc != nil {
-		return vc.sim
+	if vc := h.s.vcenters.Find(vcenter); vc != nil {
+		return vc.Sim
 	}
 	return nil
 }
 
 func (h host) VolumeDir(vcenter, id string) (string, bool) {
-	vc := h.s.watchedVCenter(vcenter)
+	vc := h.s.vcenters.Find(vcenter)
 	if vc == nil {
 		return "", false
 	}
-	return h.s.volumeDir(vc)(id), true
+	return vc.VolumeDir(id), true
 }
 
 func (h host) Guest(vcenter string, vm ref) node.Guest {

@@ -106,8 +106,8 @@ var byName = cmpopts.SortSlices(func(a, b api.VM) bool { return a.VCenter+a.Path
 
 // tableOf returns what a reader is told now of one kind of rows.
 func tableOf[T any](s *Sandbox, pick func(api.Update) *T) []T {
-	lines, reader := s.rows.read()
-	defer s.rows.close(reader)
+	lines, reader := s.watchCache.Read()
+	defer reader.Close()
 	var list []T
 	for _, l := range lines {
 		var u api.Update
@@ -119,23 +119,6 @@ func tableOf[T any](s *Sandbox, pick func(api.Update) *T) []T {
 		}
 	}
 	return list
-}
-
-// nodeText is a line about a node in short; nothing for other lines.
-func nodeText(t *testing.T, line []byte) []string {
-	t.Helper()
-	var u api.Update
-	if err := json.Unmarshal(line, &u); err != nil {
-		t.Fatal(err)
-	}
-	if u.Node == nil {
-		return nil
-	}
-	text := fmt.Sprintf("%s vm=%s power=%s registered=%v", u.Node.Name, u.Node.VM, u.Node.Power, u.Node.Registered)
-	if u.Deleted {
-		text += " deleted"
-	}
-	return []string{text}
 }
 
 // vmOf returns a worker that runs.

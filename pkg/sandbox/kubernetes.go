@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -55,10 +57,13 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	if err := s.watchSecrets(factory); err != nil {
 		return err
 	}
-	if err := s.watchVolumes(factory); err != nil {
+	if err := s.storage.Watch(factory); err != nil {
 		return err
 	}
-	s.background.run("node watch", func(ctx context.Context) {
+	if err := storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csiNode(n, gone) }); err != nil {
+		return err
+	}
+	s.background.Run("node watch", func(ctx context.Context) {
 		factory.Start(ctx.Done())
 		<-ctx.Done()
 		factory.Shutdown()
@@ -69,7 +74,7 @@ func (s *Sandbox) watchNodes(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.end(ctx, "node watch") }
+func (s *Sandbox) unwatchNodes(ctx context.Context) error { return s.background.End(ctx, "node watch") }
 
 // nodeChanged keeps the world up to date and writes down what a person would notice.
 func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
@@ -78,10 +83,8 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	}
 	s.adopt(n)
 	s.world.SetNode(n)
-	s.rows.node(world.NodeRow(n), world.UUIDs(n))
-	if b := s.volumeBook(); b != nil {
-		b.Node(n.Name)
-	}
+	s.watchCache.SetNode(world.NodeRow(n), world.UUIDs(n))
+	s.storage.NodeChanged(n.Name)
 	noteFor := func(cause uint64, kind string, level event.Level, format string, args ...any) {
 		s.log.Append(event.Event{
 			Plane: event.PlaneKubernetes, Level: level, Kind: kind,
@@ -91,7 +94,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 		})
 	}
 	note := func(kind string, level event.Level, format string, args ...any) {
-		noteFor(s.causeOf(n.Name, kind), kind, level, format, args...)
+		noteFor(s.causes.OfNode(n.Name, kind), kind, level, format, args...)
 	}
 	if old.Name == "" {
 		if s.facts.Nodes != api.NodesReal {
@@ -120,12 +123,12 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 	before, after := taintKeys(old), taintKeys(n)
 	for _, key := range after {
 		if old.Name != "" && !slices.Contains(before, key) {
-			noteFor(s.causeOfTaint(n.Name, key), "node.tainted", event.Warning, "taint %s", key)
+			noteFor(s.causes.OfTaint(n.Name, key), "node.tainted", event.Warning, "taint %s", key)
 		}
 	}
 	for _, key := range before {
 		if !slices.Contains(after, key) {
-			noteFor(s.causeOfTaintGone(n.Name, key), "node.untainted", event.Info, "taint %s is gone", key)
+			noteFor(s.causes.OfTaintRemoved(n.Name, key), "node.untainted", event.Info, "taint %s is gone", key)
 		}
 	}
 }
@@ -136,7 +139,7 @@ func (s *Sandbox) markControlPlane(n *corev1.Node) {
 	if _, marked := n.Labels[controlPlaneLabel]; marked || s.nodes.behind(n.Name).role != topology.RoleControlPlane {
 		return
 	}
-	s.background.run("node watch", func(ctx context.Context) {
+	s.background.Run("node watch", func(ctx context.Context) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:""}}}`, controlPlaneLabel)
 		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 			_, err := s.cluster.Client().CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -157,10 +160,10 @@ func (s *Sandbox) nodeDeleted(n *corev1.Node) {
 	}
 	s.abandon(n.Name)
 	s.world.DeleteNode(n.Name)
-	s.rows.nodeGone(n.Name)
+	s.watchCache.DeleteNode(n.Name)
 	s.log.Append(event.Event{
 		Plane: event.PlaneKubernetes, Level: event.Warning, Kind: "node.deleted",
-		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causeOf(n.Name, "node.deleted"),
+		Object: event.Object{Kind: "Node", Name: n.Name}, Message: "Node object deleted", Cause: s.causes.OfNode(n.Name, "node.deleted"),
 	})
 }
 

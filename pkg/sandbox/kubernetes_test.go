@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -156,51 +155,5 @@ func TestNodeDeleted(t *testing.T) {
 	})
 	if nodes := s.world.Nodes(); len(nodes) > 0 {
 		t.Errorf("the world still has %+v", nodes)
-	}
-}
-
-// A cause is the newest event that can have had that effect, of this node or its VM and of no other; where there is none,
-// or it was too long ago, no cause is told.
-func TestCauses(t *testing.T) {
-	node := func(kind string) event.Event {
-		return event.Event{Plane: event.PlaneKubernetes, Kind: kind, Object: event.Object{Kind: "Node", Name: "worker-1"}}
-	}
-	vm := func(kind string) event.Event {
-		return event.Event{Plane: event.PlaneVSphere, Kind: kind, Object: event.Object{Kind: "VM", VCenter: "us", Name: "w1"}}
-	}
-	other := func(e event.Event, vcenter, name string) event.Event {
-		e.Object.VCenter, e.Object.Name = vcenter, name
-		return e
-	}
-	old := func(e event.Event) event.Event { e.Time = time.Now().Add(-time.Hour); return e }
-	for _, tc := range []struct {
-		name string
-		log  []event.Event
-		kind string
-		want uint64
-	}{
-		{"silence after power-off", []event.Event{vm("vm.powered-off"), node("child.stopped")}, "node.unknown", 2},
-		{"silence after suspend", []event.Event{vm("vm.suspended"), vm("guest.down")}, "node.unknown", 1},
-		{"what came back later is no cause of silence", []event.Event{node("child.stopped"), vm("guest.up"), node("child.started")}, "node.unknown", 1},
-		{"taint after NotReady", []event.Event{node("child.stopped"), node("node.unknown")}, "node.tainted", 2},
-		{"ready after start", []event.Event{vm("guest.up"), node("child.started"), node("node.registered")}, "node.ready", 2},
-		{"ready after resume", []event.Event{vm("vm.powered-on"), vm("guest.up")}, "node.ready", 2},
-		{"deleted after destroy", []event.Event{vm("vm.destroyed"), node("child.stopped"), node("node.unknown")}, "node.deleted", 1},
-		{"deleted by hand", []event.Event{node("child.stopped")}, "node.deleted", 0},
-		{"deleted long after destroy, when the doubt is over", []event.Event{old(vm("vm.destroyed"))}, "node.deleted", 1},
-		{"deleted by hand, another VM's node", []event.Event{vm("vm.destroyed"), node("node.registered")}, "node.deleted", 0},
-		{"another vCenter's VM", []event.Event{other(vm("vm.suspended"), "eu", "w1")}, "node.unknown", 0},
-		{"another VM", []event.Event{other(vm("vm.suspended"), "us", "w2")}, "node.unknown", 0},
-		{"another node", []event.Event{other(node("child.stopped"), "", "worker-2")}, "node.unknown", 0},
-		{"long ago", []event.Event{old(node("child.stopped"))}, "node.unknown", 0},
-		{"a kind that nothing is known of", []event.Event{node("child.stopped")}, "node.odd", 0},
-	} {
-		s := joined(t)
-		for _, e := range tc.log {
-			s.log.Append(e)
-		}
-		if got := s.causeOf("worker-1", tc.kind); got != tc.want {
-			t.Errorf("%s: cause %d, want %d", tc.name, got, tc.want)
-		}
 	}
 }

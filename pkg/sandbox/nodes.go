@@ -114,7 +114,7 @@ func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
 		n.follow(m)
 		if !v.Exists && m.node != nil {
 			delete(n.vms, key)
-			n.s.background.run("nodes", func(ctx context.Context) { n.retire(ctx, m) })
+			n.s.background.Run("nodes", func(ctx context.Context) { n.retire(ctx, m) })
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (n *nodes) retire(ctx context.Context, m *machine) {
 	defer cancel()
 	err := m.node.Stop(ctx)
 	if err == nil {
-		err = errors.Join(os.RemoveAll(n.dir(m)), n.s.wires.drop(n.wire(m)))
+		err = errors.Join(os.RemoveAll(n.dir(m)), n.s.proxies.Drop(n.wire(m)))
 	}
 	if err != nil {
 		n.s.opts.Logger.Error("node of a destroyed VM", "vm", m.vm.Name, "err", err)
@@ -215,7 +215,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 	if n.s.opts.CSI.Enabled {
 		cfg.CSI = &node.CSIConfig{ByIDDir: byID(dir), Kubeconfig: filepath.Join(dir, "csi.kubeconfig"), Boot: nm.BootTime.UTC().Format(time.RFC3339Nano)}
 	}
-	addr, err := n.s.wireFor(n.wire(m))
+	addr, err := n.s.proxies.Addr(n.wire(m))
 	if err != nil {
 		return spec, err
 	}
@@ -223,7 +223,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		return spec, err
 	}
 	if cfg.CSI != nil {
-		if err := n.s.cluster.Token(cfg.CSI.Kubeconfig, addr, n.s.csiServiceAccount(objects.Node).file); err != nil {
+		if err := n.s.cluster.Token(cfg.CSI.Kubeconfig, addr, n.s.csiServiceAccount(objects.Node).File); err != nil {
 			return spec, err
 		}
 	}
@@ -232,7 +232,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		return spec, err
 	}
 	spec.Args = []string{"node", "--config=" + path}
-	return n.s.components.spec(spec), nil
+	return n.s.components.Spec(spec), nil
 }
 
 // notify records what the kubelet's process does, as the consequence of what its VM did last.
@@ -241,11 +241,11 @@ func (n *nodes) notify(m *machine, c child.Change) {
 	vm := m.vm
 	n.mu.Unlock()
 	about := func(e event.Event) bool { return e.Object.VCenter == vm.VCenter && e.Object.Name == vm.Name }
-	cause := n.s.causeOfProcess(c.State, about)
+	cause := n.s.causes.OfProcess(c.State, about)
 	if c.Name == "" {
 		c.Name = "node/" + strings.ToLower(vm.Name)
 	}
-	n.s.components.note(c, event.Object{Kind: "Node", VCenter: vm.VCenter, Name: strings.TrimPrefix(c.Name, "node/")}, cause)
+	n.s.components.Note(c, event.Object{Kind: "Node", VCenter: vm.VCenter, Name: strings.TrimPrefix(c.Name, "node/")}, cause)
 }
 
 // stopped names the components of kubelets that stand still, suspended with their VM or hung.
@@ -310,5 +310,5 @@ func (s *Sandbox) stopNodes(ctx context.Context) error {
 	for err := range errs {
 		all = append(all, err)
 	}
-	return errors.Join(append(all, s.background.end(ctx, "nodes"))...)
+	return errors.Join(append(all, s.background.End(ctx, "nodes"))...)
 }

@@ -30,12 +30,12 @@ func (s *Sandbox) abandon(name string) {
 
 // rebind has the VMs of these UUIDs be what they are by now, and tells of them.
 func (s *Sandbox) rebind(ids []string) {
-	for _, key := range s.rows.vmsOf(ids) {
-		vc := s.watchedVCenter(key.vcenter)
+	for _, key := range s.watchCache.VMs(ids) {
+		vc := s.vcenters.Find(key.VCenter)
 		if vc == nil {
 			continue
 		}
-		if v, ok := vc.inventory.VM(key.ref); ok {
+		if v, ok := vc.Inventory.VM(key.Ref); ok {
 			s.nodes.bind(v)
 			s.vmChanged(v)
 		}

@@ -4,10 +4,10 @@ package sandbox
 // host that is only out of sight runs on. Of hosts behind a real vCenter nobody tells.
 func (n *nodes) followDeaths() {
 	for _, vc := range n.s.vcenters {
-		if vc.sim == nil {
+		if vc.Sim == nil {
 			continue
 		}
-		vc.sim.OnDied(func(vm ref, _ uint64) { n.died(vmKey{vc.Name(), vm}) })
+		vc.Sim.OnDied(func(vm ref, _ uint64) { n.died(vmKey{vc.Name(), vm}) })
 	}
 }
 

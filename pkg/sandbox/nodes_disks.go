@@ -14,10 +14,10 @@ func (s *Sandbox) links(m *machine) *node.Links {
 	if !s.opts.CSI.Enabled {
 		return nil
 	}
-	vc := s.watchedVCenter(m.vm.VCenter)
+	vc := s.vcenters.Find(m.vm.VCenter)
 	return &node.Links{
 		Dir:  byID(s.nodes.dir(m)),
-		Disk: s.volumeDir(vc),
+		Disk: vc.VolumeDir,
 		Failed: func(err error) {
 			s.opts.Logger.Error("links to disks", "vm", m.vm.Name, "err", err)
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/fleet"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -114,10 +115,10 @@ func (l *lightNodes) begin() {
 		return
 	}
 	l.begun = true
-	l.s.background.run(lightGroup, func(ctx context.Context) {
+	l.s.background.Run(lightGroup, func(ctx context.Context) {
 		if err := l.start(ctx); err != nil && ctx.Err() == nil {
 			l.s.opts.Logger.Error("light nodes", "err", err)
-			l.s.components.notify(child.Change{Name: lightComponent, State: child.Exited, Err: err})
+			l.s.components.Notify(child.Change{Name: lightComponent, State: child.Exited, Err: err})
 		}
 	})
 }
@@ -126,22 +127,22 @@ func (l *lightNodes) begin() {
 func (l *lightNodes) start(ctx context.Context) error {
 	s := l.s
 	for _, o := range fleet.Objects(metav1.NamespaceSystem) {
-		if err := s.create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := accounts.Create(ctx, s.cluster.Client(), o); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 	}
-	account := serviceAccount{
-		namespace: metav1.NamespaceSystem, name: fleet.Account, file: s.opts.Dir.Path(lightComponent + ".token"), group: lightGroup,
+	account := accounts.Account{
+		Namespace: metav1.NamespaceSystem, Name: fleet.Account, File: s.opts.Dir.Path(lightComponent + ".token"), Group: lightGroup,
 	}
-	if err := s.projectAccount(ctx, account); err != nil {
+	if err := s.tokens.Project(ctx, account); err != nil {
 		return err
 	}
-	addr, err := s.wireFor(lightComponent)
+	addr, err := s.proxies.Addr(lightComponent)
 	if err != nil {
 		return err
 	}
 	kubeconfig := s.opts.Dir.Path(lightComponent + ".kubeconfig")
-	if err := s.cluster.Token(kubeconfig, addr, account.file); err != nil {
+	if err := s.cluster.Token(kubeconfig, addr, account.File); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -159,9 +160,9 @@ func (l *lightNodes) start(ctx context.Context) error {
 	if s.facts.Pods { // pods run for real on other nodes
 		args = append(args, "--label="+feed.Mark+"=", "--taint="+feed.Mark+":NoSchedule")
 	}
-	l.program = child.Start(s.components.spec(child.Spec{Name: lightComponent, Args: args}), func(c child.Change) {
+	l.program = child.Start(s.components.Spec(child.Spec{Name: lightComponent, Args: args}), func(c child.Change) {
 		l.fleet.Program(c)
-		s.components.notify(c)
+		s.components.Notify(c)
 	})
 	return nil
 }
@@ -179,7 +180,7 @@ func (l *lightNodes) stop(ctx context.Context) error {
 	l.ended = true
 	program := l.program
 	l.mu.Unlock()
-	err := l.s.background.end(ctx, lightGroup)
+	err := l.s.background.End(ctx, lightGroup)
 	if program != nil {
 		if stopped := program.Stop(ctx); err == nil {
 			err = stopped

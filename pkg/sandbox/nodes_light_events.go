@@ -31,6 +31,6 @@ func (n *nodes) notifyLight(m *machine, c child.Change) {
 	default:
 		return
 	}
-	e.Cause = n.s.causeOfProcess(c.State, func(o event.Event) bool { return o.Object.VCenter == vm.VCenter && o.Object.Name == vm.Name })
+	e.Cause = n.s.causes.OfProcess(c.State, func(o event.Event) bool { return o.Object.VCenter == vm.VCenter && o.Object.Name == vm.Name })
 	n.s.log.Append(e)
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -103,3 +104,9 @@ func (s *Sandbox) stepTime() time.Duration {
 
 // stopTimeout bounds one stop step.
 const stopTimeout = 5 * time.Second
+
+// grace is how long the cluster goes without hearing of a node before it takes the node for lost. A cluster that others
+// use keeps its own speed.
+func (s *Sandbox) grace() time.Duration {
+	return cmp.Or(s.facts.Speed, s.opts.Speed).Of(pace.NodeMonitorGracePeriod)
+}

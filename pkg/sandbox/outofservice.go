@@ -24,7 +24,7 @@ func (s *Sandbox) outOfService(ctx context.Context, r api.OutOfServiceRequest) (
 	cluster := s.cluster
 	s.mu.Unlock()
 	if cluster == nil {
-		return api.Done{}, conflict("this sandbox has no cluster")
+		return api.Done{}, api.Conflict("this sandbox has no cluster")
 	}
 	if s.facts.Nodes == api.NodesReal {
 		return api.Done{}, &api.Error{

@@ -78,7 +78,7 @@ func (p *pods) where(vcenter string) (host string, port int) {
 
 // watchPods follows the components, and what they say.
 func (s *Sandbox) watchPods() {
-	s.background.run(podWatch, func(ctx context.Context) {
+	s.background.Run(podWatch, func(ctx context.Context) {
 		if err := s.pods.Watch(ctx, func(c deploy.Change) { s.podChanged(ctx, c) }); err != nil {
 			s.opts.Logger.Error("pods", "err", err)
 		}
@@ -93,7 +93,7 @@ func (s *Sandbox) stopPods(ctx context.Context) error {
 	if s.pods == nil {
 		return nil
 	}
-	err := s.background.end(ctx, podWatch)
+	err := s.background.End(ctx, podWatch)
 	s.ccms.tell(func() { s.ccms.stopped = true }) // who waits for one to become healthy does not any more
 	s.pods.Close()
 	return err

@@ -46,7 +46,7 @@ func (s *Sandbox) restartCCMPods(ctx context.Context) (api.Done, error) {
 		Message: "the cloud controller manager is started again, as was asked for",
 	})
 	for _, r := range s.ccms.all() {
-		s.components.expect(r.name, seq)
+		s.components.Expect(r.name, seq)
 		if err := s.pods.Restart(ctx, r.name); err != nil {
 			return api.Done{}, notHealthy("%v", err)
 		}

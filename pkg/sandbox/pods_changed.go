@@ -5,12 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
 // podChanged is told of a component as it is now, one change after the other.
@@ -25,55 +24,13 @@ func (s *Sandbox) podChanged(ctx context.Context, c deploy.Change) {
 	}
 	p.mu.Unlock()
 	if !known {
-		s.background.run(podWatch, func(ctx context.Context) { s.keepLog(ctx, c.Component) })
+		s.background.Run(podWatch, func(ctx context.Context) { s.keepLog(ctx, c.Component) })
 	}
-	s.components.pod(c)
+	s.components.SetPod(c)
 	if isCCM(c.Component) {
 		s.ccmPodChanged(c)
 	}
 	s.notePod(was, c)
-}
-
-// pod keeps the row of a component that is a container of a pod.
-func (c *components) pod(is deploy.Change) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if is.State == deploy.Gone {
-		delete(c.list, is.Component)
-		c.s.rows.componentGone(is.Component)
-		return
-	}
-	row := &api.Component{Name: is.Component, Log: c.s.opts.Dir.Log(is.Component), Restarts: is.Restarts, Since: time.Now()}
-	if old := c.list[is.Component]; old != nil {
-		row.Since = old.Since
-	}
-	switch is.State {
-	case deploy.Running:
-		row.State, row.Since = "running", cmp.Or(is.Started, row.Since)
-		if c.frozen[is.Component] {
-			row.State = suspended
-		}
-	case deploy.Exited:
-		row.State, row.Message = "backing-off", podText(is)
-	default:
-		row.State, row.Message = "starting", podText(is)
-	}
-	c.list[is.Component] = row
-	c.tell(*row)
-}
-
-// podText says how a component is that does not run.
-func podText(c deploy.Change) string {
-	words := []string{c.Component}
-	if c.State == deploy.Exited {
-		words = append(words, fmt.Sprintf("exit status %d", c.ExitCode))
-	}
-	for _, w := range []string{c.Reason, c.Message} {
-		if w != "" && !slices.Contains(words, w) {
-			words = append(words, w)
-		}
-	}
-	return strings.Join(words, ": ")
 }
 
 // ccmPodChanged keeps what is known of a cloud controller manager.
@@ -94,16 +51,16 @@ func (s *Sandbox) ccmPodChanged(c deploy.Change) {
 		r.healthy, r.exits, r.since = c.Ready, c.Restarts, cmp.Or(c.Started, r.since)
 		r.ill = "not ready"
 		if c.State != deploy.Running {
-			r.ill, r.last = cmp.Or(c.Reason, string(c.State)), podText(c)
+			r.ill, r.last = cmp.Or(c.Reason, string(c.State)), components.PodText(c)
 		}
 	})
-	s.components.changed(c.Component)
+	s.components.Changed(c.Component)
 }
 
 // notePod writes down what a person would notice, as of a process of the sandbox.
 func (s *Sandbox) notePod(was, is deploy.Change) {
 	e := event.Event{Plane: event.PlaneSandbox, Object: event.Object{Kind: "Component", Name: is.Component}}
-	e.Cause = s.components.cause(is.Component)
+	e.Cause = s.components.Cause(is.Component)
 	switch {
 	case is.State == deploy.Running && (was.State != deploy.Running || !was.Started.Equal(is.Started)):
 		if was.State == deploy.Running { // another process, and nobody saw the end of the one before
@@ -111,7 +68,7 @@ func (s *Sandbox) notePod(was, is deploy.Change) {
 		}
 		e.Kind, e.Message = "child.started", fmt.Sprintf("%s: started, in pod %s on node %s", is.Component, is.Pod, is.Node)
 	case is.State == deploy.Exited && was.State != deploy.Exited:
-		e.Level, e.Kind, e.Message = event.Error, "child.exited", podText(is)
+		e.Level, e.Kind, e.Message = event.Error, "child.exited", components.PodText(is)
 	case is.State == deploy.Gone && was.State != deploy.Gone:
 		e.Kind, e.Message = "child.stopped", is.Component+": its pod is gone"
 	case is.State == deploy.Running && is.Ready && !was.Ready && isCCM(is.Component):
@@ -123,20 +80,6 @@ func (s *Sandbox) notePod(was, is deploy.Change) {
 	}
 	s.log.Append(e)
 	if e.Kind == "child.started" {
-		s.components.settled(is.Component)
+		s.components.Settled(is.Component)
 	}
-}
-
-// settled ends what was named as the cause of what a component does next: it has started, and does the rest by itself.
-func (c *components) settled(component string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.because, component)
-}
-
-// cause is the event that was named as the cause of what a component does next; 0 when none was.
-func (c *components) cause(component string) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.because[component]
 }

@@ -20,11 +20,11 @@ func podded(t *testing.T) *Sandbox {
 	s := newSandbox(t, "single")
 	s.standOn(kind.New(kind.Config{}))
 	s.pods = newPods(s, nil, nil)
-	if err := s.background.end(t.Context(), podWatch); err != nil { // nobody follows what they say
+	if err := s.background.End(t.Context(), podWatch); err != nil { // nobody follows what they say
 		t.Fatal(err)
 	}
-	s.background.run(podWatch, func(context.Context) {})
-	if err := s.background.end(t.Context(), podWatch); err != nil {
+	s.background.Run(podWatch, func(context.Context) {})
+	if err := s.background.End(t.Context(), podWatch); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -35,7 +35,7 @@ func TestPodChanged(t *testing.T) {
 	s := podded(t)
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	rows := func() []api.Component {
-		all := s.components.all()
+		all := s.components.All()
 		for i := range all {
 			all[i].Log = ""
 		}
@@ -123,7 +123,7 @@ func TestPodChanged(t *testing.T) {
 func TestPodOfTheDriver(t *testing.T) {
 	s := podded(t)
 	s.podChanged(t.Context(), deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
-	if rows := s.components.all(); len(rows) != 1 || rows[0].State != "running" || len(s.ccms.all()) > 0 {
+	if rows := s.components.All(); len(rows) != 1 || rows[0].State != "running" || len(s.ccms.all()) > 0 {
 		t.Errorf("%+v, %d cloud controller managers", rows, len(s.ccms.all()))
 	}
 	for component, want := range map[string]bool{"ccm": true, "ccm-2": true, "csi-controller": false, "ccmx": false} {

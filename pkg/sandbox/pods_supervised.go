@@ -6,6 +6,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
 // podOf is a component that is a container of a pod; false when there is none of that name.
@@ -27,7 +28,7 @@ func (s *Sandbox) supervisedPod(is deploy.Change) *supervised {
 		name: name, component: name, wire: name, object: event.Object{Kind: "Component", Name: name},
 		runs: func() error {
 			if c, ok := s.podOf(name); !ok || c.State != deploy.Running {
-				return fmt.Errorf("%s: no process is running: %s", name, podText(c))
+				return fmt.Errorf("%s: no process is running: %s", name, components.PodText(c))
 			}
 			return nil
 		},
@@ -37,16 +38,16 @@ func (s *Sandbox) supervisedPod(is deploy.Change) *supervised {
 			if err := s.pods.Pause(ctx, name); err != nil {
 				return false, err
 			}
-			return s.components.freeze(name, true), nil
+			return s.components.Freeze(name, true), nil
 		},
 		resume: func() (bool, error) {
 			if err := s.pods.Resume(ctx, name); err != nil {
 				return false, err
 			}
-			return s.components.freeze(name, false), nil
+			return s.components.Freeze(name, false), nil
 		},
 		restart: func(ctx context.Context) error {
-			s.components.freeze(name, false)
+			s.components.Freeze(name, false)
 			return s.pods.Restart(ctx, name)
 		},
 	}

@@ -49,7 +49,7 @@ func (p processes) Kill(component string) error {
 	if err := t.runs(); err != nil {
 		return err
 	}
-	p.s.components.expect(t.component, p.note(t, event.Warning, "component.killed", "killed: SIGKILL"))
+	p.s.components.Expect(t.component, p.note(t, event.Warning, "component.killed", "killed: SIGKILL"))
 	return t.crash()
 }
 
@@ -85,7 +85,7 @@ func (p processes) Cut(component string, silent bool) error {
 	if err != nil {
 		return err
 	}
-	w := p.s.wires.find(t.wire)
+	w := p.s.proxies.Find(t.wire)
 	if w == nil && t.network == nil {
 		return fmt.Errorf("%s: has no way to the API server that could be cut", component)
 	}
@@ -112,7 +112,7 @@ func (p processes) Mend(component string) error {
 		p.note(t, event.Info, "api.mended", "its way to everything is mended")
 		return t.network.Mend()
 	}
-	if w := p.s.wires.find(t.wire); w != nil && w.IsCut() {
+	if w := p.s.proxies.Find(t.wire); w != nil && w.IsCut() {
 		p.note(t, event.Info, "api.mended", "its way to the API server is mended")
 		w.Mend()
 	}
@@ -125,7 +125,7 @@ func (p processes) Restart(ctx context.Context, component string) error {
 	if err != nil {
 		return err
 	}
-	p.s.components.expect(t.component, p.note(t, event.Info, "component.restart", "is restarted: SIGTERM, then another process"))
+	p.s.components.Expect(t.component, p.note(t, event.Info, "component.restart", "is restarted: SIGTERM, then another process"))
 	return t.restart(ctx)
 }
 

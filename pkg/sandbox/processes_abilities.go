@@ -6,13 +6,14 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 )
 
 // What faults may ask for besides [fault.Processes].
 
 // Causing names the event that is the cause of what is done to a component until release is called.
 func (p processes) Causing(component string, seq uint64) (release func()) {
-	return p.s.causing.set(component, seq)
+	return p.s.ongoing.Begin(component, seq)
 }
 
 // SlowEtcd has every request of the API server to etcd take so much longer, a moment after it returns; 0 ends that.
@@ -26,7 +27,7 @@ func (p tokenProcesses) RenewToken(ctx context.Context, component string) error 
 	if name := csiAccount(component); name != "" {
 		a = p.s.csiServiceAccount(name)
 	}
-	_, err := p.s.writeTokenOf(ctx, a)
+	_, err := p.s.tokens.Write(ctx, a)
 	return err
 }
 
@@ -45,13 +46,10 @@ func (p processes) Leader(string) string {
 // cause is the event for whose sake something is done to a component: the one that was named, or the newest of a fault
 // that is about it.
 func (p processes) cause(t *supervised) uint64 {
-	if seq := p.s.causing.of(t.name); seq != 0 {
+	if seq := p.s.ongoing.Of(t.name); seq != 0 {
 		return seq
 	}
-	return p.s.within(justNow, []string{"fault.injected", "fault.healed", "fault.expired"}, func(e event.Event) bool {
+	return p.s.causes.Within(causality.JustNow, []string{"fault.injected", "fault.healed", "fault.expired"}, func(e event.Event) bool {
 		return e.Object == t.object || t.vm.Kind != "" && e.Object == t.vm
 	})
 }
-
-// justNow is how long after the event of a fault it is at work at most.
-const justNow = 2 * time.Second

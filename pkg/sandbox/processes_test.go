@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -35,10 +34,10 @@ func running(t *testing.T) *Sandbox {
 	}
 	s.cluster = cluster
 	s.mu.Lock()
-	s.controlPlane = child.Start(sleep(embedded.Component), s.components.notify)
+	s.controlPlane = child.Start(sleep(embedded.Component), s.components.Notify)
 	s.mu.Unlock()
 	s.ccms.mu.Lock() // its child tells of itself at once, and whoever hears it looks
-	s.ccms.list = []*replica{{name: ccmComponent, child: child.Start(sleep(ccmComponent), s.components.notify)}}
+	s.ccms.list = []*replica{{name: ccmComponent, child: child.Start(sleep(ccmComponent), s.components.Notify)}}
 	s.ccms.mu.Unlock()
 
 	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1"}}
@@ -54,7 +53,7 @@ func running(t *testing.T) *Sandbox {
 	s.nodes.mu.Unlock()
 	m.node.Observe(node.Machine{Exists: true, Power: node.On, BootTime: time.Now(), GuestUp: true, Hostname: "worker-1"})
 	for _, component := range []string{ccmComponent, s.nodes.wire(m)} {
-		if _, err := s.wireFor(component); err != nil {
+		if _, err := s.proxies.Addr(component); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +64,7 @@ func running(t *testing.T) *Sandbox {
 				t.Error(err)
 			}
 		}
-		if err := errors.Join(s.wires.close(), cluster.Close()); err != nil {
+		if err := errors.Join(s.proxies.Close(), cluster.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -176,7 +175,7 @@ func TestPauseAndResume(t *testing.T) {
 		t.Run(component, func(t *testing.T) {
 			s := running(t)
 			p, after := s.processes(), s.log.Last()
-			state, paused, resumed := suspended, "component.paused", "component.resumed"
+			state, paused, resumed := "suspended", "component.paused", "component.resumed"
 			if strings.HasPrefix(component, "node/") {
 				state, paused, resumed = string(node.Hung), "node.hung", "node.resumed"
 			}
@@ -216,7 +215,7 @@ func TestCutAndMend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			addr, err := s.wireFor(target.wire)
+			addr, err := s.proxies.Addr(target.wire)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -325,17 +324,17 @@ func TestDeath(t *testing.T) {
 
 func TestWires(t *testing.T) {
 	s := running(t)
-	first, err := s.wireFor("a")
+	first, err := s.proxies.Addr("a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _ := s.wireFor("a")
-	other, _ := s.wireFor("b")
+	again, _ := s.proxies.Addr("a")
+	other, _ := s.proxies.Addr("b")
 	if again != first || other == first || first == s.cluster.Addr() {
 		t.Errorf("a is %s and %s, b is %s, the API server %s", first, again, other, s.cluster.Addr())
 	}
 	for range 2 {
-		if err := s.wires.drop("a"); err != nil {
+		if err := s.proxies.Drop("a"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -343,32 +342,10 @@ func TestWires(t *testing.T) {
 		c.Close()
 		t.Error("the wire is still there")
 	}
-	if err := s.wires.close(); err != nil {
+	if err := s.proxies.Close(); err != nil {
 		t.Error(err)
 	}
-	if addr, err := s.wireFor("a"); err == nil {
+	if addr, err := s.proxies.Addr("a"); err == nil {
 		t.Errorf("made one at the end: %s", addr)
-	}
-}
-
-func TestCausing(t *testing.T) {
-	var c causing
-	one := c.set("x", 1)
-	two := c.set("x", 2)
-	other := c.set("y", 3)
-	var got []uint64
-	see := func() { got = append(got, c.of("x")) }
-	see()
-	one()
-	one()
-	see()
-	two()
-	see()
-	if c.of("y") != 3 {
-		t.Error("y is lost")
-	}
-	other()
-	if diff := cmp.Diff([]uint64{2, 2, 0}, got); diff != "" || len(c.seqs) != 0 {
-		t.Errorf("%v, %v", fmt.Sprint(got), c.seqs)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
@@ -16,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -86,19 +86,19 @@ func (s *Sandbox) attachReal(ctx context.Context, v vcenter.VCenter, l *net.TCPL
 	if want := s.recorded(v.Name).InstanceUUID; want != "" && !strings.EqualFold(want, real.about.InstanceUuid) {
 		return fmt.Errorf("%v: is another vCenter (instance UUID %s) than the one that was read (%s)", v, real.about.InstanceUuid, want)
 	}
-	w := &watched{endpoint: real, inventory: s.newInventory(v.Name)}
+	w := &vcenters.VCenter{Endpoint: real, Inventory: s.newInventory(v.Name), Real: s.inventory().Real()}
 	real.Front, err = front.New(front.Options{
 		VCenter: v, Listener: l, CA: ca, Names: s.vcenterNames(v.Name), Logger: s.opts.Logger,
 		Guard:      &guard.Guard{Scope: s.opts.Real.Scope, Journal: s.real.journal, Connection: direct, Wrote: s.wrote},
 		OnMode:     func(from, to gate.Mode) { s.gateChanged(v.Name, from, to) },
 		OnSession:  s.knowSession,
-		ObjectName: func(o types.ManagedObjectReference) string { return nameIn(w.inventory, o) },
+		ObjectName: func(o types.ManagedObjectReference) string { return nameIn(w.Inventory, o) },
 	})
 	if err != nil {
 		return err
 	}
 	s.real.fronts = append(s.real.fronts, real.Front)
-	w.client, err = client.New(client.Config{
+	w.Client, err = client.New(client.Config{
 		Name: v.Name, Server: real.Host(), Port: real.Port(), CAData: ca.Cert, UserAgent: userAgent,
 		Credentials: real.login, CallTimeout: vcenter.Patience, Logger: s.opts.Logger,
 		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return real.DialConsole(ctx) },
@@ -148,25 +148,6 @@ func (s *Sandbox) gateChanged(vcenter string, from, to gate.Mode) {
 		Object:  event.Object{Kind: "VCenter", VCenter: vcenter, Name: vcenter},
 		Message: fmt.Sprintf("vCenter's API was %s, is %s", from, to),
 	})
-}
-
-// tagsEvery is how often the tags of real vCenters are read: they have no watch, and nobody tells of changes.
-const tagsEvery = time.Minute
-
-// followTags reads the tags of a real vCenter again and again, until ctx ends.
-func (s *Sandbox) followTags(ctx context.Context, vc *watched) {
-	again := time.NewTicker(tagsEvery)
-	defer again.Stop()
-	for {
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return
-		}
-		if err := s.readTags(ctx, vc); err != nil && ctx.Err() == nil {
-			s.opts.Logger.Warn("tags", "vcenter", vc.Name(), "err", err)
-		}
-	}
 }
 
 // nameIn is the name of an object that is watched, "" for others.

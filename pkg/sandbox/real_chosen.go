@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
@@ -16,8 +17,8 @@ type chosen struct {
 }
 
 // chosenOf is for the VMs that were read of a vCenter; nil for a simulated one, and where all were chosen.
-func (s *Sandbox) chosenOf(vc *watched) *chosen {
-	if vc.sim != nil || s.opts.Real == nil || reflect.DeepEqual(s.opts.Real.Selection, inventory.Selection{}) {
+func (s *Sandbox) chosenOf(vc *vcenters.VCenter) *chosen {
+	if vc.Sim != nil || s.opts.Real == nil || reflect.DeepEqual(s.opts.Real.Selection, inventory.Selection{}) {
 		return nil
 	}
 	c := &chosen{uuids: map[string]bool{}, names: map[string]bool{}, others: map[ref]bool{}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
@@ -37,14 +38,14 @@ func (s *Sandbox) mayAct(vm world.VM, r api.VMRequest) error {
 	if g, ok := s.ground.(ground.NodeSource); ok && r.Action == api.Hang {
 		return g.Refuse(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
 	}
-	vc := s.watchedVCenter(vm.VCenter)
-	if vc == nil || vc.sim != nil || r.Action == api.Hang { // of a hang the vCenter hears nothing
+	vc := s.vcenters.Find(vm.VCenter)
+	if vc == nil || vc.Sim != nil || r.Action == api.Hang { // of a hang the vCenter hears nothing
 		return nil
 	}
 	switch r.Action {
 	case api.PowerOn, api.PowerOff, api.Suspend, api.Reset:
 	default:
-		return onlySimulated(vm.VCenter, fmt.Sprintf("vm %s %s", r.Action, vm.Name))
+		return vcenters.OnlySimulated(vm.VCenter, fmt.Sprintf("vm %s %s", r.Action, vm.Name))
 	}
 	if err := s.writable(vc, vm); err != nil {
 		return err
@@ -56,17 +57,17 @@ func (s *Sandbox) mayAct(vm world.VM, r api.VMRequest) error {
 }
 
 // mayActOnVolume is mayAct for a volume.
-func (s *Sandbox) mayActOnVolume(vc *watched, v api.Volume, r api.VolumeRequest) error {
-	if vc.sim != nil {
+func (s *Sandbox) mayActOnVolume(vc *vcenters.VCenter, v api.Volume, r api.VolumeRequest) error {
+	if vc.Sim != nil {
 		return nil
 	}
 	if r.Action != api.DetachVolume {
-		return onlySimulated(vc.Name(), fmt.Sprintf("volume %s %s", r.Action, v.Name))
+		return vcenters.OnlySimulated(vc.Name(), fmt.Sprintf("volume %s %s", r.Action, v.Name))
 	}
-	held, _ := vc.volume(v.Handle)
-	vm, ok := vc.inventory.VM(held.VM)
+	held, _ := vc.Volume(v.Handle)
+	vm, ok := vc.Inventory.VM(held.VM)
 	if !ok {
-		return conflict("volume %q: is attached to no VM", v.Name)
+		return api.Conflict("volume %q: is attached to no VM", v.Name)
 	}
 	if err := s.writable(vc, vm); err != nil {
 		return err
@@ -102,14 +103,14 @@ func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Reques
 	}
 	var names []string
 	for _, t := range l.Targets {
-		vc := s.watchedVCenter(t.Target.VCenter)
-		if vc == nil || vc.sim != nil {
+		vc := s.vcenters.Find(t.Target.VCenter)
+		if vc == nil || vc.Sim != nil {
 			continue
 		}
 		if t.Target.Kind != fault.VM {
-			return onlySimulated(vc.Name(), kind.Name)
+			return vcenters.OnlySimulated(vc.Name(), kind.Name)
 		}
-		vm, ok := vc.inventory.VM(t.Target.Ref)
+		vm, ok := vc.Inventory.VM(t.Target.Ref)
 		if !ok {
 			continue
 		}
@@ -130,7 +131,7 @@ func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Reques
 
 // writable says why a VM of a real vCenter may not be written to. Its own tags are not watched: where they decide, it is the
 // guard that does.
-func (s *Sandbox) writable(vc *watched, vm world.VM) error {
+func (s *Sandbox) writable(vc *vcenters.VCenter, vm world.VM) error {
 	allowed := s.opts.Real.Scope
 	if !allowed.AllowWrites {
 		return &api.Error{

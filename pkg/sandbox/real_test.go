@@ -230,7 +230,7 @@ func TestRealSelection(t *testing.T) {
 	})
 	vm := s.world.VMs()[0]
 	requireVM(t, s, vm.VCenter+vm.Path, powerIs("off"))
-	if _, ok := s.vcenters[0].inventory.VM(other); ok && other != vm.Ref {
+	if _, ok := s.vcenters[0].Inventory.VM(other); ok && other != vm.Ref {
 		t.Errorf("%v is somebody else's", other)
 	}
 	only()
@@ -257,7 +257,7 @@ func TestRealMachine(t *testing.T) {
 	requireVM(t, s, vm.VCenter+vm.Path, powerIs("off"))
 	power((*object.VirtualMachine).PowerOn)
 	requireVM(t, s, vm.VCenter+vm.Path, powerIs("on"))
-	if now, ok := s.vcenters[0].inventory.VM(vm.Ref); !ok || !now.Machine().GuestUp {
+	if now, ok := s.vcenters[0].Inventory.VM(vm.Ref); !ok || !now.Machine().GuestUp {
 		t.Errorf("machine %+v", now.Machine())
 	}
 }
@@ -283,7 +283,7 @@ func TestRealFaults(t *testing.T) {
 		t.Errorf("row %+v", row)
 	}
 	requireKind(t, s, "gate.down")
-	if err := s.readTags(t.Context(), vc); err != nil {
+	if err := s.tags.Read(t.Context(), vc); err != nil {
 		t.Errorf("the sandbox itself: %v", err)
 	}
 }

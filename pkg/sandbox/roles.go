@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -50,7 +51,7 @@ func (n *nodes) assign(top, passing *topology.Topology) {
 		case m != nil && !wanted:
 			delete(n.vms, key)
 			if m.node != nil {
-				n.s.background.run("nodes", func(ctx context.Context) { n.dismiss(ctx, m) })
+				n.s.background.Run("nodes", func(ctx context.Context) { n.dismiss(ctx, m) })
 			}
 		}
 	}
@@ -77,4 +78,24 @@ func (n *nodes) dismiss(ctx context.Context, m *machine) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		n.s.opts.Logger.Error("node of a VM that is none any more", "vm", m.vm.Name, "node", name, "err", err)
 	}
+}
+
+// of is the node that a VM is or is to be, "" for none.
+func (n *nodes) of(vms []world.VM, vcenter, name string) string {
+	for _, v := range vms {
+		if v.VCenter == vcenter && v.Name == name {
+			if v.Role == "" {
+				return ""
+			}
+			return n.named(v)
+		}
+	}
+	n.mu.Lock() // one that is gone may have left its node
+	defer n.mu.Unlock()
+	for node, b := range n.bound {
+		if b.vcenter == vcenter && b.vm == name {
+			return node
+		}
+	}
+	return ""
 }

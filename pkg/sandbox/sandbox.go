@@ -3,21 +3,31 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -58,34 +68,33 @@ type Sandbox struct {
 	secrets      *secret.Store
 	sessions     atomic.Int32 // that were known
 	eventFile    *event.File
-	recorder     *recorder
-	server       *http.Server
 	ground       ground.Ground
 	facts        ground.Facts // the ground's
+	recorder     *recording.Recorder
+	server       *control.Server
 	cluster      cluster.Cluster
 	pods         *pods // nil where nothing runs as pods; guarded by mu until the boot is done
 	controlPlane *child.Child
 	sim          *sim.Simulation // nil where the vCenters are real
 	real         *reality        // nil where they are simulated
-	vcenters     []*watched
+	vcenters     vcenters.List
 	world        *world.World
 	nodes        *nodes
 	light        *lightNodes
 	ccms         ccms
 	csi          csi
-	components   *components
-	wires        wires
-	causing      causing
-	faults       *fault.Engine // guarded by mu
-	leases       *os.File      // its journal
-	background   background    // goroutines of steps
+	components   *components.Registry
+	proxies      components.Proxies
+	tokens       accounts.Tokens
+	ongoing      causality.Ongoing
+	causes       *causality.Finder
+	faults       *fault.Engine     // guarded by mu
+	leases       *os.File          // its journal
+	background   background.Groups // goroutines of steps
 
-	rows rows          // what watchers are told
-	book *storage.Book // of volumes; guarded by mu
-	held held
-	// complaints are the last words of each kind about each object; guarded by mu.
-	complaints map[string]string
-	tags       tagReading
+	watchCache watchcache.Cache
+	storage    *storage.Watcher
+	tags       *vcenters.Tags
 }
 
 // New returns a sandbox that has not begun.
@@ -99,7 +108,33 @@ func New(opts Options) *Sandbox {
 		asked:   make(chan struct{}),
 	}
 	s.standOn(s.newGround())
-	s.components = newComponents(s)
+	s.causes = &causality.Finder{
+		Log: s.log, Grace: s.grace(), Topology: s.topology,
+		VM: func(node string) (vcenter, vm string) {
+			b := s.nodes.behind(node)
+			return b.vcenter, b.vm
+		},
+		Lease: func(id string) (fault.Lease, bool) {
+			if e := s.engine(); e != nil {
+				return e.Lease(id)
+			}
+			return fault.Lease{}, false
+		},
+	}
+	s.tags = &vcenters.Tags{
+		VCenters: func() vcenters.List { return s.vcenters }, Log: s.log, Changed: s.tagsChanged, Logger: opts.Logger,
+		Categories: func() topology.Categories { return s.topology().Spec.Categories },
+	}
+	s.storage = &storage.Watcher{
+		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.mayActOnVolume,
+		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
+	}
+	s.components = &components.Registry{
+		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Describe: s.describe, Crashed: s.crashed,
+	}
+	client := func() kubernetes.Interface { return s.cluster.Client() }
+	s.proxies.Server = func() string { return s.cluster.Addr() }
+	s.tokens = accounts.Tokens{Client: client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
 	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)
 	return s
@@ -171,7 +206,7 @@ func (s *Sandbox) detail(text string) {
 }
 
 // Nodes lists what became of the nodes.
-func (s *Sandbox) Nodes() []api.Node { return s.rows.withPods(s.world.Nodes()) }
+func (s *Sandbox) Nodes() []api.Node { return s.watchCache.CountPods(s.world.Nodes()) }
 
 // Datacenters are those of all vCenters.
 func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() }

@@ -30,8 +30,8 @@ func (s *Sandbox) Secrets() []string {
 		return all
 	}
 	for _, vc := range s.vcenters {
-		if vc.sim != nil {
-			all = append(all, vc.sim.Secrets()...)
+		if vc.Sim != nil {
+			all = append(all, vc.Sim.Secrets()...)
 		}
 	}
 	slices.Sort(all)

@@ -2,71 +2,26 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"strconv"
-	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
 
-// maxRequest bounds the body of a request, in bytes.
-const maxRequest = 1 << 20
-
-// serveAPI opens the control API on a socket for the owner only. It is up before anything that takes time, so that
-// every other command can see the boot.
-func (s *Sandbox) serveAPI(context.Context) error {
-	path := s.opts.Dir.SocketPath()
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return err
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	// Streams end with the sandbox, not with their reader's patience.
-	ctx, cancel := context.WithCancel(context.Background())
-	s.server = &http.Server{
-		Handler:           s.routes(),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout: 10 * time.Second,
-	}
-	s.server.RegisterOnShutdown(cancel)
-	s.background.run("control API", func(context.Context) {
-		defer cancel()
-		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.opts.Logger.Error("control API", "err", err)
-		}
-	})
-	return nil
+// serveAPI opens the control API. It is up before anything that takes time, so that every other command can see the boot.
+func (s *Sandbox) serveAPI(context.Context) (err error) {
+	s.server, err = control.Listen(s.opts.Dir.SocketPath(), s.routes(), s.opts.Logger)
+	return err
 }
 
-// lastWords is how long readers have, when the control API ends, to read what they have been told.
-const lastWords = 2 * time.Second
-
-// closeAPI ends the control API, and cuts off readers that do not read any more, as one that was suspended with Ctrl-Z.
-func (s *Sandbox) closeAPI(ctx context.Context) error {
-	if s.server == nil {
-		return nil
-	}
-	patient, cancel := context.WithTimeout(ctx, lastWords)
-	defer cancel()
-	err := s.server.Shutdown(patient)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.server.Close()
-	}
-	return errors.Join(err, s.background.end(ctx, "control API"))
-}
+func (s *Sandbox) closeAPI(ctx context.Context) error { return s.server.Close(ctx) }
 
 func (s *Sandbox) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /v1/status", answer(func(context.Context) (any, error) { return s.Status(), nil }))
-	mux.Handle("GET /v1/vcenters", answer(func(context.Context) (any, error) { return s.vcenterRows(), nil }))
+	mux.Handle("GET /v1/status", control.Answer(func(context.Context) (any, error) { return s.Status(), nil }))
+	mux.Handle("GET /v1/vcenters", control.Answer(func(context.Context) (any, error) { return s.vcenterRows(), nil }))
 	mux.Handle("GET /v1/datacenters", s.listing(func() any { return s.world.Datacenters() }))
 	mux.Handle("GET /v1/hosts", s.listing(func() any { return s.world.Hosts() }))
 	mux.Handle("GET /v1/vms", s.listing(func() any {
@@ -78,25 +33,27 @@ func (s *Sandbox) routes() http.Handler {
 	}))
 	mux.Handle("GET /v1/nodes", s.listing(func() any { return s.Nodes() }))
 	mux.Handle("GET /v1/zones", s.listing(func() any { return s.world.Zones() }))
-	mux.Handle("GET /v1/secrets", answer(func(context.Context) (any, error) { return s.Secrets(), nil }))
-	mux.Handle("GET /v1/access", answer(func(context.Context) (any, error) { return s.Access() }))
-	mux.HandleFunc("GET /v1/events", s.streamEvents)
-	mux.Handle("POST /v1/vm", request(s.act))
+	mux.Handle("GET /v1/secrets", control.Answer(func(context.Context) (any, error) { return s.Secrets(), nil }))
+	mux.Handle("GET /v1/access", control.Answer(func(context.Context) (any, error) { return s.Access() }))
+	mux.HandleFunc("GET /v1/events", control.Events(s.log))
+	mux.Handle("POST /v1/vm", control.Request(s.act))
 	mux.HandleFunc("POST /v1/topology", s.apply)
-	mux.Handle("POST /v1/faults", request(s.inject))
-	mux.Handle("POST /v1/heal", request(s.heal))
-	mux.Handle("GET /v1/leases", answer(s.leaseList))
-	mux.Handle("GET /v1/calls", answer(s.calls))
+	mux.Handle("POST /v1/faults", control.Request(s.inject))
+	mux.Handle("POST /v1/heal", control.Request(s.heal))
+	mux.Handle("GET /v1/leases", control.Answer(s.leaseList))
+	mux.Handle("GET /v1/calls", control.Answer(s.calls))
 	mux.Handle("GET /v1/machines", s.light)
-	mux.HandleFunc("GET /v1/watch", s.streamUpdates)
-	mux.HandleFunc("GET /v1/recording", s.streamRecording)
-	mux.Handle("POST /v1/run", request(s.publish))
-	mux.Handle("GET /v1/fault-kinds", answer(s.faultKinds))
-	mux.Handle("POST /v1/gate", request(s.setGate))
+	mux.HandleFunc("GET /v1/watch", s.watchCache.Stream(s.log))
+	mux.HandleFunc("GET /v1/recording", func(w http.ResponseWriter, r *http.Request) { s.recorder.ServeHTTP(w, r) })
+	mux.Handle("POST /v1/run", control.Request(s.watchCache.PublishRun))
+	mux.Handle("GET /v1/fault-kinds", control.Answer(s.faultKinds))
+	mux.Handle("POST /v1/gate", control.Request(s.setGate))
 	s.routeCCM(mux)
 	s.routeStorage(mux)
-	s.routeWhy(mux)
-	mux.Handle("POST /v1/stop", request(func(context.Context, struct{}) (api.Done, error) {
+	inspector := s.inspector()
+	mux.Handle("POST /v1/explain", control.Request(inspector.Explain))
+	mux.Handle("POST /v1/inspect", control.Request(inspector.Inspect))
+	mux.Handle("POST /v1/stop", control.Request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		select {
@@ -112,11 +69,11 @@ func (s *Sandbox) routes() http.Handler {
 
 // listing answers with what the world shows, once there is one.
 func (s *Sandbox) listing(rows func() any) http.Handler {
-	return answer(func(ctx context.Context) (any, error) {
+	return control.Answer(func(ctx context.Context) (any, error) {
 		if err := s.built(); err != nil {
 			return nil, err
 		}
-		s.refreshTags(ctx)
+		s.tags.Refresh(ctx)
 		return rows(), nil
 	})
 }
@@ -127,94 +84,9 @@ func (s *Sandbox) built() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.world == nil {
-		return errNotBuilt()
+		return api.NotBuilt()
 	}
 	return nil
-}
-
-func errNotBuilt() error {
-	return &api.Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
-}
-
-// answer makes a handler of a function that returns what is to be sent.
-func answer(f func(context.Context) (any, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v, err := f(r.Context())
-		reply(w, v, err)
-	})
-}
-
-// request makes a handler of a function that takes a JSON body.
-func request[In, Out any](f func(context.Context, In) (Out, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var in In
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
-			reply(w, nil, &api.Error{Code: "invalid", Message: "request: " + err.Error()})
-			return
-		}
-		out, err := f(r.Context(), in)
-		reply(w, out, err)
-	})
-}
-
-var statusOf = map[string]int{
-	"not-found": http.StatusNotFound, "ambiguous": http.StatusConflict, "conflict": http.StatusConflict,
-	"unavailable": http.StatusServiceUnavailable, "invalid": http.StatusBadRequest, "unchangeable": http.StatusConflict,
-	"unsupported": http.StatusUnprocessableEntity, "refused": http.StatusForbidden, "unconfirmed": http.StatusPreconditionRequired,
-}
-
-func reply(w http.ResponseWriter, v any, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		var e *api.Error
-		if !errors.As(err, &e) {
-			e = &api.Error{Code: "internal", Message: err.Error()}
-		}
-		status, ok := statusOf[e.Code]
-		if !ok {
-			status = http.StatusInternalServerError
-		}
-		w.WriteHeader(status)
-		v = e
-	}
-	_ = json.NewEncoder(w).Encode(v) // the only error is a reader who left
-}
-
-// streamEvents sends events a line each.
-func (s *Sandbox) streamEvents(w http.ResponseWriter, r *http.Request) {
-	after, err := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
-	if err != nil {
-		reply(w, nil, &api.Error{Code: "invalid", Message: fmt.Sprintf("after: %v", err)})
-		return
-	}
-	follow := r.URL.Query().Get("follow") == "true"
-	w.Header().Set("Content-Type", "application/jsonl")
-	w.WriteHeader(http.StatusOK)
-	flush := http.NewResponseController(w).Flush
-	_ = flush()
-	enc := json.NewEncoder(w)
-	for {
-		events, lost := s.log.Read(after, 1024)
-		if len(events) == 0 {
-			if !follow {
-				return
-			}
-			if events, lost, err = s.log.Wait(r.Context(), after, 1024); err != nil {
-				return
-			}
-		}
-		for _, e := range events {
-			if enc.Encode(api.EventLine{Event: e, Lost: lost}) != nil {
-				return
-			}
-			after, lost = e.Seq, 0
-		}
-		if flush() != nil {
-			return
-		}
-	}
 }
 
 // Status sums the sandbox up.

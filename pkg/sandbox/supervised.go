@@ -54,10 +54,10 @@ func (s *Sandbox) supervised(name string) (*supervised, error) {
 		},
 		alive:  func() bool { return c.State() != child.Stopped },
 		crash:  c.Crash,
-		pause:  func() (bool, error) { return s.components.suspend(c) },
-		resume: func() (bool, error) { return s.components.resume(c) },
+		pause:  func() (bool, error) { return s.components.Suspend(c) },
+		resume: func() (bool, error) { return s.components.Resume(c) },
 		restart: func(ctx context.Context) error {
-			s.components.freeze(name, false)
+			s.components.Freeze(name, false)
 			return c.Renew(ctx)
 		},
 	}, nil

@@ -2,16 +2,11 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/vmware/govmomi/vapi/rest"
-	"github.com/vmware/govmomi/vapi/tags"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
@@ -20,74 +15,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
-	realvcenter "github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
-
-// endpoint is a vCenter as its clients see it, simulated or real, with the gate in front of it.
-type endpoint interface {
-	Name() string
-	Host() string
-	Port() int
-	Addr() string
-	URL() *url.URL
-	// User and Password are the administrator's, or whom the configuration of a real one names.
-	User() string
-	Password() string
-	InstanceUUID() string
-	Version() string
-	Gate() *gate.Gate
-	// Certificate is the one that it began with, PEM.
-	Certificate() []byte
-	// DialConsole returns a connection, on which TLS is to be spoken, that the gate knows nothing of.
-	DialConsole(context.Context) (net.Conn, error)
-	fault.Front
-}
-
-// watched is a vCenter with the sandbox's own connection to it and what that tells.
-type watched struct {
-	endpoint
-	sim       *sim.VCenter // nil for a real one
-	client    *vcenter.Client
-	inventory *world.Inventory
-}
-
-// simulated is what only a simulated vCenter can do, or why this one cannot: what is a few words for what was asked for.
-func (w *watched) simulated(what string) (*sim.VCenter, error) {
-	if w.sim == nil {
-		return nil, onlySimulated(w.Name(), what)
-	}
-	return w.sim, nil
-}
-
-// onlySimulated refuses for a real vCenter what takes a simulated one.
-func onlySimulated(vcenter, what string) error {
-	return &api.Error{
-		Code: "unsupported", Message: fmt.Sprintf("vcenter %q: %s: only a simulated vCenter can do that, and this is a real one", vcenter, what),
-		Try: "vsphere-sandbox record, then up with the recording",
-	}
-}
-
-// patience is how long its answers may take: a real one may be slow, and is not dead for that.
-func (w *watched) patience() time.Duration {
-	if w.sim == nil {
-		return realvcenter.Patience
-	}
-	return 5 * time.Second
-}
-
-// causing names the event that is the cause of what happens to a VM until release is called. A real vCenter cannot be told.
-func (w *watched) causing(vm string, seq uint64) (release func()) {
-	if w.sim == nil {
-		return func() {}
-	}
-	return w.sim.Causing(vm, seq)
-}
 
 // vcenterCA is the file with the certificate that verifies every vCenter of the sandbox.
 func (s *Sandbox) vcenterCA() string { return s.opts.Dir.Path("pki", "vcenter-ca.crt") }
@@ -181,9 +113,9 @@ func (s *Sandbox) vcenterGuests(vcenter string) cns.Guests {
 }
 
 // watch joins a simulated vCenter with what is to be watched of it.
-func (s *Sandbox) watch(vc *sim.VCenter, client *vcenter.Client) *watched {
+func (s *Sandbox) watch(vc *sim.VCenter, client *vcenter.Client) *vcenters.VCenter {
 	inventory := s.newInventory(vc.Name())
-	return &watched{endpoint: vc, sim: vc, client: client, inventory: inventory}
+	return &vcenters.VCenter{Endpoint: vc, Sim: vc, Client: client, Inventory: inventory}
 }
 
 func (s *Sandbox) newInventory(vcenter string) *world.Inventory {
@@ -206,36 +138,34 @@ func (s *Sandbox) stopVCenters(ctx context.Context) error {
 func (s *Sandbox) watchInventory(ctx context.Context) error {
 	inventories := make([]*world.Inventory, len(s.vcenters))
 	for i, vc := range s.vcenters {
-		inventories[i] = vc.inventory
+		inventories[i] = vc.Inventory
 	}
 	w := world.New(s, inventories...)
 	s.mu.Lock()
 	s.world = w
 	s.mu.Unlock()
 
-	s.tags.mu.Lock()
-	s.tags.at = s.log.Last() // they are about to be read
-	s.tags.mu.Unlock()
-	s.background.run("inventory watch", s.followLog)
+	s.tags.Begin()
+	s.background.Run("inventory watch", s.followLog)
 
 	g, ctx := errgroup.WithContext(ctx)
 	for _, vc := range s.vcenters {
 		synced := make(chan struct{})
-		s.background.run("inventory watch", func(ctx context.Context) { _ = vc.client.Run(ctx) }) // returns nil
-		s.background.run("inventory watch", func(ctx context.Context) {
-			_ = vc.client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.inventory, s: s, first: synced, chosen: s.chosenOf(vc)}) // ends with ctx
+		s.background.Run("inventory watch", func(ctx context.Context) { _ = vc.Client.Run(ctx) }) // returns nil
+		s.background.Run("inventory watch", func(ctx context.Context) {
+			_ = vc.Client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.Inventory, s: s, first: synced, chosen: s.chosenOf(vc)}) // ends with ctx
 		})
-		s.background.run("inventory watch", func(ctx context.Context) { s.followCalls(ctx, vc) })
-		if vc.sim == nil {
-			s.background.run("inventory watch", func(ctx context.Context) { s.followTags(ctx, vc) })
+		s.background.Run("inventory watch", func(ctx context.Context) { s.followCalls(ctx, vc) })
+		if vc.Sim == nil {
+			s.background.Run("inventory watch", func(ctx context.Context) { s.tags.Follow(ctx, vc) })
 		}
 		g.Go(func() error {
 			select {
 			case <-synced:
-				return s.readTags(ctx, vc)
+				return s.tags.Read(ctx, vc)
 			case <-ctx.Done():
 				err := context.Cause(ctx)
-				if last := vc.client.State().Err; last != nil { // else it is connected, and slow
+				if last := vc.Client.State().Err; last != nil { // else it is connected, and slow
 					err = fmt.Errorf("%w: %w", err, last)
 				}
 				return fmt.Errorf("vcenter %q: %w", vc.Name(), err)
@@ -246,7 +176,7 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 }
 
 func (s *Sandbox) unwatchInventory(ctx context.Context) error {
-	return s.background.end(ctx, "inventory watch")
+	return s.background.End(ctx, "inventory watch")
 }
 
 // syncing tells when an inventory is complete for the first time, and of losses.
@@ -285,76 +215,4 @@ func (y *syncing) Lost(err error) {
 		Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: err.Error(),
 	})
 	y.s.vcenterChanged(y.VCenter)
-}
-
-// readTags asks a vCenter which objects have a region or zone tag. Tags have no watch.
-func (s *Sandbox) readTags(ctx context.Context, vc *watched) error {
-	ctx, cancel := context.WithTimeout(ctx, vc.patience())
-	defer cancel()
-	var t world.Tags
-	err := vc.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) (err error) {
-		m := tags.NewManager(rc)
-		c := s.topology().Spec.Categories
-		if t.Region, err = attached(ctx, m, c.Region); err == nil {
-			t.Zone, err = attached(ctx, m, c.Zone)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if vc.inventory.SetTags(t) {
-		s.tagsChanged(vc)
-	}
-	return nil
-}
-
-// attached returns the name of the tag of a category that each object has. A category that does not exist has none.
-func attached(ctx context.Context, m *tags.Manager, category string) (map[ref]string, error) {
-	of := map[ref]string{}
-	list, err := m.GetTagsForCategory(ctx, category)
-	if err != nil {
-		if cats, cerr := m.GetCategories(ctx); cerr == nil && !named(cats, category) {
-			return of, nil
-		}
-		return nil, fmt.Errorf("tags of category %q: %w", category, err)
-	}
-	if len(list) == 0 {
-		return of, nil
-	}
-	ids := make([]string, len(list))
-	name := map[string]string{}
-	for i, t := range list {
-		ids[i], name[t.ID] = t.ID, t.Name
-	}
-	objects, err := m.ListAttachedObjectsOnTags(ctx, ids)
-	if err != nil {
-		return nil, fmt.Errorf("objects with tags of category %q: %w", category, err)
-	}
-	for _, a := range objects {
-		for _, o := range a.ObjectIDs {
-			of[o.Reference()] = name[a.TagID]
-		}
-	}
-	return of, nil
-}
-
-func named(categories []tags.Category, name string) bool {
-	for _, c := range categories {
-		if c.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// refreshTags brings what is known of tags up to date before somebody is told; what can't be read stays as it was.
-func (s *Sandbox) refreshTags(ctx context.Context) {
-	var g errgroup.Group
-	for _, vc := range s.vcenters {
-		g.Go(func() error { return s.readTags(ctx, vc) })
-	}
-	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		s.opts.Logger.Warn("tags", "err", err)
-	}
 }

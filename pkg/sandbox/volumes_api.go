@@ -7,74 +7,24 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 )
 
 func (s *Sandbox) routeStorage(mux *http.ServeMux) {
-	mux.Handle("GET /v1/datastores", s.listing(func() any { return s.datastores() }))
-	mux.Handle("GET /v1/volumes", s.listing(func() any { return s.volumes() }))
-	mux.Handle("POST /v1/volume", request(s.actOnVolume))
-	mux.Handle("POST /v1/volume-path", request(s.volumePath))
-	mux.Handle("POST /v1/out-of-service", request(s.outOfService))
-}
-
-// datastores lists them with how many volumes each has.
-func (s *Sandbox) datastores() []api.Datastore {
-	rows := []api.Datastore{}
-	for _, vc := range s.vcenters {
-		count := map[string]int{}
-		for _, v := range vc.volumes() {
-			count[v.DatastoreName]++
+	mux.Handle("GET /v1/datastores", s.listing(func() any { return s.vcenters.Datastores() }))
+	mux.Handle("GET /v1/volumes", s.listing(func() any { return s.storage.Rows() }))
+	mux.Handle("POST /v1/volume", control.Request(func(ctx context.Context, r api.VolumeRequest) (api.Done, error) {
+		if err := s.built(); err != nil {
+			return api.Done{}, err
 		}
-		for _, row := range vc.inventory.Datastores() {
-			row.Volumes = count[row.Name]
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-func (s *Sandbox) volumes() []api.Volume {
-	if b := s.volumeBook(); b != nil {
-		return b.Rows()
-	}
-	return []api.Volume{}
-}
-
-// findVolume finds the volume that a request names, by claim, PersistentVolume or id.
-func findVolume(rows []api.Volume, name string) (api.Volume, error) {
-	var found []api.Volume
-	var names []string
-	for _, v := range rows {
-		_, claim, _ := strings.Cut(v.Claim, "/")
-		switch name {
-		case v.Name, v.Handle, v.Claim:
-			return v, nil
-		case claim:
-			found = append(found, v)
-		}
-		names = append(names, v.Name, v.Claim, claim)
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		message := fmt.Sprintf("volume %q: no such volume", name)
-		if near := nearest.Of(name, names); near != "" {
-			message += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return api.Volume{}, &api.Error{Code: "not-found", Message: message, Try: "vsphere-sandbox get volumes"}
-	}
-	claims := make([]string, len(found))
-	for i, v := range found {
-		claims[i] = v.Claim
-	}
-	return api.Volume{}, &api.Error{
-		Code: "ambiguous", Message: fmt.Sprintf("volume %q: there are %d: %s", name, len(found), strings.Join(claims, ", ")), Try: "name its namespace, too",
-	}
+		return s.storage.Act(ctx, r)
+	}))
+	mux.Handle("POST /v1/volume-path", control.Request(s.volumePath))
+	mux.Handle("POST /v1/out-of-service", control.Request(s.outOfService))
 }
 
 // volumePath answers with the directory by which a pod sees a volume: what is written there goes the way that a
@@ -83,7 +33,7 @@ func (s *Sandbox) volumePath(_ context.Context, r api.PathRequest) (api.Path, er
 	if err := s.built(); err != nil {
 		return api.Path{}, err
 	}
-	v, err := findVolume(s.volumes(), r.Volume)
+	v, err := storage.Find(s.storage.Rows(), r.Volume)
 	if err == nil && (v.State == api.VolumeInUse || !strings.HasSuffix(r.Volume, ".vmdk")) {
 		return s.mountPath(v, r)
 	}

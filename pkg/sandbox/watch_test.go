@@ -2,12 +2,8 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -138,10 +134,10 @@ func TestWatchTags(t *testing.T) {
 		}
 		return u.Synced
 	})
-	us := s.watchedVCenter("us")
-	err := us.client.DoREST(t.Context(), func(ctx context.Context, rc *rest.Client) error {
+	us := s.vcenters.Find("us")
+	err := us.Client.DoREST(t.Context(), func(ctx context.Context, rc *rest.Client) error {
 		m := tags.NewManager(rc)
-		for _, o := range us.inventory.Items("Datacenter") {
+		for _, o := range us.Inventory.Items("Datacenter") {
 			if o.Name == "dceast" {
 				return m.DetachTag(ctx, "us-east", o.Ref)
 			}
@@ -152,128 +148,6 @@ func TestWatchTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.next("VM without a zone", func(u api.Update) bool { return u.VM != nil && u.VM.Name == "worker-east-1" && u.VM.Zone == "" })
-}
-
-func TestWatchNodes(t *testing.T) {
-	// Nodes come and go beside their VMs.
-	var r rows
-	lines, reader := r.read()
-	if len(lines) != 0 {
-		t.Fatal(lines)
-	}
-	defer r.close(reader)
-	told := func(want ...string) {
-		t.Helper()
-		got := []string{}
-		lines, _ := r.take(reader)
-		for _, l := range lines {
-			got = append(got, nodeText(t, l)...)
-		}
-		if !slices.Equal(want, got) {
-			t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
-		}
-	}
-	vm := vmOf("vm-1", "worker-1", "A1", "")
-	r.vm(vm)
-	told("worker-1 vm=worker-1 power=on registered=false")
-	vm.Hostname = "Worker-1.example"
-	r.vm(vm)
-	told("worker-1 vm=worker-1 power=on registered=false deleted", "worker-1.example vm=worker-1 power=on registered=false")
-	node := api.Node{Name: "worker-1.example", Registered: true}
-	r.node(node, []string{"a1"})
-	told("worker-1.example vm=worker-1 power=on registered=true")
-	r.node(node, []string{"a1"}) // a heartbeat
-	told()
-	vm.Power = "off"
-	r.vm(vm)
-	told("worker-1.example vm=worker-1 power=off registered=true")
-	vm.UUID = "" // blank for a while
-	r.vm(vm)
-	told("worker-1.example vm= power= registered=true")
-	node.ProviderID = "vsphere://b2"
-	r.node(node, []string{"b2", "a1"})
-	told("worker-1.example vm= power= registered=true")
-	vm.UUID = "B2"
-	r.vm(vm)
-	told("worker-1.example vm=worker-1 power=off registered=true")
-	r.nodeGone("worker-1.example")
-	told("worker-1.example vm=worker-1 power=off registered=false")
-	vm.Exists = false
-	r.vm(vm)
-	told("worker-1.example vm=worker-1 power=off registered=false deleted")
-	r.node(api.Node{Name: "stranger", Registered: true}, nil)
-	told("stranger vm= power= registered=true")
-	r.nodeGone("stranger")
-	told("stranger vm= power= registered=true deleted")
-}
-
-// A reader that falls too far behind is cut off; others are not.
-func TestSlowWatcher(t *testing.T) {
-	var r rows
-	_, slow := r.read()
-	_, other := r.read()
-	for i := range maxBehind + 1 {
-		r.component(api.Component{Name: "ccm", PID: i})
-		if i%1000 == 0 {
-			r.take(other)
-		}
-	}
-	if lines, ok := r.take(slow); ok || len(lines) > 0 {
-		t.Errorf("%d lines, %v", len(lines), ok)
-	}
-	if lines, ok := r.take(other); !ok || len(lines) == 0 {
-		t.Errorf("%d lines, %v", len(lines), ok)
-	}
-	r.close(slow)
-	r.close(other)
-	if len(r.readers) != 0 {
-		t.Error("a reader is left")
-	}
-}
-
-// It does not take many rows, if they are large.
-func TestSlowWatcherOfLargeRows(t *testing.T) {
-	var r rows
-	_, slow := r.read()
-	large := strings.Repeat("x", 1<<20)
-	for i := range maxBytesBehind>>20 + 1 {
-		if slow.slow {
-			t.Fatalf("after %d rows", i)
-		}
-		r.component(api.Component{Name: "ccm", PID: i, Message: large})
-	}
-	if lines, ok := r.take(slow); ok || len(lines) > 0 {
-		t.Errorf("%d lines, %v", len(lines), ok)
-	}
-}
-
-// Leases that were healed long ago are not kept for ever; what is broken is.
-func TestForgottenLeases(t *testing.T) {
-	var r rows
-	r.lease(api.Lease{ID: "f0", State: "active"})
-	_, reader := r.read()
-	for i := range maxHealed + 2 {
-		id := fmt.Sprintf("f%d", i+1)
-		r.lease(api.Lease{ID: id, State: "active"})
-		r.lease(api.Lease{ID: id, State: "healed"})
-	}
-	lines, _ := r.take(reader)
-	var gone []string
-	for _, line := range lines {
-		var u api.Update
-		if err := json.Unmarshal(line, &u); err != nil {
-			t.Fatal(err)
-		}
-		if u.Deleted {
-			gone = append(gone, u.Lease.ID+" "+u.Lease.State)
-		}
-	}
-	if d := cmp.Diff([]string{"f1 healed", "f2 healed"}, gone); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if len(r.table) != maxHealed+1 || r.table["lease/f0"] == nil || len(r.leases) != len(r.table) {
-		t.Errorf("%d rows, %d leases", len(r.table), len(r.leases))
-	}
 }
 
 func TestWatchEndsWithTheSandbox(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 )
 
 // worst is the verdict on the steps so far.

@@ -12,8 +12,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 )
 
 // logs follows the logs of components. Only the goroutine of [logs.follow], and whoever calls [logs.read] before or after

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -283,6 +284,16 @@ func Unconfirmed(err error) *Error {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// Conflict returns the error of a request that the state of its object does not allow.
+func Conflict(format string, args ...any) *Error {
+	return &Error{Code: "conflict", Message: fmt.Sprintf(format, args...)}
+}
+
+// NotBuilt returns the error of a request that comes before there are vCenters.
+func NotBuilt() *Error {
+	return &Error{Code: "unavailable", Message: "the sandbox has not built its vCenters yet", Try: "vsphere-sandbox wait --for=ready"}
+}
 
 // Duration is a time.Duration that travels as text ("250ms").
 type Duration time.Duration

@@ -23,6 +23,15 @@ type VM struct {
 	Ref      types.ManagedObjectReference
 }
 
+// VMKey identifies a VM: a moref is unique within its vCenter only.
+type VMKey struct {
+	VCenter string
+	Ref     types.ManagedObjectReference
+}
+
+// Key returns what identifies the VM.
+func (v VM) Key() VMKey { return VMKey{v.VCenter, v.Ref} }
+
 // Machine is what the VM's node is told.
 func (v VM) Machine() node.Machine {
 	var disks []node.Disk

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
 )
 
 // Value is what a field has to be.

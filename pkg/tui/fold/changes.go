@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
 // Recent is how long a change is marked.

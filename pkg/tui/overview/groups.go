@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
 // hosts adds those without VMs: they belong where the VMs of their compute cluster are, else of their datacenter.

@@ -1,7 +1,7 @@
 package overview
 
 import (
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/table"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"

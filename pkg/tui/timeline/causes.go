@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
 // maxGap is how many events may be missing before what was linked so far is given up: nothing of it is near any more.

@@ -1,0 +1,119 @@
+package explain
+
+import (
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+)
+
+// sawCCM looks at the cloud controller manager itself.
+func (a Around) sawCCM(q *question) {
+	if len(a.CCM) == 0 && a.Others {
+		q.saw(sandbox, neither, "cloud controller manager", "none of the sandbox's runs; the cluster may have one")
+		return
+	}
+	if len(a.CCM) == 0 {
+		q.saw(sandbox, missing, "cloud controller manager", "none runs")
+		q.answer(event.Error, "vsphere-sandbox ccm swap builtin", "no cloud controller manager runs")
+	}
+	var ill []string
+	for _, r := range a.CCM {
+		text := r.State
+		if r.Health != "" {
+			text += ", " + r.Health
+		}
+		well := r.State == "running" && (r.Health == "healthy" || r.Health == "")
+		q.saw(sandbox, verdictOf(well), "component "+r.Name, "%s", strings.TrimSuffix(text+": "+r.Message, ": "))
+		if !well {
+			ill = append(ill, r.Name+" is "+text)
+		}
+	}
+	if len(ill) > 0 && len(ill) == len(a.CCM) {
+		e := a.newest(func(e event.Event) bool {
+			return e.Object.Kind == "Component" && strings.HasPrefix(e.Object.Name, "ccm") && e.Kind != "ccm.unhealthy" && e.Kind != "ccm.healthy"
+		})
+		q.because(a, e)
+		q.answer(event.Error, "vsphere-sandbox logs "+a.CCM[0].Name, "the CCM does not work: %s%s", ill[0], a.who(e))
+	}
+	if a.CCMCut {
+		q.saw(sandbox, wrong, "the CCM's way to the API server", "cut")
+		q.answer(event.Error, "", "the CCM cannot reach the API server")
+	}
+}
+
+// sawConfig looks at what the CCM is configured with.
+func (a Around) sawConfig(q *question) {
+	switch {
+	case a.Config.Err != nil:
+		q.saw(cloudConfig, wrong, "vsphere.conf", "%v; a CCM that runs goes on with the one before", a.Config.Err)
+	case a.Config.Is != nil:
+		var servers []string
+		for _, v := range a.Config.Is.VCenters {
+			text := v.Tenant + " at " + v.Server
+			if len(v.Datacenters) > 0 {
+				text += " with " + strings.Join(v.Datacenters, ", ")
+			}
+			servers = append(servers, text)
+		}
+		q.saw(cloudConfig, verdictOf(len(servers) > 0), "vCenters", "%s", strings.Join(servers, "; "))
+	}
+}
+
+// connected says how the CCM gets on with a vCenter, and why not if it does not.
+func (a Around) connected(vc VCenter) (why string, e event.Event) {
+	about := func(e event.Event) bool { return e.Object.Kind == "VCenter" && e.Object.Name == vc.Name }
+	e = a.newestOf(about, "ccm.vcenter-connected", "ccm.vcenter-unreachable", "ccm.vcenter-login-failed", "ccm.vcenter-credentials-missing")
+	switch {
+	case vc.Gate == "down", vc.Gate == "hung":
+		return "it is " + vc.Gate + " for its clients", a.newestOf(about, "gate."+vc.Gate)
+	case e.Seq != 0 && e.Kind != "ccm.vcenter-connected" && a.newestOf(about, "gate.up").Seq < e.Seq:
+		return "the CCM said at " + a.clock(e.Time) + ": " + e.Message, e
+	}
+	return "", e
+}
+
+// sawVCenters looks at each vCenter that might have the VM; searched, when no VM was found.
+func (a Around) sawVCenters(q *question, searched bool) {
+	for _, vc := range a.VCenters {
+		_, configured := a.configured(vc)
+		why, e := a.connected(vc)
+		switch {
+		case a.Config.Is != nil && !configured:
+			q.saw(cloudConfig, missing, "vCenter "+vc.Name, "not in the cloud-config: the CCM does not know of it")
+		case why != "":
+			q.saw(sandbox, wrong, "vCenter "+vc.Name, "%s", why)
+			q.because(a, e)
+			if searched {
+				q.answer(event.Error, mend(vc), "vCenter %s may have its VM, and the CCM cannot ask it: %s%s", vc.Name, why, a.who(e))
+			}
+		default:
+			q.saw(sandbox, fine, "vCenter "+vc.Name, "%s", a.answers()+gateText(vc))
+		}
+		if vc.Err != nil {
+			q.saw("vCenter "+vc.Name, unknown, "its inventory", "%v", vc.Err)
+		}
+	}
+}
+
+// mend is what may help a vCenter that the CCM cannot ask.
+func mend(vc VCenter) string {
+	if vc.Gate == "down" || vc.Gate == "hung" {
+		return "vsphere-sandbox vcenter up " + vc.Name
+	}
+	return "vsphere-sandbox logs ccm"
+}
+
+// answers is what a vCenter does with which nothing is known to be wrong: where no CCM runs, nobody asks it.
+func (a Around) answers() string {
+	if len(a.CCM) == 0 {
+		return "is up"
+	}
+	return "answers the CCM"
+}
+
+func gateText(vc VCenter) string {
+	if vc.Gate == "up" || vc.Gate == "" {
+		return ""
+	}
+	return ", and is " + vc.Gate
+}

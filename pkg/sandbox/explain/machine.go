@@ -1,0 +1,139 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Machine is a virtual machine as its vCenter tells it now, with all that is above it.
+type Machine struct {
+	VCenter, Ref, Name, Path string
+	// Datacenter is the path of the one it lies in.
+	Datacenter         string
+	UUID, InstanceUUID string
+	Template           bool
+	// Power is on, off or suspended; Connection is connected, disconnected, inaccessible, invalid or orphaned.
+	Power, Connection string
+	// Tools: the guest's tools run.
+	Tools     bool
+	Hostname  string
+	Addresses []string
+	CPUs      int
+	MemoryMB  int
+	GuestID   string
+	Disks     []api.Disk
+
+	Host           string
+	HostConnection string
+	HostPower      string
+	Maintenance    bool
+	// FromHost, FromPool and FromVM are what is met on the way up from the host, from the resource pool and from the VM
+	// itself, each with its beginning.
+	FromHost, FromPool, FromVM []Object
+	// TagsErr is why tags could not be read.
+	TagsErr error
+
+	// Role is what it is to be in the cluster, "" for no node. Process is the state of its kubelet.
+	Role, Process string
+	// Stale is why this is not from its vCenter now, but as the sandbox's watch told it last.
+	Stale error
+}
+
+// Object is something on the way up.
+type Object struct {
+	Type, Name, Ref string
+	Tags            []Tag
+}
+
+// Tag is a tag on an object.
+type Tag struct{ Category, Name string }
+
+// id names a VM past doubt.
+func (m Machine) id() string { return m.VCenter + "/" + m.Name }
+
+// source names who told of it.
+func (m Machine) source() string {
+	if m.Stale != nil {
+		return "last seen of vCenter " + m.VCenter
+	}
+	return "vCenter " + m.VCenter
+}
+
+// reports says what its guest tells.
+func (m Machine) reports() string {
+	if !m.Tools && m.Hostname == "" && len(m.Addresses) == 0 {
+		return "nothing: its tools do not run"
+	}
+	hostname := m.Hostname
+	if hostname == "" {
+		hostname = "no hostname"
+	}
+	addresses := strings.Join(m.Addresses, ", ")
+	if addresses == "" {
+		addresses = "no address"
+	}
+	return hostname + ", " + addresses
+}
+
+// certain tells whether what its vCenter says of it is so now, and not just the last that it knows.
+func (m Machine) certain() bool {
+	return m.Stale == nil && (m.Connection == "" || m.Connection == "connected")
+}
+
+// expected is the verdict on something that a guest reports: of a VM that is not on nothing is expected.
+func (m Machine) expected(reported bool) string {
+	switch {
+	case !m.certain():
+		return unknown
+	case !reported && m.Power != "on":
+		return neither
+	}
+	return verdictOf(reported)
+}
+
+// power says its power state in a sentence.
+func (m Machine) power() string {
+	switch m.Power {
+	case "on":
+		return "powered on"
+	case "off":
+		return "powered off"
+	}
+	return m.Power
+}
+
+// sameUUID tells whether two texts are one UUID, and whether it takes another byte order for that.
+func sameUUID(a, b string) (same, swapped bool) {
+	x, err := inventory.ParseUUID(a)
+	if err != nil {
+		return false, false
+	}
+	y, err := inventory.ParseUUID(b)
+	if err != nil {
+		return false, false
+	}
+	return x == y || x == y.Swapped(), x != y
+}
+
+// named tells whether a guest goes by a node's name, as the provider compares them: case aside, and with or without a
+// domain.
+func (m Machine) named(node string) (exactly, shortly bool) {
+	host, node := strings.ToLower(m.Hostname), strings.ToLower(node)
+	if host == "" {
+		return false, false
+	}
+	return host == node, strings.HasPrefix(host, node+".") || strings.HasPrefix(node, host+".")
+}
+
+// within tells whether it lies in one of the datacenters of a vCenter's configuration; none means all.
+func (m Machine) within(datacenters []string) bool {
+	return len(datacenters) == 0 || slices.ContainsFunc(datacenters, func(want string) bool {
+		if strings.Contains(want, "/") {
+			return strings.Trim(want, "/") == strings.Trim(m.Datacenter, "/")
+		}
+		return want == m.Datacenter[strings.LastIndexByte(m.Datacenter, '/')+1:]
+	})
+}

@@ -1,0 +1,206 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Volume is the case of a volume.
+type Volume struct {
+	Around
+	// Row is how the sandbox sums it up.
+	Row api.Volume
+	// Claim, Volume and Pods are nil, or fewer, where there are none.
+	Claim       Asked[*corev1.PersistentVolumeClaim]
+	Volume      Asked[*corev1.PersistentVolume]
+	Attachments Asked[[]storagev1.VolumeAttachment]
+	Pods        Asked[[]corev1.Pod]
+	// Disk is what CNS has of it; nil for nothing.
+	Disk Asked[*Disk]
+	// Holders are the VMs that have its disk among their devices, as VCENTER/NAME.
+	Holders Asked[[]Holder]
+	// Node is how the node is that it is on or wanted on; nil for none.
+	Node *api.Node
+	// Drivers are the components that move volumes: the CSI controller and its sidecars.
+	Drivers []api.Component
+}
+
+// Disk is a volume of CNS.
+type Disk struct {
+	VCenter, ID, Name, Datastore, File string
+	CapacityBytes                      int64
+	Health                             string
+}
+
+// Holder is a VM with the disk of the volume.
+type Holder struct {
+	VM, Power string
+	Disk      api.Disk
+}
+
+// Explain answers all questions about it.
+func (c Volume) Explain() api.Explanation {
+	v := c.Row
+	e := api.Explanation{
+		Subject: api.Subject{Kind: "volume", VCenter: v.VCenter, Name: v.Name}, Events: History(c.Events, ofVolume(v)), Volume: &v,
+	}
+	e.Questions = sorted([]question{c.state(), c.agreement(), c.drivers(), c.faults(c.touches)})
+	e.Summary = summary("volume "+cmp.Or(v.Claim, v.Name), e.Questions, string(v.State))
+	return e
+}
+
+// ofVolume tells whether an event is about a volume, its claim, its attachments or the pods that use it.
+func ofVolume(v api.Volume) func(event.Event) bool {
+	return func(e event.Event) bool {
+		switch e.Object.Kind {
+		case "Volume", "PersistentVolume":
+			return e.Object.Name == v.Name || v.Handle != "" && e.Object.Name == v.Handle
+		case "PersistentVolumeClaim":
+			return v.Claim != "" && e.Object.Name == v.Claim
+		case "VolumeAttachment":
+			return strings.HasPrefix(e.Object.Name, v.Name+" at ")
+		case "Pod":
+			return slices.Contains(v.Pods, e.Object.Name)
+		}
+		return false
+	}
+}
+
+// settled are the states in which a volume waits for nobody.
+var settled = []api.VolumeState{api.VolumeInUse, api.VolumeAttached, api.VolumeDetached}
+
+// broken are those that do not end by themselves.
+var broken = []api.VolumeState{api.VolumeBlocked, api.VolumeLost, api.VolumeOrphaned}
+
+// state walks from the claim to the pod, and says what the next step waits for.
+func (c Volume) state() (q question) {
+	v := c.Row
+	well := slices.Contains(settled, v.State) && v.Waits == ""
+	switch {
+	case well:
+		q.Ask = "Where is it?"
+	case slices.Contains(settled, v.State):
+		q.Ask = "What does it wait for?"
+	default:
+		q.Ask = fmt.Sprintf("Why is it %s?", v.State)
+	}
+	c.sawClaim(&q)
+	c.sawVolume(&q)
+	c.sawDisk(&q)
+	c.sawHolders(&q)
+	c.sawAttachments(&q)
+	if n := c.Node; n != nil {
+		text := "Ready=" + cmp.Or(n.Ready, "none")
+		if n.Power != "" {
+			text += ", its VM is " + n.Power
+		}
+		if len(n.Taints) > 0 {
+			text += ", taints " + strings.Join(n.Taints, ", ")
+		}
+		q.saw(apiServer, verdictOf(n.Ready == string(corev1.ConditionTrue)), "Node "+n.Name, "%s", text)
+	} else if v.Node != "" {
+		q.saw(apiServer, missing, "Node "+v.Node, "there is none")
+	}
+	c.sawPods(&q)
+	q.because(c.Around, c.newest(ofVolume(v)))
+	switch {
+	case slices.Contains(broken, v.State):
+		q.answer(event.Error, v.Try, "it is %s; what it waits for: %s", v.State, cmp.Or(v.Waits, "nothing"))
+	case v.Waits != "":
+		q.answer(event.Warning, v.Try, "it is %s; what it waits for: %s", v.State, v.Waits)
+	case v.State == api.VolumeInUse:
+		q.answer(event.Info, "", "on node %s, where %s runs with it", v.Node, and(v.Pods, "and"))
+	case v.State == api.VolumeAttached:
+		q.answer(event.Info, "", "on node %s, where no pod runs with it", v.Node)
+	case v.State == api.VolumeDetached:
+		q.answer(event.Info, "", "on no node, and wanted on none")
+	}
+	q.answer(event.Info, v.Try, "%s", v.State)
+	return q
+}
+
+// agreement says whether both planes have the volume on the same VM; nothing when one of them has not been asked, or has
+// nothing to say.
+func (c Volume) agreement() (q question) {
+	if c.Attachments.Err != nil || c.Holders.Err != nil || c.Row.Handle == "" {
+		return q
+	}
+	q.Ask = "Do both planes agree on where it is?"
+	var on, at []string
+	for _, h := range c.Holders.Is {
+		on = append(on, h.VM)
+	}
+	for _, a := range c.Attachments.Is {
+		if a.Status.Attached {
+			at = append(at, a.Spec.NodeName)
+		}
+	}
+	q.saw("vCenters", neither, "VM with the disk", "%s", cmp.Or(and(on, "and"), "none"))
+	q.saw(apiServer, neither, "attached to node", "%s", cmp.Or(and(at, "and"), "none"))
+	vm := ""
+	if c.Node != nil && c.Node.VM != "" {
+		vm = c.Node.VCenter + "/" + c.Node.VM
+	}
+	switch {
+	case len(on) > 1:
+		q.answer(event.Error, "", "%s VMs have its disk: %s", count(len(on)), and(on, "and"))
+	case len(at) > 0 && len(on) == 0 && c.Row.State != api.VolumeDetaching:
+		q.answer(event.Error, "", "no: it is attached to node %s, and no VM has its disk", and(at, "and"))
+	case len(at) > 1 && len(on) == 1:
+		q.answer(event.Warning, "", "no: it is attached to nodes %s, and only VM %s has its disk", and(at, "and"), on[0])
+	case len(at) == 0 && len(on) == 1 && c.Row.State != api.VolumeAttaching && c.Row.State != api.VolumeDetaching:
+		q.answer(event.Warning, "", "no: VM %s has its disk, and it is attached to no node", on[0])
+	case len(at) == 1 && len(on) == 1 && (vm == "" || c.Node.Name != at[0]): // the case has not that node, or not its VM
+		q.answer(event.Info, "", "it is attached to node %s, and VM %s has its disk", at[0], on[0])
+	case len(at) == 1 && len(on) == 1 && vm != on[0]:
+		q.answer(event.Error, "", "no: it is attached to node %s, which is VM %s, and VM %s has its disk", at[0], vm, on[0])
+	case len(at) == 0 && len(on) == 0:
+		q.answer(event.Info, "", "yes: it is nowhere")
+	}
+	q.answer(event.Info, "", "yes: %s", cmp.Or(and(on, "and"), "on its way"))
+	return q
+}
+
+// drivers says whether what moves volumes works; nothing when it does.
+func (c Volume) drivers() (q question) {
+	q.Ask = "Does what moves volumes work?"
+	var ill []string
+	for _, d := range c.Drivers {
+		q.saw(sandbox, verdictOf(d.State == "running"), "component "+d.Name, "%s", strings.TrimSuffix(d.State+": "+d.Message, ": "))
+		if d.State != "running" {
+			ill = append(ill, d.Name+" is "+d.State)
+		}
+	}
+	if len(ill) > 0 {
+		q.answer(event.Error, "vsphere-sandbox status", "no: %s", and(ill, "and"))
+	}
+	return q
+}
+
+func (c Volume) touches(t api.LeaseTarget) bool {
+	switch kindOf(t) {
+	case "sandbox":
+		return true
+	case "volume":
+		return t.Name == c.Row.Name || t.Name == c.Row.Handle || t.Name == c.Row.Claim
+	case "vcenter":
+		return t.Name == c.Row.VCenter
+	case "datastore":
+		return t.VCenter == c.Row.VCenter && t.Name == c.Row.Datastore
+	case "node":
+		return t.Name == c.Row.Node
+	case "vm":
+		return t.VCenter == c.Row.VCenter && t.Name == c.Row.VM || c.Node != nil && t.VCenter == c.Node.VCenter && t.Name == c.Node.VM
+	case "component":
+		return strings.HasPrefix(t.Name, "csi") || t.Name == "node/"+c.Row.Node
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+// Package inspect reads the objects of a sandbox again from its vCenters and its API server, in bounded time: to explain
+// why one is as it is (package explain reasons over what was read), and to show all there is about it.
+//
+// Floor 3.
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+)
+
+// Inspect reads all there is about one object, on both planes, in bounded time.
+func (i *Inspector) Inspect(ctx context.Context, r api.Subject) (api.Inspection, error) {
+	if i.World() == nil {
+		return api.Inspection{}, api.NotBuilt()
+	}
+	look, ok := map[string]func(context.Context, api.Subject) ([]part, error){
+		"node": i.inspectNode, "vm": i.inspectVM, "volume": i.inspectVolume,
+		"host": i.inspectHost, "vcenter": i.inspectVCenter, "component": i.inspectComponent,
+	}[r.Kind]
+	if !ok {
+		return api.Inspection{}, &api.Error{
+			Code: "invalid", Message: fmt.Sprintf("kind %q: there is nothing of that kind to look into", r.Kind), Try: "node, vm, volume, host, vcenter or component",
+		}
+	}
+	if err := nameless(r); err != nil {
+		return api.Inspection{}, err
+	}
+	parts, err := look(ctx, r)
+	if err != nil {
+		return api.Inspection{}, err
+	}
+	return api.Inspection{Parts: read(ctx, parts)}, nil
+}
+
+// part is something that is still to be read. What is not there is a nil object.
+type part struct {
+	title string
+	read  func(context.Context) (any, error)
+}
+
+// read reads all parts at once.
+func read(ctx context.Context, parts []part) []api.Part {
+	list := make([]api.Part, len(parts))
+	var asks []func(context.Context)
+	var mu sync.Mutex
+	for i, p := range parts {
+		list[i].Title = p.title
+		asks = append(asks, func(ctx context.Context) {
+			text, err := written(p.read(ctx))
+			mu.Lock()
+			defer mu.Unlock()
+			if list[i].YAML = text; err != nil {
+				list[i].Error = err.Error()
+			}
+		})
+	}
+	together(ctx, asks...)
+	return list
+}
+
+// written is an object as YAML, one of Kubernetes with its kind and without managed fields.
+func written(object any, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	if o, ok := object.(runtime.Object); ok {
+		o = o.DeepCopyObject()
+		if kinds, _, err := scheme.Scheme.ObjectKinds(o); err == nil && len(kinds) > 0 {
+			o.GetObjectKind().SetGroupVersionKind(kinds[0])
+		}
+		if m, err := meta.Accessor(o); err == nil {
+			m.SetManagedFields(nil)
+		}
+		object = o
+	}
+	text, err := yaml.Marshal(object)
+	return string(text), err
+}
+
+// tree turns a struct into what YAML is written from, without what is not set.
+func tree(v any) any {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	var out any
+	if err := json.Unmarshal(text, &out); err != nil {
+		return err.Error()
+	}
+	return bare(out)
+}
+
+// bare leaves out what is empty.
+func bare(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if value = bare(value); value == nil {
+				delete(v, key)
+			} else {
+				v[key] = value
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+		for i := range v {
+			v[i] = bare(v[i])
+		}
+	case string:
+		if v == "" {
+			return nil
+		}
+	}
+	return v
+}
+
+// notThere is what is told in place of an object that does not exist.
+func notThere(what string) error { return fmt.Errorf("there is no %s", what) }
+
+// unknownName answers for a name that nothing has.
+func unknownName(kind, name string, names []string) error {
+	message := fmt.Sprintf("%s %q: there is none", kind, name)
+	if near := nearest.Of(name, names); near != "" {
+		message += fmt.Sprintf("; did you mean %q?", near)
+	}
+	try := "vsphere-sandbox get " + kind + "s"
+	if kind == "component" {
+		try = "vsphere-sandbox status"
+	}
+	return &api.Error{Code: "not-found", Message: message, Try: try}
+}

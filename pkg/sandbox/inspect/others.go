@@ -1,0 +1,201 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25/mo"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+)
+
+// inspectVolume reads a volume at every hop.
+func (i *Inspector) inspectVolume(ctx context.Context, r api.Subject) ([]part, error) {
+	row, err := storage.Find(i.Volumes(), r.Name)
+	if err != nil {
+		return nil, err
+	}
+	v := volumeObjects{cluster{i.Kubernetes()}, row}
+	var parts []part
+	if row.Claim != "" {
+		parts = append(parts, part{"PersistentVolumeClaim " + row.Claim, func(ctx context.Context) (any, error) {
+			c, err := v.claim(ctx)
+			if err == nil && c == nil {
+				err = notThere("such claim any more")
+			}
+			return c, err
+		}})
+	}
+	parts = append(parts, part{"PersistentVolume " + row.Name, func(ctx context.Context) (any, error) {
+		pv, err := v.volume(ctx)
+		if err == nil && pv == nil {
+			err = notThere("PersistentVolume")
+		}
+		return pv, err
+	}})
+	parts = append(parts, attachmentParts(ctx, v)...)
+	if row.Handle != "" {
+		parts = append(parts, part{"CNS volume " + row.Handle, func(ctx context.Context) (any, error) {
+			_, volume, err := i.queryCNS(ctx, row.Handle)
+			if volume == nil {
+				return nil, cmp.Or(err, notThere("volume of this id in any vCenter"))
+			}
+			return tree(volume), nil
+		}}, part{"Disk of VM " + cmp.Or(row.VM, "(none)"), func(ctx context.Context) (any, error) { return i.diskDevice(ctx, row) }})
+	}
+	return parts, nil
+}
+
+// attachmentParts are the VolumeAttachments of a volume; one that says why when they cannot be listed.
+func attachmentParts(ctx context.Context, v volumeObjects) (parts []part) {
+	var list []storagev1.VolumeAttachment
+	var err error
+	together(ctx, func(ctx context.Context) { list, err = v.attachments(ctx) })
+	if err != nil {
+		return []part{{"VolumeAttachment", func(context.Context) (any, error) { return nil, err }}}
+	}
+	for _, a := range list {
+		parts = append(parts, part{"VolumeAttachment " + a.Name, func(context.Context) (any, error) { return &a, nil }})
+	}
+	return parts
+}
+
+// diskDevice is the virtual disk of a VM that is the volume.
+func (i *Inspector) diskDevice(ctx context.Context, row api.Volume) (any, error) {
+	for _, v := range i.World().VMs() {
+		if v.VCenter != row.VCenter || !slices.ContainsFunc(v.Disks, func(d api.Disk) bool { return d.Volume == row.Handle }) {
+			continue
+		}
+		var vm mo.VirtualMachine
+		if err := i.reader(v.VCenter).read(ctx, v.Ref, []string{"config.hardware"}, &vm); err != nil {
+			return nil, err
+		}
+		if vm.Config == nil {
+			break
+		}
+		for _, d := range devices(vm.Config.Hardware.Device) {
+			if device, ok := d.(map[string]any); ok && device["vDiskId"] == row.Handle {
+				return device, nil
+			}
+		}
+	}
+	return nil, notThere("VM with this disk")
+}
+
+// inspectHost reads a host.
+func (i *Inspector) inspectHost(_ context.Context, r api.Subject) ([]part, error) {
+	var names []string
+	var parts []part
+	for _, vc := range i.VCenters() {
+		for _, h := range vc.Inventory.Items("HostSystem") {
+			names = append(names, h.Name)
+			if h.Name == r.Name && (r.VCenter == "" || r.VCenter == vc.Row.Name) {
+				parts = append(parts, i.hostPart(reader{vc, i.Roles}, h))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return nil, unknownName("host", r.Name, names)
+	}
+	return parts, nil
+}
+
+func (i *Inspector) hostPart(a reader, item world.Item) part {
+	return part{fmt.Sprintf("Host %s of vCenter %s", item.Name, a.Name()), func(ctx context.Context) (any, error) {
+		var h mo.HostSystem
+		err := a.read(ctx, item.Ref, []string{"name", "parent", "overallStatus", "runtime", "summary.hardware", "summary.quickStats", "vm", "datastore"}, &h)
+		if err != nil {
+			return nil, err
+		}
+		h.Runtime.HealthSystemRuntime = nil // every sensor there is
+		of, err := a.tagsOf(ctx, []ref{item.Ref})
+		var tags any
+		if err != nil {
+			tags = "cannot be read: " + err.Error()
+		} else {
+			var list []any
+			for _, t := range of[item.Ref] {
+				list = append(list, map[string]any{"category": t.Category, "tag": t.Name})
+			}
+			tags = list
+		}
+		return bare(map[string]any{
+			"name": h.Name, "moref": item.Ref.String(), "path": item.Path, "overallStatus": h.OverallStatus, "runtime": tree(h.Runtime),
+			"summary": map[string]any{"hardware": tree(h.Summary.Hardware), "quickStats": tree(h.Summary.QuickStats)}, "vm": refs(h.Vm), "datastore": refs(h.Datastore), "tags": tags,
+		}), nil
+	}}
+}
+
+// inspectVCenter reads what a vCenter says of itself, and what goes through its gate.
+func (i *Inspector) inspectVCenter(_ context.Context, r api.Subject) ([]part, error) {
+	all := i.VCenters()
+	at := slices.IndexFunc(all, func(vc VCenter) bool { return vc.Row.Name == r.Name })
+	if at < 0 {
+		var names []string
+		for _, vc := range all {
+			names = append(names, vc.Row.Name)
+		}
+		return nil, unknownName("vcenter", r.Name, names)
+	}
+	vc := all[at]
+	return []part{
+		{"vCenter " + r.Name, func(context.Context) (any, error) { return vc.Row, nil }},
+		{"About vCenter " + r.Name, func(ctx context.Context) (about any, err error) {
+			err = vc.Client.Do(ctx, func(_ context.Context, session *vcenter.Session) error {
+				about = tree(session.Vim.ServiceContent.About)
+				return nil
+			})
+			return about, err
+		}},
+		{"Sessions of vCenter " + r.Name, func(context.Context) (any, error) {
+			simulated, err := vc.Simulated("list sessions")
+			if err != nil {
+				return nil, err
+			}
+			users := map[string]int{}
+			list := simulated.Sessions()
+			for _, session := range list {
+				users[session.User]++
+			}
+			return map[string]any{"count": len(list), "limit": simulated.SessionLimit(), "byUser": users}, nil
+		}},
+		{"Calls of vCenter " + r.Name, func(context.Context) (any, error) {
+			byClient := map[string]map[string]any{}
+			for _, c := range vc.Calls() {
+				if byClient[c.Client] == nil {
+					byClient[c.Client] = map[string]any{}
+				}
+				byClient[c.Client][c.Method] = bare(map[string]any{"calls": c.Calls, "errors": c.Errors, "lastError": c.LastError})
+			}
+			return byClient, nil
+		}},
+	}, nil
+}
+
+// inspectComponent shows a component with the end of its log.
+func (i *Inspector) inspectComponent(_ context.Context, r api.Subject) ([]part, error) {
+	row := i.component(r.Name)
+	if row == nil {
+		var names []string
+		for _, c := range i.Components() {
+			names = append(names, c.Name)
+		}
+		return nil, unknownName("component", r.Name, names)
+	}
+	return []part{
+		{"Component " + r.Name, func(context.Context) (any, error) { return row, nil }},
+		{"Log of " + r.Name, func(context.Context) (any, error) {
+			const most = 20
+			lines := strings.Split(strings.TrimSpace(child.LogTail(row.Log, 0)), "\n")
+			return lines[max(0, len(lines)-most):], nil
+		}},
+	}, nil
+}

@@ -1,0 +1,228 @@
+package inspect
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+)
+
+type ref = types.ManagedObjectReference
+
+// reader reads a vCenter: through its console, as an administrator would, not through the gate. It implements
+// [explain.Inventory].
+type reader struct {
+	VCenter
+	roles world.Roles
+}
+
+// Name implements [explain.Inventory].
+func (a reader) Name() string { return a.Row.Name }
+
+// vmProperties are what is read of a VM.
+var vmProperties = []string{
+	"name", "parent", "resourcePool", "guestHeartbeatStatus", "runtime.host", "runtime.powerState", "runtime.connectionState",
+	"config.uuid", "config.instanceUuid", "config.template", "config.guestId", "config.hardware.numCPU", "config.hardware.memoryMB",
+	"config.hardware.device", "guest.toolsRunningStatus", "guest.hostName", "guest.net",
+}
+
+// Machines implements [explain.Inventory].
+func (a reader) Machines(ctx context.Context, w explain.Wanted) ([]explain.Machine, error) {
+	seen := a.known(w)
+	refs, err := a.search(ctx, w)
+	if err != nil {
+		return a.stale(seen, err), err
+	}
+	for _, v := range seen {
+		if !slices.Contains(refs, v.Ref) {
+			refs = append(refs, v.Ref)
+		}
+	}
+	entities := map[ref]entity{}
+	var found []explain.Machine
+	for _, r := range refs {
+		m, err := a.machine(ctx, r, entities)
+		switch {
+		case vcenter.Gone(err):
+		case err != nil:
+			return a.stale(seen, err), err
+		default:
+			found = append(found, m)
+		}
+	}
+	a.tag(ctx, found, entities)
+	return found, nil
+}
+
+// known are the VMs of the sandbox's own watch that are wanted.
+func (a reader) known(w explain.Wanted) []world.VM {
+	return slices.DeleteFunc(a.Inventory.VMs(), func(v world.VM) bool {
+		host := strings.ToLower(v.Hostname)
+		return !slices.Contains(w.Names, v.Name) &&
+			!slices.ContainsFunc(w.UUIDs, func(u string) bool { return strings.EqualFold(u, v.UUID) }) &&
+			!slices.ContainsFunc(w.Hostnames, func(n string) bool {
+				n = strings.ToLower(n)
+				return host != "" && (host == n || strings.HasPrefix(host, n+".") || strings.HasPrefix(n, host+"."))
+			})
+	})
+}
+
+// search asks the vCenter's search index, as cloud providers do, for UUIDs in both byte orders and for names.
+func (a reader) search(ctx context.Context, w explain.Wanted) (refs []ref, err error) {
+	add := func(found []object.Reference, err error) error {
+		for _, o := range found {
+			if r := o.Reference(); !slices.Contains(refs, r) {
+				refs = append(refs, r)
+			}
+		}
+		return err
+	}
+	err = a.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
+		index := object.NewSearchIndex(session.Vim)
+		for _, text := range w.UUIDs {
+			u, err := inventory.ParseUUID(text)
+			if err != nil {
+				continue // no VM has it
+			}
+			for _, u := range []inventory.UUID{u, u.Swapped()} {
+				if err := add(index.FindAllByUuid(ctx, nil, u.String(), true, new(bool))); err != nil {
+					return err
+				}
+			}
+		}
+		for _, name := range w.Hostnames {
+			if err := add(index.FindAllByDnsName(ctx, nil, name, true)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return refs, err
+}
+
+// stale are VMs as the watch told them last.
+func (a reader) stale(seen []world.VM, err error) (list []explain.Machine) {
+	for _, v := range seen {
+		list = append(list, explain.Machine{
+			VCenter: v.VCenter, Ref: v.MoRef, Name: v.Name, Path: v.Path, UUID: v.UUID, Power: v.Power, Connection: v.Connection, Tools: v.Tools,
+			Hostname: v.Hostname, Addresses: v.Addresses, CPUs: v.CPUs, MemoryMB: int(v.MemoryBytes >> 20), GuestID: v.GuestID, Disks: v.Disks,
+			Host: v.Host, Role: a.roles.Role(v), Process: string(a.roles.Process(v)), Stale: err, TagsErr: err,
+		})
+	}
+	return list
+}
+
+// machine reads one VM and everything above it.
+func (a reader) machine(ctx context.Context, r ref, entities map[ref]entity) (explain.Machine, error) {
+	var v mo.VirtualMachine
+	if err := a.read(ctx, r, vmProperties, &v); err != nil {
+		return explain.Machine{}, err
+	}
+	m := explain.Machine{
+		VCenter: a.Row.Name, Ref: r.Value, Name: v.Name, Power: strings.ToLower(strings.TrimPrefix(string(v.Runtime.PowerState), "powered")),
+		Connection: string(v.Runtime.ConnectionState),
+	}
+	if c := v.Config; c != nil {
+		m.UUID, m.InstanceUUID, m.Template, m.GuestID = c.Uuid, c.InstanceUuid, c.Template, c.GuestId
+		m.CPUs, m.MemoryMB, m.Disks = int(c.Hardware.NumCPU), int(c.Hardware.MemoryMB), world.Disks(c.Hardware.Device)
+	}
+	if g := v.Guest; g != nil {
+		m.Tools = g.ToolsRunningStatus == string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)
+		m.Hostname = g.HostName
+		for _, nic := range g.Net {
+			for _, ip := range nic.IpAddress {
+				if addr, err := netip.ParseAddr(ip); err == nil && !addr.IsLinkLocalUnicast() {
+					m.Addresses = append(m.Addresses, ip)
+				}
+			}
+		}
+	}
+	up := func(from *ref) (walk []explain.Object, err error) {
+		const deepest = 64
+		for at := from; at != nil && len(walk) < deepest; {
+			e, err := a.entity(ctx, *at, entities)
+			if err != nil {
+				return nil, err
+			}
+			walk = append(walk, explain.Object{Type: at.Type, Name: e.name, Ref: at.Value})
+			at = e.parent
+		}
+		return walk, nil
+	}
+	parent := v.Parent
+	if parent == nil { // in a vApp
+		parent = v.ResourcePool
+	}
+	entities[r] = entity{name: v.Name, parent: parent}
+	var err error
+	if m.FromHost, err = up(v.Runtime.Host); err != nil {
+		return m, err
+	}
+	if m.FromPool, err = up(v.ResourcePool); err != nil {
+		return m, err
+	}
+	if m.FromVM, err = up(&r); err != nil {
+		return m, err
+	}
+	m.Path, m.Datacenter = paths(m.FromVM)
+	if host := v.Runtime.Host; host != nil {
+		var h mo.HostSystem
+		if err := a.read(ctx, *host, []string{"name", "runtime.connectionState", "runtime.powerState", "runtime.inMaintenanceMode"}, &h); err != nil {
+			return m, err
+		}
+		m.Host, m.HostConnection, m.HostPower, m.Maintenance = h.Name, string(h.Runtime.ConnectionState), string(h.Runtime.PowerState), h.Runtime.InMaintenanceMode
+	}
+	if v, ok := a.Inventory.VM(r); ok {
+		m.Role, m.Process = a.roles.Role(v), string(a.roles.Process(v))
+	}
+	return m, nil
+}
+
+// entity is what is known of an object on the way up.
+type entity struct {
+	name   string
+	parent *ref
+}
+
+// entity reads an object once.
+func (a reader) entity(ctx context.Context, r ref, known map[ref]entity) (entity, error) {
+	if e, ok := known[r]; ok {
+		return e, nil
+	}
+	var me mo.ManagedEntity
+	if err := a.read(ctx, r, []string{"name", "parent"}, &me); err != nil {
+		return entity{}, err
+	}
+	known[r] = entity{name: me.Name, parent: me.Parent}
+	return known[r], nil
+}
+
+// read reads properties of one object.
+func (a reader) read(ctx context.Context, r ref, properties []string, into any) error {
+	return a.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
+		return property.DefaultCollector(session.Vim).RetrieveOne(ctx, r, properties, into)
+	})
+}
+
+// paths are the inventory paths of a VM and of its datacenter, from the walk up.
+func paths(walk []explain.Object) (vm, datacenter string) {
+	for i, o := range slices.Backward(walk) {
+		if i == len(walk)-1 && o.Type == "Folder" {
+			continue // the root
+		}
+		if vm += "/" + o.Name; o.Type == "Datacenter" {
+			datacenter = vm
+		}
+	}
+	return vm, datacenter
+}
