@@ -101,7 +101,7 @@ func TestCombine(t *testing.T) {
 		{name: "existing, volumes", cluster: ground.Existing, real: real, csi: csi.Builtin, refused: "its own"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := &options{ccm: ccm.Flags{Source: tc.ccm}, csi: csi.Flags{Driver: cmp.Or(tc.csi, csi.Builtin)}, ground: ground.Flags{Cluster: tc.cluster}}
+			o := &options{ccm: ccm.Flags{Source: tc.ccm, MayBeNone: true}, csi: csi.Flags{Driver: cmp.Or(tc.csi, csi.Builtin)}, ground: ground.Flags{Cluster: tc.cluster}}
 			cmd := &cobra.Command{}
 			o.realFlags.Bind(cmd)
 			if tc.real != "" {

@@ -28,7 +28,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	name := g.nodeOf(vm)
 	container := g.cluster.Container(name)
 	if component := n.Claim(name); container == "" || component != "node/"+name { // a clone, say: the container is its first VM's
-		return &nobody{name: name, notify: n.Notify}
+		return &nobody{name: name, notify: n.Notify, host: g.Host}
 	}
 	options := kindmachine.Options{
 		Name: name, Container: container, Runtime: g.rt, Network: kind.Network(g.rt), Watch: g.watch, Notify: n.Notify,
@@ -42,7 +42,7 @@ func (g *Ground) Guest(n ground.Node) node.Guest {
 	m, err := kindmachine.New(options)
 	if err != nil { // of options that there cannot be
 		g.Logger.Error("machine", "node", name, "err", err)
-		return &nobody{name: name, notify: n.Notify}
+		return &nobody{name: name, notify: n.Notify, host: g.Host}
 	}
 	return m
 }
@@ -66,6 +66,7 @@ func (g *Ground) notice(name string, err error) {
 type nobody struct {
 	name   string
 	notify func(child.Change)
+	host   Host
 
 	mu   sync.Mutex
 	told bool
@@ -81,7 +82,9 @@ func (n *nobody) Observe(m node.Machine) {
 		return
 	}
 	n.told = true
-	go n.notify(child.Change{Name: "node/" + n.name, State: child.Exited, Err: errNobody})
+	n.host.Go(watchGroup, func(context.Context) { // the caller holds the lock of the nodes
+		n.notify(child.Change{Name: "node/" + n.name, State: child.Exited, Err: errNobody})
+	})
 }
 
 func (*nobody) State() (p node.Process, pid, restarts int) { return node.Stopped, 0, 0 }

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
 // What fails first ends the wait: nobody sits through kubeadm to be told that there is no image.
@@ -92,5 +95,18 @@ func TestFarEnd(t *testing.T) {
 	gone[vm(2)] = true
 	if a, err := f.of(vm(6), there); err != nil || a.String() != "10.9.8.76" {
 		t.Errorf("in the place of one that is gone: %s, %v", a, err)
+	}
+}
+
+// What there is no container for is told once, by a goroutine that the end of the sandbox waits for.
+func TestNobody(t *testing.T) {
+	_, h := idle(t)
+	var told []child.Change
+	n := &nobody{name: "worker-9", host: h, notify: func(c child.Change) { told = append(told, c) }}
+	for range 2 {
+		n.Observe(node.Machine{Exists: true, Power: node.On})
+	}
+	if err := h.Wait(t.Context(), watchGroup); err != nil || len(told) != 1 || told[0].Name != "node/worker-9" {
+		t.Errorf("%+v, %v", told, err)
 	}
 }
