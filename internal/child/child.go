@@ -1,6 +1,7 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"sync"
 )
@@ -108,4 +109,17 @@ func (c *Child) emit(change Change) {
 	if c.notify != nil {
 		c.notify(change)
 	}
+}
+
+// StopAll stops children at once, and returns when all have ended. Children that are nil were not started.
+func StopAll(ctx context.Context, all ...*Child) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, c := range all {
+		if c != nil {
+			wg.Go(func() { errs[i] = c.Stop(ctx) })
+		}
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -24,7 +24,7 @@ func (s *Sandbox) steps() []step {
 	stock := ground.Steps{
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.stopVCenters},
 		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
-		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.stopFaults},
+		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
 		CloudConfig: step{Name: "cloud config", Start: s.writeCloudConfig, Stop: s.unwatchCloudConfig},
 		CCM:         s.ccmStep(),
@@ -36,7 +36,7 @@ func (s *Sandbox) steps() []step {
 		stock.Initialized.Name = "nodes ready" // which is all where nothing initializes them
 	}
 	if s.opts.CSI.Enabled {
-		stock.CSI = step{Name: "storage", Start: s.startCSI, Stop: s.stopCSI}
+		stock.CSI = step{Name: "storage", Start: s.csi.Start, Stop: s.csi.Stop}
 		stock.Volumes = step{Name: "volumes", Start: s.waitCSI, Patient: s.opts.CSI.Foreign != nil}
 		if s.facts.Pods {
 			stock.CSI.Start, stock.Volumes.Start = s.deployCSI, s.waitCSIPods
@@ -120,7 +120,7 @@ func (s *Sandbox) crashed(times int, text string) {
 func (s *Sandbox) shutdown(steps []step, begun int) error {
 	s.setPhase(api.Stopping)
 	var errs []error
-	if err := s.healFaults(context.Background()); err != nil {
+	if err := s.faults.End(context.Background()); err != nil {
 		errs = append(errs, fmt.Errorf("heal: %w", err))
 	}
 	for n := begun - 1; n >= 0; n-- {

@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
 
 const (
@@ -53,8 +54,8 @@ func (s *Sandbox) watchCCMHealth(ctx context.Context) {
 // ccmPatience is [ccmStartTime], or what a test has set. At real vCenters it is that of a boot step: some log in before they
 // call themselves healthy.
 func (s *Sandbox) ccmPatience() time.Duration {
-	if s.patience > 0 {
-		return s.patience
+	if s.ccms.patience > 0 {
+		return s.ccms.patience
 	}
 	if s.opts.Real != nil {
 		return s.stepTime()
@@ -202,20 +203,66 @@ func (s *Sandbox) waitCluster(ctx context.Context) error {
 	return s.awaitCCM(ctx)
 }
 
-// describeCCM adds what is known of cloud controller managers to their rows.
-func (s *Sandbox) describeCCM(rows []api.Component) {
-	s.ccms.mu.Lock()
-	defer s.ccms.mu.Unlock()
+// describe adds what is known of cloud controller managers to their rows.
+func (c *ccms) describe(rows []api.Component) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i := range rows {
-		for _, r := range s.ccms.list {
+		for _, r := range c.list {
 			if rows[i].Name != r.name {
 				continue
 			}
-			p := s.ccms.runs.Program
+			p := c.runs.Program
 			rows[i].Source, rows[i].Version, rows[i].Digest, rows[i].Leader = p.Source, p.Version, p.Digest, r.leads
 			if rows[i].Health = "healthy"; !r.healthy {
 				rows[i].Health = r.ill
 			}
 		}
 	}
+}
+
+// routeCCM adds the paths that are about the cloud controller manager.
+func (s *Sandbox) routeCCM(mux *http.ServeMux) {
+	mux.Handle("POST /v1/ccm", control.Request(s.swapCCM))
+	mux.Handle("POST /v1/ccm/restart", control.Request(func(ctx context.Context, _ struct{}) (api.Done, error) { return s.cycleCCM(ctx) }))
+	mux.HandleFunc("GET /v1/metrics/{component}", s.metrics)
+}
+
+// metrics passes on the metrics of a component as it tells them: a cloud controller manager, or the API server.
+func (s *Sandbox) metrics(w http.ResponseWriter, r *http.Request) {
+	body, err := s.metricsOf(r.Context(), r.PathValue("component"))
+	if err != nil {
+		control.Reply(w, nil, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(body) // the only error is a reader who left
+}
+
+func (s *Sandbox) metricsOf(ctx context.Context, component string) ([]byte, error) {
+	if component == "control-plane" {
+		s.mu.Lock()
+		cluster := s.cluster
+		s.mu.Unlock()
+		if cluster == nil {
+			return nil, &api.Error{Code: "unavailable", Message: "there is no API server yet"}
+		}
+		return cluster.Client().CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+	}
+	if _, ok := s.podOf(component); ok {
+		body, err := s.pods.Metrics(ctx, component)
+		if err != nil {
+			return nil, &api.Error{Code: "unavailable", Message: component + ": " + err.Error(), Try: "vsphere-sandbox logs " + component}
+		}
+		return body, nil
+	}
+	replica := s.ccms.find(component)
+	if replica == nil {
+		return nil, &api.Error{Code: "not-found", Message: "metrics: there is no component \"" + component + "\" that has any", Try: "vsphere-sandbox ccm status"}
+	}
+	body, err := s.askCCM(ctx, replica, "/metrics")
+	if err != nil {
+		return nil, &api.Error{Code: "unavailable", Message: component + ": " + healthText(err), Try: "vsphere-sandbox logs " + component}
+	}
+	return body, nil
 }

@@ -14,23 +14,33 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 )
 
-// ccms are the cloud controller managers that run: one, or several of which one leads. What changes them holds
-// [Sandbox.replacing]. The zero value is ready to use.
+// ccms are the cloud controller managers that run: one, or several of which one leads. The zero value is ready to use.
 type ccms struct {
-	mu      sync.Mutex
-	runs    CCM
-	elect   bool
-	list    []*replica
-	rights  []runtime.Object
-	changed chan struct{} // closed and replaced when a replica has become healthy, or exited
-	client  *http.Client  // for probes and metrics
-	stopped bool          // none is started any more
+	replacing sync.Mutex    // held while replicas are started, replaced or stopped
+	adopting  sync.Mutex    // held while the objects of a deployed one are taken over; guards adopted
+	adopted   bool          // a token of its ServiceAccount is kept fresh
+	patience  time.Duration // in place of ccmStartTime; 0: that
+
+	mu sync.Mutex
+	// unsettled: vsphere.conf has changed since they were last restarted for a change of it.
+	unsettled     bool
+	restarting    uint64 // the event for which they are being replaced; 0 for none
+	leaderWatched bool   // their Lease is being followed
+	runs          CCM
+	elect         bool
+	list          []*replica
+	rights        []runtime.Object
+	changed       chan struct{} // closed and replaced when a replica has become healthy, or exited
+	client        *http.Client  // for probes and metrics
+	stopped       bool          // none is started any more
 }
 
 // replica is one of them. Its fields but name and port are guarded by [ccms.mu].
@@ -103,19 +113,49 @@ func (c *ccms) close() {
 	}
 }
 
-// ccmChild is the process of a component that is a cloud controller manager; nil when there is none of that name.
-func (s *Sandbox) ccmChild(component string) *child.Child {
-	r := s.ccms.find(component)
+// child is the process of a component that is a cloud controller manager; nil when there is none of that name.
+func (c *ccms) child(component string) *child.Child {
+	r := c.find(component)
 	if r == nil {
 		return nil
 	}
-	s.ccms.mu.Lock()
-	defer s.ccms.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return r.child
 }
 
-// ccmReplicas is how many cloud controller managers there are.
-func (s *Sandbox) ccmReplicas() int { return len(s.ccms.all()) }
+// leader is the component that leads, "" when none is known to.
+func (c *ccms) leader() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.list {
+		if r.leads {
+			return r.name
+		}
+	}
+	return ""
+}
+
+// running returns what runs, and whether a leader is elected.
+func (c *ccms) running() (runs CCM, elect bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.runs, c.elect
+}
+
+// setRestartCause sets the event for which replicas are being replaced, 0 when they are not.
+func (c *ccms) setRestartCause(seq uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restarting = seq
+}
+
+// restartCause is the event for which replicas are being replaced, 0 when they are not.
+func (c *ccms) restartCause() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.restarting
+}
 
 // replicaName is that of the nth, from 0.
 func replicaName(n int) string {
@@ -191,7 +231,7 @@ func (s *Sandbox) launchReplica(name string, cause uint64) error {
 		case ch.State == child.Started && first:
 			because, first = cause, false
 		case ch.State == child.Stopped:
-			because = s.restartCause()
+			because = s.ccms.restartCause()
 		}
 		s.components.Note(ch, object, because)
 		s.replicaChanged(r, ch)
@@ -230,8 +270,8 @@ func (s *Sandbox) replicaChanged(r *replica, ch child.Change) {
 
 // movePort starts a replica whose port somebody else has at another.
 func (s *Sandbox) movePort(ctx context.Context, r *replica) {
-	s.replacing.Lock()
-	defer s.replacing.Unlock()
+	s.ccms.replacing.Lock()
+	defer s.ccms.replacing.Unlock()
 	if ctx.Err() != nil || s.ccms.find(r.name) != r {
 		return // it has been replaced meanwhile
 	}
@@ -247,13 +287,100 @@ func (s *Sandbox) movePort(ctx context.Context, r *replica) {
 
 // stopReplicas ends some, all at once.
 func stopReplicas(ctx context.Context, list []*replica) error {
-	errs := make([]error, len(list))
-	var wg sync.WaitGroup
-	for i, r := range list {
-		if r.child != nil {
-			wg.Go(func() { errs[i] = r.child.Stop(ctx) })
+	var all []*child.Child
+	for _, r := range list {
+		all = append(all, r.child)
+	}
+	return child.StopAll(ctx, all...)
+}
+
+// watchLeader follows the Lease by which several elect a leader. Again it does nothing.
+func (s *Sandbox) watchLeader() {
+	s.ccms.mu.Lock()
+	begun := s.ccms.leaderWatched || s.cluster == nil
+	s.ccms.leaderWatched = true
+	s.ccms.mu.Unlock()
+	if begun {
+		return
+	}
+	s.background.Run("ccm leader", func(ctx context.Context) {
+		holders := make(chan string, 1)
+		factory := s.informersOf(ccmLeaseName)
+		err := storage.Follow(factory.Coordination().V1().Leases().Informer(), func(_, lease *coordinationv1.Lease, gone bool) {
+			if gone || lease.Spec.HolderIdentity == nil {
+				return
+			}
+			select { // the newest counts
+			case <-holders:
+			default:
+			}
+			holders <- *lease.Spec.HolderIdentity
+		})
+		if err != nil {
+			s.opts.Logger.Error("leader watch", "err", err)
+			return
+		}
+		factory.Start(ctx.Done())
+		defer factory.Shutdown()
+		last, leader := "", ""
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case holder := <-holders:
+				if holder != last && holder != "" {
+					last, leader = holder, s.leaderChanged(ctx, holder, leader)
+				}
+			}
+		}
+	})
+}
+
+// leaderChanged notes that the Lease has another holder, and returns which replica that is; "" for none of ours.
+func (s *Sandbox) leaderChanged(ctx context.Context, holder, was string) string {
+	leader := s.findLeader(ctx, holder)
+	s.ccms.tell(func() {
+		for _, r := range s.ccms.list {
+			r.leads = r.name == leader
+		}
+	})
+	for _, r := range s.ccms.all() {
+		s.components.Changed(r.name)
+	}
+	cause := s.causes.Newest([]string{"child.exited", "child.stopped", "child.killed", "child.paused", "api.cut"}, func(e event.Event) bool {
+		return was != "" && e.Object.Name == was
+	})
+	name := leader
+	if name == "" {
+		name = holder // somebody who is none of ours, or who has ended already
+	}
+	e := event.Event{
+		Plane: event.PlaneKubernetes, Kind: "ccm.leader-changed", Cause: cause,
+		Object: event.Object{Kind: "Component", Name: name}, Message: name + " leads",
+	}
+	if was != "" {
+		e.Message += fmt.Sprintf("; before it was %s", was)
+	}
+	s.log.Append(e)
+	return leader
+}
+
+// findLeader finds the replica that has made up the name in the Lease: it logs the name when it becomes the leader, as
+// the Event that says so. Its metrics do not tell.
+func (s *Sandbox) findLeader(ctx context.Context, holder string) string {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for range 60 { // it says so a moment after it has taken the lease
+		for _, r := range s.ccms.all() {
+			if strings.Contains(child.LogTail(s.opts.Dir.Log(r.name), r.logFrom), holder) {
+				return r.name
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-tick.C:
 		}
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return ""
 }

@@ -22,7 +22,7 @@ func TestConfigNeedsRestart(t *testing.T) {
 			close(started)
 			return
 		}
-		s.components.Note(ch, event.Object{Kind: "Component", Name: ccmComponent}, s.restartCause())
+		s.components.Note(ch, event.Object{Kind: "Component", Name: ccmComponent}, s.ccms.restartCause())
 	})
 	t.Cleanup(func() {
 		if err := s.stopCCM(context.Background()); err != nil {

@@ -142,7 +142,7 @@ func TestHealthOfOneThatEnds(t *testing.T) {
 // Whoever waits for health gets it, or the reason why it will not come.
 func TestAwaitCCM(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.patience = 50 * time.Millisecond
+	s.ccms.patience = 50 * time.Millisecond
 	r := &replica{name: ccmComponent, since: time.Now(), ill: "does not listen at its port"}
 	s.ccms.list = []*replica{r}
 	if err := os.WriteFile(s.opts.Dir.Log(ccmComponent), []byte("of another\nwaiting for Godot\n"), 0o600); err != nil {
@@ -155,7 +155,7 @@ func TestAwaitCCM(t *testing.T) {
 	if err := s.awaitCCM(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "; it has logged nothing") {
 		t.Errorf("hangs without a word: %v", err)
 	}
-	s.patience = time.Hour
+	s.ccms.patience = time.Hour
 	for want, change := range map[string]func(){
 		"":                        func() { r.healthy = true },
 		"ccm: exit status 7":      func() { r.healthy, r.exits, r.last = false, 2, "ccm: exit status 7" },
@@ -180,7 +180,7 @@ func TestAwaitCCM(t *testing.T) {
 // A boot whose cloud controller manager never becomes healthy ends, and says so.
 func TestBootEndsWithoutHealth(t *testing.T) {
 	s, r := withReplica(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
-	s.patience = 10 * time.Millisecond
+	s.ccms.patience = 10 * time.Millisecond
 	ctx, abort := context.WithCancelCause(t.Context())
 	s.abort = abort
 	s.background.Run("ccm health", s.watchCCMHealth)
@@ -313,7 +313,7 @@ exec sleep 600
 	first := s.ccms.all()[0]
 	for after := uint64(0); ; {
 		now := s.ccms.find(ccmComponent)
-		if now != first && now.port != first.port && s.ccmChild(ccmComponent) != nil && s.ccmChild(ccmComponent).PID() != 0 {
+		if now != first && now.port != first.port && s.ccms.child(ccmComponent) != nil && s.ccms.child(ccmComponent).PID() != 0 {
 			return
 		}
 		events, _, err := s.log.Wait(t.Context(), after, 1)

@@ -38,8 +38,8 @@ func TestProjection(t *testing.T) {
 		p.project(data)
 		requireEvents(t, s.log, last, step.want...)
 		got, err := os.ReadFile(p.file)
-		if step.conf == gone && !os.IsNotExist(err) || step.conf != gone && (err != nil || string(got) != step.conf) || s.unsettled != step.unsettled {
-			t.Errorf("step %d: file %q, %v, unsettled %t", i, got, err, s.unsettled)
+		if step.conf == gone && !os.IsNotExist(err) || step.conf != gone && (err != nil || string(got) != step.conf) || s.ccms.unsettled != step.unsettled {
+			t.Errorf("step %d: file %q, %v, unsettled %t", i, got, err, s.ccms.unsettled)
 		}
 	}
 }

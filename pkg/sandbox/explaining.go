@@ -18,7 +18,7 @@ import (
 // inspector returns what explains and inspects the objects of the sandbox.
 func (s *Sandbox) inspector() *inspect.Inspector {
 	return &inspect.Inspector{
-		Log: s.log, Roles: s, Volumes: s.storage.Rows, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
+		Log: s.log, Roles: s.nodes, Volumes: s.storage.Rows, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
 		Grace: s.causes.Grace, Others: s.facts.Nodes == api.NodesReal, VMOf: s.causes.VM, CCM: s.explainCCM,
 		World: func() *world.World {
 			s.mu.Lock()
@@ -42,12 +42,7 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 			}
 			return s.cluster.Client()
 		},
-		Leases: func() []api.Lease {
-			if e := s.engine(); e != nil {
-				return leaseRows(e.Leases())
-			}
-			return nil
-		},
+		Leases: s.faults.Rows,
 		NodeOf: func(vcenter, vm string) string { return s.nodes.of(s.world.VMs(), vcenter, vm) },
 		Cut: func(node string) bool {
 			t, err := s.nodes.supervised(node)
@@ -74,11 +69,10 @@ func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 			a.CCMLog = linesAbout(child.LogTail(s.opts.Dir.Log(row.Name), 0), subject)
 		}
 	}
-	s.ccms.mu.Lock()
-	a.Relabels = slices.ContainsFunc(s.ccms.runs.Args, func(arg string) bool {
+	runs, _ := s.ccms.running()
+	a.Relabels = slices.ContainsFunc(runs.Args, func(arg string) bool {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
-	s.ccms.mu.Unlock()
 	if s.facts.ReadOnly { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for
 		conf, err := s.cloudConfig(s.ownPlace())
 		if a.Config.Err = err; err == nil {

@@ -2,14 +2,11 @@ package sandbox
 
 import (
 	"context"
-	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
-
-// healTimeout bounds the healing at the stop. What is left broken after it ends with the sandbox.
-const healTimeout = 20 * time.Second
 
 // startFaults makes the engine, from which on things can be broken.
 func (s *Sandbox) startFaults(context.Context) error { return s.startEngine(catalogue.Kinds()) }
@@ -18,43 +15,43 @@ func (s *Sandbox) startEngine(kinds []*fault.Kind) error {
 	if err := s.openSecrets(); err != nil {
 		return err
 	}
-	journal, err := fault.OpenJournal(s.opts.Dir.Path("leases.jsonl"))
-	if err != nil {
-		return err
-	}
-	e := fault.NewEngine(fault.Options{
-		Ground: s.faultGround(), Kinds: kinds, Journal: journal, Sealer: s.secrets, Logger: s.opts.Logger,
-		OnChange: s.leaseChanged,
+	return s.faults.Start(s.opts.Dir.Path("leases.jsonl"), fault.Options{
+		Ground: s.faultGround(), Kinds: kinds, Sealer: s.secrets, Logger: s.opts.Logger, OnChange: s.leaseChanged,
 	})
-	s.mu.Lock()
-	s.faults, s.leases = e, journal
-	s.mu.Unlock()
-	return nil
 }
 
-// healFaults puts right what is broken, before anything is stopped that it takes.
-func (s *Sandbox) healFaults(ctx context.Context) error {
-	e := s.engine()
-	if e == nil {
-		return nil
+// lacks says why a kind cannot be injected here, whatever it happens to: what is known from the beginning. "" is for the rest,
+// of which the injection tells.
+func (s *Sandbox) lacks(k *fault.Kind) string {
+	for _, n := range k.Needs {
+		there := true
+		switch n {
+		case fault.Simulator:
+			there = s.opts.Real == nil
+		case fault.Kubelets, fault.Children, fault.Clustered:
+			there = !s.opts.VCentersOnly
+		}
+		if !there {
+			return "takes " + n.String() + ", which there is not here"
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, healTimeout)
-	defer cancel()
-	return e.Close(ctx)
-}
-
-// stopFaults closes what [Sandbox.startFaults] has opened.
-func (s *Sandbox) stopFaults(ctx context.Context) error {
-	if s.leases == nil {
-		return nil
+	if why := s.refuses(k); why != "" {
+		return why
 	}
-	_ = s.engine().Close(ctx) // told when it was closed first
-	return s.leases.Close()
+	if s.opts.Real == nil || len(k.Needs) > 0 {
+		return ""
+	}
+	switch k.Object {
+	case fault.Host, fault.Cluster, fault.Datacenter, fault.Datastore:
+		return "only a simulated vCenter can do that, and these are real"
+	}
+	return ""
 }
 
-// engine returns what breaks and heals, nil as long as there is none.
-func (s *Sandbox) engine() *fault.Engine {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.faults
+// refuses says why the ground has a kind of fault not made, "" where it may be.
+func (s *Sandbox) refuses(k *fault.Kind) string {
+	if g, ok := s.ground.(ground.NodeSource); ok {
+		return g.Lacks(k)
+	}
+	return ""
 }

@@ -63,7 +63,7 @@ func withFaults(t testing.TB) (*Sandbox, *api.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.stopFaults(context.Background()); err != nil {
+		if err := s.faults.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -138,7 +138,7 @@ func TestStopHealsFirst(t *testing.T) {
 		t.Fatal(errors.Join(err, s.shutdown(steps, begun)))
 	}
 	request := api.InjectRequest{Fault: "vcenter.down"}
-	lease, err := s.inject(t.Context(), request)
+	lease, err := s.faults.Inject(t.Context(), request)
 	if err != nil || lease.State != "active" {
 		t.Errorf("%+v, %v", lease, err)
 	}
@@ -148,10 +148,10 @@ func TestStopHealsFirst(t *testing.T) {
 	if err := s.shutdown(steps, begun); err != nil {
 		t.Error(err)
 	}
-	if l := s.engine().Leases(); len(l) != 1 || l[0].State != fault.Healed {
+	if l := s.faults.Engine().Leases(); len(l) != 1 || l[0].State != fault.Healed {
 		t.Errorf("leases %+v", l)
 	}
-	_, err = s.inject(t.Context(), request)
+	_, err = s.faults.Inject(t.Context(), request)
 	requireCode(t, "after the stop", err, "conflict")
 	left, err := fault.ReadJournal(s.opts.Dir.Path("leases.jsonl"))
 	if err != nil || len(left) != 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
@@ -141,8 +142,25 @@ func (s *Sandbox) account(component string) (namespace, name string, err error) 
 	if component == ccmComponent {
 		return s.ccmNamespace(), ccmServiceAccount, nil
 	}
-	if name := csiAccount(component); name != "" {
+	if name := csi.AccountOf(component); name != "" {
 		return objects.DefaultNamespace, name, nil
 	}
 	return "", "", fmt.Errorf("component %q: has no ServiceAccount", component)
+}
+
+// volumeItems lists the volumes that CNS knows, each with its claim, if Kubernetes has one for it.
+func (s *Sandbox) volumeItems() []fault.Item {
+	claims := map[string]string{}
+	for _, v := range s.storage.Rows() {
+		if v.Handle != "" {
+			claims[v.Handle] = v.Claim
+		}
+	}
+	var items []fault.Item
+	for _, vc := range s.vcenters {
+		for _, v := range vc.Volumes() {
+			items = append(items, fault.Item{Kind: fault.Volume, VCenter: vc.Name(), Name: v.Name, ID: v.ID, Claim: claims[v.ID]})
+		}
+	}
+	return items
 }

@@ -34,7 +34,7 @@ func twoWorkers(t *testing.T, power ...types.VirtualMachinePowerState) (s *Sandb
 			},
 		}})
 	}
-	s.world = world.New(s, i)
+	s.world = world.New(s.nodes, i)
 	return s, func(n int, taints ...string) {
 		object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vms[n].VM.Name}}
 		object.Status.NodeInfo.SystemUUID = vms[n].VM.UUID

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -29,38 +31,26 @@ const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 // watchNodes follows Node objects, and the Events that the cloud controller manager writes.
 func (s *Sandbox) watchNodes(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactory(s.cluster.Client(), 0)
-	nodes := factory.Core().V1().Nodes().Informer()
-	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { s.nodeChanged(&corev1.Node{}, o.(*corev1.Node)) },
-		UpdateFunc: func(old, o any) { s.nodeChanged(old.(*corev1.Node), o.(*corev1.Node)) },
-		DeleteFunc: func(o any) {
-			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = gone.Obj
+	nodes, events := factory.Core().V1().Nodes().Informer(), factory.Core().V1().Events().Informer()
+	err := cmp.Or(
+		storage.Follow(nodes, func(old, n *corev1.Node, gone bool) {
+			if gone {
+				s.nodeDeleted(n)
+			} else {
+				s.nodeChanged(cmp.Or(old, &corev1.Node{}), n)
 			}
-			s.nodeDeleted(o.(*corev1.Node))
-		},
-	}); err != nil {
-		return err
-	}
-	events := factory.Core().V1().Events().Informer()
-	if _, err := events.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { s.clusterEvent(o.(*corev1.Event)) },
-		UpdateFunc: func(old, o any) {
-			// After a gap the watch tells of everything once more.
-			if e := o.(*corev1.Event); old.(*corev1.Event).ResourceVersion != e.ResourceVersion {
+		}),
+		storage.Follow(events, func(old, e *corev1.Event, gone bool) {
+			// After a gap the watch reports all of them again.
+			if !gone && (old == nil || old.ResourceVersion != e.ResourceVersion) {
 				s.clusterEvent(e)
 			}
-		},
-	}); err != nil {
-		return err
-	}
-	if err := s.watchSecrets(factory); err != nil {
-		return err
-	}
-	if err := s.storage.Watch(factory); err != nil {
-		return err
-	}
-	if err := storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csiNode(n, gone) }); err != nil {
+		}),
+		s.watchSecrets(factory),
+		s.storage.Watch(factory),
+		storage.Follow(factory.Storage().V1().CSINodes().Informer(), func(_, n *storagev1.CSINode, gone bool) { s.csi.NodeChanged(n, gone) }),
+	)
+	if err != nil {
 		return err
 	}
 	s.background.Run("node watch", func(ctx context.Context) {
@@ -176,4 +166,44 @@ func taintKeys(n *corev1.Node) []string {
 		}
 	}
 	return keys
+}
+
+// reasonNeedsRestart is the reason of the Event by which our provider says that a change of its configuration waits for
+// its next start.
+const reasonNeedsRestart = "ConfigNeedsRestart"
+
+// clusterEvent copies the Events that tell of the cloud provider's own doings. Those of others are many, and kubectl
+// shows them.
+func (s *Sandbox) clusterEvent(e *corev1.Event) {
+	if e.Source.Component != ccmEventSource && e.ReportingController != ccmEventSource {
+		s.storage.Warning(e)
+		return
+	}
+	copied := event.Event{
+		Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm." + causality.Kebab(e.Reason),
+		Object:  event.Object{Kind: e.InvolvedObject.Kind, Name: e.InvolvedObject.Name},
+		Message: e.Message,
+	}
+	if e.Type == corev1.EventTypeWarning {
+		copied.Level = event.Warning
+	}
+	// What is told of a vCenter is told on the Secret with its credentials, for want of an object of its own.
+	if vc := s.subject(e.Message); vc != "" {
+		copied.Object = event.Object{Kind: "VCenter", VCenter: vc, Name: vc}
+	}
+	copied.Cause = s.causes.OfCCMEvent(copied)
+	seq := s.log.Append(copied)
+	if e.Reason == reasonNeedsRestart {
+		s.configNeedsRestart(seq)
+	}
+}
+
+// subject returns the vCenter that a message begins with, "" when it does not: "vCenter eu (127.0.0.12): connected".
+func (s *Sandbox) subject(message string) string {
+	for _, vc := range s.topology().Spec.VCenters {
+		if strings.HasPrefix(message, "vCenter "+vc.Name+" (") {
+			return vc.Name
+		}
+	}
+	return ""
 }

@@ -15,7 +15,7 @@ import (
 func joined(t *testing.T) *Sandbox {
 	t.Helper()
 	s := idle(t)
-	s.world = world.New(s)
+	s.world = world.New(s.nodes)
 	s.nodes.bound["worker-1"] = bound{vcenter: "us", vm: "w1"}
 	return s
 }

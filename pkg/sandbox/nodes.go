@@ -68,7 +68,8 @@ func newNodes(s *Sandbox) *nodes {
 	return n
 }
 
-func (n *nodes) role(v world.VM) string {
+// Role is the role that a VM should have in the cluster, "" for none; it implements [world.Roles].
+func (n *nodes) Role(v world.VM) string {
 	n.roles.Lock()
 	defer n.roles.Unlock()
 	if r, ok := n.byUUID[strings.ToLower(v.UUID)]; ok {
@@ -80,7 +81,8 @@ func (n *nodes) role(v world.VM) string {
 	return string(n.byPath[[2]string{v.VCenter, v.Path}])
 }
 
-func (n *nodes) process(v world.VM) node.Process {
+// Process is the state of the kubelet of a VM; it implements [world.Roles].
+func (n *nodes) Process(v world.VM) node.Process {
 	if n.s.facts.Nodes == api.NodesReal {
 		return "" // it is not known
 	}
@@ -101,7 +103,7 @@ func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
 		key := vmKey{v.VCenter, v.Ref}
 		m := n.vms[key]
 		if m == nil {
-			if !v.Exists || n.role(v) == "" {
+			if !v.Exists || n.Role(v) == "" {
 				continue
 			}
 			m = &machine{}
@@ -172,7 +174,7 @@ func (n *nodes) claim(m *machine, name string) (component string, role topology.
 // claimed is claim for whoever holds the lock.
 func (n *nodes) claimed(m *machine, name string) (component string, role topology.Role) {
 	key := vmKey{m.vm.VCenter, m.vm.Ref}
-	role = topology.Role(n.role(m.vm))
+	role = topology.Role(n.Role(m.vm))
 	m.component = "node/" + name
 	if other, taken := n.bound[name]; taken && other.key != key && n.vms[other.key] != nil {
 		m.component += "@" + m.vm.VCenter + "." + m.vm.Ref.Value
@@ -223,7 +225,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 		return spec, err
 	}
 	if cfg.CSI != nil {
-		if err := n.s.cluster.Token(cfg.CSI.Kubeconfig, addr, n.s.csiServiceAccount(objects.Node).File); err != nil {
+		if err := n.s.cluster.Token(cfg.CSI.Kubeconfig, addr, n.s.csi.Account(objects.Node).File); err != nil {
 			return spec, err
 		}
 	}

@@ -59,8 +59,8 @@ func (s *Sandbox) restartCCMPods(ctx context.Context) (api.Done, error) {
 
 // swapCCMPods has another cloud controller manager run in the cluster.
 func (s *Sandbox) swapCCMPods(ctx context.Context, next CCM) (api.Done, error) {
-	s.replacing.Lock()
-	defer s.replacing.Unlock()
+	s.ccms.replacing.Lock()
+	defer s.ccms.replacing.Unlock()
 	if next.Program.Path != "" {
 		return api.Done{}, &api.Error{
 			Code: "unsupported", Message: fmt.Sprintf("%s: a program cannot take the place of a pod: the nodes have no image of it", next.name()),

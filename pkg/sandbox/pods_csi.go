@@ -27,7 +27,7 @@ func (s *Sandbox) deployCSI(ctx context.Context) error {
 		Config: config, Image: s.pods.images.Name(image.CSI), Sidecars: s.pods.images.Name(image.Sidecars),
 		Backend: volumes.Backend, VolumesDir: volumes.Dir, SerialFile: volumes.Serial,
 		Light:    feed.Mark,
-		Policies: s.csiConfig().Policies, Zones: s.placed(),
+		Policies: s.csi.Config().Policies, Zones: s.csi.Zoned(),
 	})
 }
 
@@ -41,5 +41,14 @@ func (s *Sandbox) waitCSIPods(ctx context.Context) error {
 	if err := s.pods.Wait(ctx, s.detail); err != nil {
 		return err
 	}
-	return s.awaitEach(ctx, "take volumes", "took volumes", s.withoutCSI, s.csiBlocker)
+	return s.awaitEach(ctx, "take volumes", "took volumes", s.csi.Waiting, s.csi.Blocker)
+}
+
+// waitCSI waits until the driver's processes have been started and every node whose kubelet runs takes volumes, which shows
+// that the driver's controller works, too.
+func (s *Sandbox) waitCSI(ctx context.Context) error {
+	if err := s.csi.Up(ctx); err != nil {
+		return err
+	}
+	return s.awaitEach(ctx, "take volumes", "took volumes", s.csi.Waiting, s.csi.Blocker)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 )
 
 // What faults may ask for besides [fault.Processes].
@@ -24,24 +25,15 @@ func (p ownProcesses) SlowEtcd(d time.Duration) error {
 // RenewToken hands the component a new token of its ServiceAccount, as a kubelet does.
 func (p tokenProcesses) RenewToken(ctx context.Context, component string) error {
 	a := p.s.ccmAccount()
-	if name := csiAccount(component); name != "" {
-		a = p.s.csiServiceAccount(name)
+	if name := csi.AccountOf(component); name != "" {
+		a = p.s.csi.Account(name)
 	}
 	_, err := p.s.tokens.Write(ctx, a)
 	return err
 }
 
 // Leader is the one of a component's replicas that leads, "" when none is known to.
-func (p processes) Leader(string) string {
-	p.s.ccms.mu.Lock()
-	defer p.s.ccms.mu.Unlock()
-	for _, r := range p.s.ccms.list {
-		if r.leads {
-			return r.name
-		}
-	}
-	return ""
-}
+func (p processes) Leader(string) string { return p.s.ccms.leader() }
 
 // cause is the event for whose sake something is done to a component: the one that was named, or the newest of a fault
 // that is about it.

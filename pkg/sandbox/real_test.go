@@ -109,7 +109,7 @@ func inDir(t *testing.T, r *Real, dir *instance.Dir) (s *Sandbox, end func() err
 		ended = true
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		for _, stop := range []func(context.Context) error{s.healFaults, s.stopFaults, s.unwatchInventory} {
+		for _, stop := range []func(context.Context) error{s.faults.End, s.faults.Close, s.unwatchInventory} {
 			if err := stop(ctx); err != nil {
 				return err
 			}
@@ -181,7 +181,7 @@ func TestRealVCenter(t *testing.T) {
 		requireCode(t, string(action), err, "unsupported")
 	}
 	inject := func(kind string, on api.Selector) error {
-		_, err := s.inject(t.Context(), api.InjectRequest{Fault: kind, On: on, Confirmed: true})
+		_, err := s.faults.Inject(t.Context(), api.InjectRequest{Fault: kind, On: on, Confirmed: true})
 		return err
 	}
 	requireCode(t, "fault on a VM", inject("vm.power-off", api.Selector{Names: []string{vm.Name}}), "refused")
@@ -267,12 +267,12 @@ func TestRealFaults(t *testing.T) {
 	s, _ := inDir(t, far(t), instanceDir(t))
 	vc := s.vcenters[0]
 	for _, kind := range []string{"vcenter.unavailable", "vcenter.latency", "cns.down", "vcenter.sessions-expiring", "vcenter.certificate-expired", "vcenter.down"} {
-		l, err := s.inject(t.Context(), api.InjectRequest{Fault: kind, On: api.Selector{Names: []string{vc.Name()}}})
+		l, err := s.faults.Inject(t.Context(), api.InjectRequest{Fault: kind, On: api.Selector{Names: []string{vc.Name()}}})
 		if err != nil || l.State != "active" {
 			t.Errorf("%s: %+v, %v", kind, l, err)
 			continue
 		}
-		if _, err := s.heal(t.Context(), api.HealRequest{IDs: []string{l.ID}}); err != nil {
+		if _, err := s.faults.Heal(t.Context(), api.HealRequest{IDs: []string{l.ID}}); err != nil {
 			t.Errorf("%s: heal: %v", kind, err)
 		}
 	}
@@ -310,12 +310,12 @@ func TestRealWrites(t *testing.T) {
 	first, second := vms[0], vms[1]
 	_, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name})
 	requireCode(t, "without a confirmation", err, "unconfirmed")
-	_, err = s.inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}})
+	_, err = s.faults.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}})
 	requireCode(t, "fault without a confirmation", err, "unconfirmed")
 	if _, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name, Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}, Confirmed: true}); err != nil {
+	if _, err := s.faults.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}, Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
 	requireVM(t, s, first.VCenter+first.Path, powerIs("off"))

@@ -3,9 +3,11 @@ package sandbox
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -42,8 +44,8 @@ func (s *Sandbox) vmChanged(v world.VM) {
 			}
 			v = now
 		}
-		if v.Role = s.Role(v); v.Role != "" {
-			v.Process = string(s.Process(v))
+		if v.Role = s.nodes.Role(v); v.Role != "" {
+			v.Process = string(s.nodes.Process(v))
 		}
 		s.watchCache.SetVM(v)
 	})
@@ -51,7 +53,7 @@ func (s *Sandbox) vmChanged(v world.VM) {
 
 // leaseChanged tells of a lease, and of vCenters that clients reach in another way by now.
 func (s *Sandbox) leaseChanged(l fault.Lease) {
-	s.watchCache.SetLease(leaseRow(l))
+	s.watchCache.SetLease(faults.LeaseRow(l))
 	for _, t := range l.Targets {
 		if t.Target.Kind == fault.VCenter {
 			s.vcenterChanged(t.Target.Name)
@@ -128,7 +130,7 @@ func (s *Sandbox) componentRows() []api.Component {
 
 // describe adds what others than their supervisor know of components.
 func (s *Sandbox) describe(list []api.Component) {
-	s.describeCCM(list)
+	s.ccms.describe(list)
 	stopped := s.nodes.stopped()
 	for i := range list {
 		if p, ok := stopped[list[i].Name]; ok {
@@ -148,5 +150,38 @@ func (s *Sandbox) everythingChanged(ctx context.Context) {
 	s.tags.Refresh(ctx)
 	for _, vc := range s.vcenters {
 		s.aroundChanged(vc.Inventory, true)
+	}
+}
+
+// callsEvery is how often counts of calls are told at most.
+const callsEvery = time.Second
+
+// calls counts what every vCenter was asked for, by method and client.
+func (s *Sandbox) calls(context.Context) (any, error) {
+	if err := s.built(); err != nil {
+		return nil, err
+	}
+	rows := []api.Calls{}
+	for _, vc := range s.vcenters {
+		rows = append(rows, vcenters.CallsRows(vc.Name(), vc.Gate().Stats())...)
+	}
+	return rows, nil
+}
+
+// followCalls tells of the calls to a vCenter until ctx ends: of the first at once, and then once a second of what was
+// called meanwhile. Nothing is done as long as nobody calls.
+func (s *Sandbox) followCalls(ctx context.Context, vc *vcenters.VCenter) {
+	for told := int64(0); ; {
+		changed, n, err := vc.Gate().WaitStats(ctx, told)
+		if err != nil {
+			return
+		}
+		s.watchCache.SetCalls(vcenters.CallsRows(vc.Name(), changed))
+		told = n
+		select {
+		case <-time.After(callsEvery):
+		case <-ctx.Done():
+			return
+		}
 	}
 }

@@ -42,7 +42,7 @@ func (n *nodes) assign(top, passing *topology.Topology) {
 	defer n.mu.Unlock()
 	for _, v := range vms {
 		key := vmKey{v.VCenter, v.Ref}
-		m, wanted := n.vms[key], n.role(v) != ""
+		m, wanted := n.vms[key], n.Role(v) != ""
 		switch {
 		case m == nil && wanted:
 			m = &machine{vm: v}

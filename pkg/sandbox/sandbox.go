@@ -17,20 +17,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -46,21 +46,12 @@ type Sandbox struct {
 	readyAt time.Time
 	abort   context.CancelCauseFunc // ends the boot
 	current *topology.Topology      // what was applied last
-	// unsettled: vsphere.conf has changed since the cloud controller manager was last started for its sake.
-	unsettled  bool
-	restarting uint64 // the event for which the cloud controller manager is being replaced; 0 for none
 
 	applying  sync.Mutex           // held while a topology is applied; guards what follows
 	attempted []*topology.Topology // begun after current, and not finished
 	cloudConf string               // vsphere.conf as it was last written; the boot's at first
 
-	copying   sync.Mutex // held while credentials are copied
-	replacing sync.Mutex // held while the cloud controller manager is replaced
-	adopting  sync.Mutex // held while what somebody else brings for one is taken over; guards adopted
-	adopted   bool       // a token of its ServiceAccount is kept fresh
-	// leaderWatched: the Lease of cloud controller managers is being followed; guarded by mu.
-	leaderWatched bool
-	patience      time.Duration // in place of ccmStartTime; 0: that
+	copying sync.Mutex // held while credentials are copied
 
 	asked chan struct{} // a stop was asked for through the API
 
@@ -82,14 +73,13 @@ type Sandbox struct {
 	nodes        *nodes
 	light        *lightNodes
 	ccms         ccms
-	csi          csi
+	csi          *csi.Driver
 	components   *components.Registry
 	proxies      components.Proxies
 	tokens       accounts.Tokens
 	ongoing      causality.Ongoing
 	causes       *causality.Finder
-	faults       *fault.Engine     // guarded by mu
-	leases       *os.File          // its journal
+	faults       *faults.Faults
 	background   background.Groups // goroutines of steps
 
 	watchCache watchcache.Cache
@@ -108,18 +98,14 @@ func New(opts Options) *Sandbox {
 		asked:   make(chan struct{}),
 	}
 	s.standOn(s.newGround())
+	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: opts.Real != nil}
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: s.grace(), Topology: s.topology,
 		VM: func(node string) (vcenter, vm string) {
 			b := s.nodes.behind(node)
 			return b.vcenter, b.vm
 		},
-		Lease: func(id string) (fault.Lease, bool) {
-			if e := s.engine(); e != nil {
-				return e.Lease(id)
-			}
-			return fault.Lease{}, false
-		},
+		Lease: s.faults.Lease,
 	}
 	s.tags = &vcenters.Tags{
 		VCenters: func() vcenters.List { return s.vcenters }, Log: s.log, Changed: s.tagsChanged, Logger: opts.Logger,
@@ -135,6 +121,26 @@ func New(opts Options) *Sandbox {
 	client := func() kubernetes.Interface { return s.cluster.Client() }
 	s.proxies.Server = func() string { return s.cluster.Addr() }
 	s.tokens = accounts.Tokens{Client: client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.csi = &csi.Driver{
+		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars,
+		Env:             func() []string { return withoutProviderVariables(os.Environ()) },
+		SecretNamespace: cloudNamespace, SecretName: cloudSecret,
+		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
+		World: func() *world.World { return s.world },
+		Light: func(v world.VM) bool { return s.light.has(v) },
+		Kubelet: func(node string) string {
+			if t, err := s.nodes.supervised(node); err == nil {
+				return t.component
+			}
+			return ""
+		},
+	}
+	if opts.Dir != nil { // nil in tests
+		s.csi.CloudConfig = s.cloudConfigFile()
+	}
+	if opts.Real != nil {
+		s.csi.Args = []string{realCallTimeout()}
+	}
 	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)
 	return s
@@ -213,9 +219,3 @@ func (s *Sandbox) Datacenters() []api.Datacenter { return s.world.Datacenters() 
 
 // Log is the sandbox's event log.
 func (s *Sandbox) Log() *event.Log { return s.log }
-
-// Process says how the kubelet of a VM is; it implements [world.Roles].
-func (s *Sandbox) Process(v world.VM) node.Process { return s.nodes.process(v) }
-
-// Role says what a VM is to be in the cluster; it implements [world.Roles].
-func (s *Sandbox) Role(v world.VM) string { return s.nodes.role(v) }

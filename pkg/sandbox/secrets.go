@@ -8,10 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
@@ -44,11 +44,11 @@ func (s *Sandbox) watchSecrets(factory informers.SharedInformerFactory) error {
 	if s.facts.Shared {
 		return nil
 	}
-	know := func(o any) { s.knowSecret(o.(*corev1.Secret)) }
-	_, err := factory.Core().V1().Secrets().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: know, UpdateFunc: func(_, o any) { know(o) },
+	return storage.Follow(factory.Core().V1().Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {
+		if !gone {
+			s.knowSecret(o)
+		}
 	})
-	return err
 }
 
 func (s *Sandbox) knowSecret(o *corev1.Secret) {

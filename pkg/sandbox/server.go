@@ -2,12 +2,15 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
 // serveAPI opens the control API. It is up before anything that takes time, so that every other command can see the boot.
@@ -38,15 +41,15 @@ func (s *Sandbox) routes() http.Handler {
 	mux.HandleFunc("GET /v1/events", control.Events(s.log))
 	mux.Handle("POST /v1/vm", control.Request(s.act))
 	mux.HandleFunc("POST /v1/topology", s.apply)
-	mux.Handle("POST /v1/faults", control.Request(s.inject))
-	mux.Handle("POST /v1/heal", control.Request(s.heal))
-	mux.Handle("GET /v1/leases", control.Answer(s.leaseList))
+	mux.Handle("POST /v1/faults", control.Request(s.faults.Inject))
+	mux.Handle("POST /v1/heal", control.Request(s.faults.Heal))
+	mux.Handle("GET /v1/leases", control.Answer(s.faults.Leases))
 	mux.Handle("GET /v1/calls", control.Answer(s.calls))
 	mux.Handle("GET /v1/machines", s.light)
 	mux.HandleFunc("GET /v1/watch", s.watchCache.Stream(s.log))
 	mux.HandleFunc("GET /v1/recording", func(w http.ResponseWriter, r *http.Request) { s.recorder.ServeHTTP(w, r) })
 	mux.Handle("POST /v1/run", control.Request(s.watchCache.PublishRun))
-	mux.Handle("GET /v1/fault-kinds", control.Answer(s.faultKinds))
+	mux.Handle("GET /v1/fault-kinds", control.Answer(s.faults.Kinds))
 	mux.Handle("POST /v1/gate", control.Request(s.setGate))
 	s.routeCCM(mux)
 	s.routeStorage(mux)
@@ -121,4 +124,46 @@ func (s *Sandbox) Status() api.Status {
 		st.Nodes = s.world.Count()
 	}
 	return st
+}
+
+// setGate changes what clients get of a vCenter. The sandbox's own connection is not affected.
+func (s *Sandbox) setGate(ctx context.Context, r api.GateRequest) (api.Done, error) {
+	if err := s.built(); err != nil {
+		return api.Done{}, err
+	}
+	vc := s.vcenters.Find(r.VCenter)
+	if vc == nil {
+		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q: no such vCenter", r.VCenter), Try: "vsphere-sandbox get vcenters"}
+	}
+	mode := gate.Mode{State: gate.State(r.Mode), Delay: time.Duration(r.Delay)}
+	if err := vc.Gate().Set(ctx, mode); err != nil {
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("vcenter %q: %v", r.VCenter, err)}
+	}
+	return api.Done{Message: fmt.Sprintf("vcenter %q is %s", r.VCenter, mode), Seq: s.log.Last()}, nil
+}
+
+// vcenterRows describes the vCenters in topology order.
+func (s *Sandbox) vcenterRows() []api.VCenter {
+	rows := []api.VCenter{}
+	if s.built() != nil {
+		return rows
+	}
+	for _, vc := range s.vcenters {
+		rows = append(rows, vc.Row())
+	}
+	return rows
+}
+
+// Access tells how to log in to each vCenter.
+func (s *Sandbox) Access() ([]api.Access, error) {
+	if err := s.built(); err != nil {
+		return nil, err
+	}
+	rows := []api.Access{}
+	for _, vc := range s.vcenters {
+		rows = append(rows, api.Access{
+			VCenter: vc.Name(), URL: vc.URL().String(), User: vc.User(), Password: vc.Password(), CAFile: s.vcenterCA(),
+		})
+	}
+	return rows, nil
 }

@@ -69,10 +69,10 @@ func (s *Sandbox) childOf(name string) *child.Child {
 		return s.light.child()
 	}
 	if name != embedded.Component {
-		if c := s.csi.find(name); c != nil {
+		if c := s.csi.Find(name); c != nil {
 			return c
 		}
-		return s.ccmChild(name)
+		return s.ccms.child(name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

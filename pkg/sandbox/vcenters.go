@@ -140,7 +140,7 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 	for i, vc := range s.vcenters {
 		inventories[i] = vc.Inventory
 	}
-	w := world.New(s, inventories...)
+	w := world.New(s.nodes, inventories...)
 	s.mu.Lock()
 	s.world = w
 	s.mu.Unlock()

@@ -1,6 +1,13 @@
 package explain
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -96,4 +103,250 @@ func span(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// Patience is how long one source may take to answer.
+const Patience = 3 * time.Second
+
+// Asked is what a source answered, or why it did not. A pointer that is nil without an error says that there is none.
+type Asked[T any] struct {
+	Is  T
+	Err error
+}
+
+// ask puts a question within [Patience].
+func ask[T any](ctx context.Context, f func(context.Context) (T, error)) Asked[T] {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	is, err := f(ctx)
+	return Asked[T]{is, err}
+}
+
+// together runs all of them at once, and returns when the last is done.
+func together(asks ...func()) {
+	var wg sync.WaitGroup
+	for _, f := range asks {
+		wg.Go(f)
+	}
+	wg.Wait()
+}
+
+// The verdicts on a piece of evidence.
+const (
+	fine    = "ok"
+	missing = "missing"
+	wrong   = "wrong"
+	unknown = "unknown"
+	neither = ""
+)
+
+// The sources that have one name only.
+const (
+	apiServer   = "API server"
+	cloudConfig = "cloud-config"
+	eventLog    = "event log"
+	sandbox     = "sandbox"
+	logOfCCM    = "log of ccm"
+)
+
+// question is one that is being answered.
+type question struct{ api.Question }
+
+// saw adds a piece of evidence.
+func (q *question) saw(source, verdict, what, format string, args ...any) {
+	q.Evidence = append(q.Evidence, api.Evidence{What: what, Found: fmt.Sprintf(format, args...), Verdict: verdict, Source: source})
+}
+
+// because adds an event, with what it comes from.
+func (q *question) because(a Around, e event.Event) {
+	if e.Seq == 0 {
+		return
+	}
+	q.Evidence = append(q.Evidence, api.Evidence{
+		What: fmt.Sprintf("#%d %s at %s", e.Seq, e.Kind, a.clock(e.Time)), Found: a.path(e), Source: eventLog, Event: e.Seq,
+	})
+}
+
+// answer settles it. What was decided before stays: the first reason that is found is the one that counts.
+func (q *question) answer(level event.Level, try, format string, args ...any) {
+	if q.Answer != "" {
+		return
+	}
+	q.Level, q.Try, q.Answer = level, try, fmt.Sprintf(format, args...)
+}
+
+// urgency orders questions.
+func urgency(q api.Question) int {
+	switch q.Level {
+	case event.Error:
+		return 0
+	case event.Warning:
+		return 1
+	}
+	return 2
+}
+
+// sorted puts the most urgent first, and leaves the order otherwise.
+func sorted(list []question) []api.Question {
+	all := make([]api.Question, 0, len(list))
+	for _, q := range list {
+		if q.Answer != "" {
+			all = append(all, q.Question)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b api.Question) int { return cmp.Compare(urgency(a), urgency(b)) })
+	return all
+}
+
+// verdictOf is ok or wrong.
+func verdictOf(ok bool) string {
+	if ok {
+		return fine
+	}
+	return wrong
+}
+
+// count is a small number as a word.
+func count(n int) string {
+	words := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
+	if n < len(words) {
+		return words[n]
+	}
+	return fmt.Sprint(n)
+}
+
+// and joins a list as a sentence does.
+func and(list []string, word string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " " + word + " " + list[last]
+}
+
+// ids names VMs.
+func ids(list []Machine) []string {
+	var all []string
+	for _, m := range list {
+		all = append(all, m.id())
+	}
+	return all
+}
+
+// cutID takes VCENTER/NAME apart.
+func cutID(id string) (vcenter, name string) {
+	vcenter, name, _ = strings.Cut(id, "/")
+	return vcenter, name
+}
+
+// find returns the event of a Seq.
+func (a Around) find(seq uint64) (event.Event, bool) {
+	i := sort.Search(len(a.Events), func(i int) bool { return a.Events[i].Seq >= seq })
+	if i < len(a.Events) && a.Events[i].Seq == seq {
+		return a.Events[i], true
+	}
+	return event.Event{}, false
+}
+
+// newest returns the newest event that matches; its Seq is 0 when there is none.
+func (a Around) newest(match func(event.Event) bool) event.Event {
+	for _, e := range slices.Backward(a.Events) {
+		if match(e) {
+			return e
+		}
+	}
+	return event.Event{}
+}
+
+// newestOf is newest, of one of the kinds.
+func (a Around) newestOf(about func(event.Event) bool, kinds ...string) event.Event {
+	return a.newest(func(e event.Event) bool { return slices.Contains(kinds, e.Kind) && about(e) })
+}
+
+// chain is what an event comes from, the first cause first, and itself at the end.
+func (a Around) chain(e event.Event) []event.Event {
+	list := []event.Event{e}
+	for e.Cause != 0 && e.Cause < e.Seq { // a cause is older
+		cause, ok := a.find(e.Cause)
+		if !ok {
+			break
+		}
+		list, e = append(list, cause), cause
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// path writes the chain of an event with the latency of every hop.
+func (a Around) path(e event.Event) string {
+	list := a.chain(e)
+	if len(list) == 1 {
+		return e.Message
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)", list[0].Kind, list[0].Message)
+	for i, hop := range list[1:] {
+		fmt.Fprintf(&b, " → %s +%s", hop.Kind, span(hop.Time.Sub(list[i].Time)))
+	}
+	return b.String()
+}
+
+// who says what was behind an event: ", because of …", or nothing when that is not known.
+func (a Around) who(e event.Event) string {
+	if e.Seq == 0 {
+		return ""
+	}
+	first := a.chain(e)[0]
+	switch {
+	case first.Seq == e.Seq:
+		return ""
+	case strings.HasPrefix(first.Kind, "command."):
+		return fmt.Sprintf(", because of the command %q (#%d)", first.Message, first.Seq)
+	case strings.HasPrefix(first.Kind, "fault.injected"):
+		return fmt.Sprintf(", because of fault %s (#%d)", first.Message, first.Seq)
+	}
+	return fmt.Sprintf(", after %s (#%d: %s)", first.Kind, first.Seq, first.Message)
+}
+
+// undo is what heals the fault that an event comes from, if it comes from one that lasts; otherwise something else.
+func (a Around) undo(e event.Event, otherwise string) string {
+	if e.Seq == 0 {
+		return otherwise
+	}
+	first := a.chain(e)[0]
+	for _, l := range a.Leases {
+		if first.Kind == "fault.injected" && strings.HasPrefix(first.Message, l.ID+": ") && l.State == "active" {
+			return "vsphere-sandbox fault heal " + l.ID
+		}
+	}
+	return otherwise
+}
+
+// History picks the events that are about something, and those that they come from, oldest first.
+func History(all []event.Event, about func(event.Event) bool) []event.Event {
+	picked := []event.Event{}
+	wanted := map[uint64]bool{}
+	for _, e := range slices.Backward(all) { // a cause is older than what comes from it
+		if !wanted[e.Seq] && !about(e) {
+			continue
+		}
+		picked = append(picked, e)
+		if e.Cause != 0 {
+			wanted[e.Cause] = true
+		}
+	}
+	slices.Reverse(picked)
+	return picked
+}
+
+// ofNode tells whether an event is about a node.
+func ofNode(name string) func(event.Event) bool {
+	return func(e event.Event) bool { return e.Object.Kind == "Node" && e.Object.Name == name }
+}
+
+// ofVM tells whether an event is about a VM.
+func ofVM(vcenter, name string) func(event.Event) bool {
+	return func(e event.Event) bool {
+		return e.Object.Kind == "VM" && e.Object.VCenter == vcenter && e.Object.Name == name
+	}
 }

@@ -7,8 +7,19 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
+
+// CSI says what volumes the sandbox has. The zero value is none.
+type CSI struct {
+	// Enabled: a CSI driver runs, the built-in one, with the stock sidecars, and every node serves its volumes.
+	Enabled bool
+	// Sidecars is the program that is the sidecars, cmd/csi-sidecars.
+	Sidecars string
+	// Foreign is a driver that is not ours, in the place of the built-in one; nil for that. It is for grounds where it runs as pods.
+	Foreign *kind.ForeignCSI
+}
 
 // foreignCSITime bounds how long such a driver may take to come up: nodes pull its images, and upstream's node service, which
 // waits for its syncer, is tried again after pauses that grow.
@@ -22,7 +33,7 @@ func (s *Sandbox) deployForeignCSI(ctx context.Context) error {
 	}
 	return s.pods.CSI(ctx, deploy.CSI{
 		Config: config, Manifest: s.opts.CSI.Foreign.Manifest, Sidecars: s.pods.images.Name(image.Sidecars),
-		Policies: s.csiConfig().Policies, Zones: s.placed(),
+		Policies: s.csi.Config().Policies, Zones: s.csi.Zoned(),
 	})
 }
 
@@ -47,7 +58,7 @@ func (s *Sandbox) foreignCSIConfig(ctx context.Context, secret map[string][]byte
 	if err != nil {
 		return config, err
 	}
-	clusterID, err := s.clusterID(ctx)
+	clusterID, err := s.csi.ClusterID(ctx)
 	if err != nil {
 		return config, err
 	}

@@ -1,9 +1,10 @@
-package sandbox
+package csi
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,16 +16,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// csiNode is told of a CSINode: what drivers a node has.
-func (s *Sandbox) csiNode(n *storagev1.CSINode, gone bool) {
-	has := !gone && slices.ContainsFunc(n.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == names.Driver })
-	s.csi.mu.Lock()
-	had := s.csi.nodes[n.Name]
-	if s.csi.nodes == nil {
-		s.csi.nodes = map[string]bool{}
+// NodeChanged notes which drivers a node has.
+func (d *Driver) NodeChanged(n *storagev1.CSINode, gone bool) {
+	has := !gone && slices.ContainsFunc(n.Spec.Drivers, func(v storagev1.CSINodeDriver) bool { return v.Name == names.Driver })
+	d.mu.Lock()
+	had := d.nodes[n.Name]
+	if d.nodes == nil {
+		d.nodes = map[string]bool{}
 	}
-	s.csi.nodes[n.Name] = has
-	s.csi.mu.Unlock()
+	d.nodes[n.Name] = has
+	d.mu.Unlock()
 	if has == had {
 		return
 	}
@@ -32,63 +33,58 @@ func (s *Sandbox) csiNode(n *storagev1.CSINode, gone bool) {
 	if !has {
 		e.Level, e.Kind, e.Message = event.Warning, "node.csi-unregistered", "has no CSI node service"
 	}
-	e.Cause = s.causes.OfNode(n.Name, e.Kind)
-	s.log.Append(e)
+	e.Cause = d.Causes.OfNode(n.Name, e.Kind)
+	d.Log.Append(e)
 }
 
-// waitCSI waits until the driver's processes have been started and every node whose kubelet runs takes volumes, which says
-// that the driver's controller works, too: it tells nodes where they are.
-func (s *Sandbox) waitCSI(ctx context.Context) error {
+// Up waits until the driver's processes have been started.
+func (d *Driver) Up(ctx context.Context) error {
 	select {
-	case err := <-s.csi.up:
-		if err != nil {
-			return err
-		}
+	case err := <-d.up:
+		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return s.awaitEach(ctx, "take volumes", "took volumes", s.withoutCSI, s.csiBlocker)
 }
 
-// withoutCSI names the nodes whose kubelet runs and has no driver yet, of so many in all.
-func (s *Sandbox) withoutCSI() (waiting []string, total int) {
+// Waiting names the nodes whose kubelet runs and has no driver yet, of so many in all.
+func (d *Driver) Waiting() (waiting []string, total int) {
 	running := map[[2]string]bool{}
-	for _, v := range s.world.VMs() {
-		running[[2]string{v.VCenter, v.Name}] = v.Process == string(node.Running) && !s.light.has(v)
+	for _, v := range d.World().VMs() {
+		running[[2]string{v.VCenter, v.Name}] = v.Process == string(node.Running) && !d.Light(v)
 	}
-	s.csi.mu.Lock()
-	defer s.csi.mu.Unlock()
-	for _, n := range s.world.Nodes() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range d.World().Nodes() {
 		if !n.Registered || !running[[2]string{n.VCenter, n.VM}] {
 			continue
 		}
 		total++
-		if !s.csi.nodes[n.Name] {
+		if !d.nodes[n.Name] {
 			waiting = append(waiting, n.Name)
 		}
 	}
 	return waiting, total
 }
 
-// csiBlocker returns what keeps a node from taking volumes, "" when that is not known: a part of the driver that does not
+// lookTimeout bounds the look for what keeps a node from taking volumes.
+const lookTimeout = 5 * time.Second
+
+// Blocker returns what keeps a node from taking volumes, "" when that is not known: a part of the driver that does not
 // run, the node's kubelet, or the topology that the node's CSI service asks for before it registers.
-func (s *Sandbox) csiBlocker(ctx context.Context, name string) string {
-	kubelet := ""
-	if t, err := s.supervised("node/" + name); err == nil {
-		kubelet = t.component
-	}
-	driver := csiProcesses()
-	for _, c := range s.components.All() {
-		part := slices.ContainsFunc(driver, func(p csiProcess) bool { return p.name == c.Name })
+func (d *Driver) Blocker(ctx context.Context, name string) string {
+	kubelet, driver := d.Kubelet(name), processes()
+	for _, c := range d.Components.All() {
+		part := slices.ContainsFunc(driver, func(p process) bool { return p.name == c.Name })
 		if (part || c.Name == kubelet) && c.State != "running" {
 			return fmt.Sprintf("%s is %s%s", c.Name, c.State, after(": ", c.Message))
 		}
 	}
-	client, err := dynamic.NewForConfig(s.cluster.REST())
+	client, err := dynamic.NewForConfig(d.Cluster().REST())
 	if err != nil {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, blockedAfter)
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	status, err := nodetopology.StatusOf(ctx, client, name)
 	switch {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -80,4 +83,37 @@ func (n *nodes) mounts(volume string) (all []api.Path) {
 		}
 	}
 	return all
+}
+
+// guestPath is where the guest of a VM sees the files of a disk of the in-tree provider ("[ds] kubevols/a.vmdk"): the kubelet
+// of before, which had the disk attached and mounted, wrote them there. As that did, it formats a disk that is new. False
+// when no VM has the disk, or it is on no VM of a node.
+func (n *nodes) guestPath(file string) (api.Path, bool) {
+	if !strings.HasSuffix(file, ".vmdk") {
+		return api.Path{}, false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, b := range n.bound {
+		m := n.vms[b.key]
+		if m == nil {
+			continue
+		}
+		for _, d := range m.vm.Disks {
+			if d.File != file {
+				continue
+			}
+			dir, err := os.Readlink(filepath.Join(byID(n.dir(m)), names.DeviceLink(d.UUID)))
+			if err != nil {
+				return api.Path{}, false
+			}
+			is, err := disk.Open(dir)
+			if err != nil {
+				return api.Path{}, false
+			}
+			_, err = is.Format("ext4")
+			return api.Path{Volume: file, Node: name, Path: is.Data()}, err == nil
+		}
+	}
+	return api.Path{}, false
 }

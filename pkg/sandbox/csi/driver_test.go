@@ -1,16 +1,35 @@
-package sandbox
+package csi
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
 // Every sidecar has the kubeconfig that is its own, and the periods of the sandbox's speed.
 func TestCSISpec(t *testing.T) {
-	s := newSandbox(t, "single")
-	s.opts.CSI = CSI{Enabled: true, Sidecars: "/bin/csi-sidecars"}
-	for _, p := range csiProcesses() {
-		spec := s.csiSpec(p, "/run/csi.sock", "/kube/"+p.name, "cluster")
+	top, err := scenarios.Load("single")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := instance.Create(t.TempDir(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dir.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &Driver{
+		Topology: top, Sidecars: "/bin/csi-sidecars", Speed: 10, Dir: dir, Components: &components.Registry{Dir: dir},
+		Env: func() []string { return nil },
+	}
+	for _, p := range processes() {
+		spec := d.spec(p, "/run/csi.sock", "/kube/"+p.name, "cluster")
 		line := strings.Join(spec.Args, " ")
 		if !strings.Contains(line, "--kubeconfig=/kube/"+p.name) {
 			t.Errorf("%s: %s", p.name, line)

@@ -1,4 +1,4 @@
-package sandbox
+package csi
 
 import (
 	"context"
@@ -19,18 +19,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 )
 
-// clusterID tells this cluster's volumes from another's in the same vCenters, for as long as the cluster lives.
-func (s *Sandbox) clusterID(ctx context.Context) (string, error) {
-	ns, err := s.cluster.Client().CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+// ClusterID tells this cluster's volumes from another's in the same vCenters, for as long as the cluster lives.
+func (d *Driver) ClusterID(ctx context.Context) (string, error) {
+	ns, err := d.Cluster().Client().CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
 	return string(ns.UID), nil
 }
 
-// applyCSINodeAccount creates the account that nodes share, and the namespace that it is in.
-func (s *Sandbox) applyCSINodeAccount(ctx context.Context) error {
-	client, err := dynamic.NewForConfig(s.cluster.REST())
+// applyNodeAccount creates the account that nodes share, and the namespace that it is in.
+func (d *Driver) applyNodeAccount(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(d.Cluster().REST())
 	if err != nil {
 		return err
 	}
@@ -38,19 +38,19 @@ func (s *Sandbox) applyCSINodeAccount(ctx context.Context) error {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
 		ObjectMeta: metav1.ObjectMeta{Name: objects.Node, Namespace: objects.DefaultNamespace},
 	}
-	return applyAll(ctx, client, []runtime.Object{objects.Namespace(s.csiConfig()), account}, 1)
+	return applyAll(ctx, client, []runtime.Object{objects.Namespace(d.Config()), account}, 1)
 }
 
 // createdAtOnce is how many objects are created at the same time.
 const createdAtOnce = 16
 
-// applyCSIObjects creates what a cluster needs for the driver, at once but for the class, whose kind has to be there first.
-func (s *Sandbox) applyCSIObjects(ctx context.Context) error {
-	all, err := objects.All(s.csiConfig())
+// applyObjects creates what a cluster needs for the driver, at once but for the class, whose kind has to be there first.
+func (d *Driver) applyObjects(ctx context.Context) error {
+	all, err := objects.All(d.Config())
 	if err != nil {
 		return err
 	}
-	client, err := dynamic.NewForConfig(s.cluster.REST())
+	client, err := dynamic.NewForConfig(d.Cluster().REST())
 	if err != nil {
 		return err
 	}
@@ -81,11 +81,11 @@ func applyAll(ctx context.Context, client dynamic.Interface, all []runtime.Objec
 	return g.Wait()
 }
 
-// csiConfig is what the objects depend on.
-func (s *Sandbox) csiConfig() objects.Config {
-	c := objects.Config{SecretNamespace: cloudNamespace, SecretNames: []string{cloudSecret}, FSGroupPolicy: storagev1.NoneFSGroupPolicy}
+// Config is what the objects depend on.
+func (d *Driver) Config() objects.Config {
+	c := objects.Config{SecretNamespace: d.SecretNamespace, SecretNames: []string{d.SecretName}, FSGroupPolicy: storagev1.NoneFSGroupPolicy}
 	seen := map[string]bool{}
-	for _, vc := range s.opts.Topology.Spec.VCenters {
+	for _, vc := range d.Topology.Spec.VCenters {
 		for _, p := range vc.Policies {
 			if !seen[p.Name] {
 				seen[p.Name] = true

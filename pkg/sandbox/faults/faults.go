@@ -1,0 +1,221 @@
+// Package faults answers the requests of the control API that break things and heal them, by the fault engine of a sandbox.
+//
+// Floor 3.
+package faults
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
+)
+
+// healTimeout bounds the healing at the stop. What is still broken after it ends with the sandbox.
+const healTimeout = 20 * time.Second
+
+// Faults is the fault engine of a sandbox, once it was started. Its methods may be called from any goroutine.
+type Faults struct {
+	// Lacks returns why a kind of fault cannot be injected here, as far as that is known from the beginning.
+	Lacks func(*fault.Kind) string
+	// Allow returns why a request is not carried out, nil when it is.
+	Allow func(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error
+	// Seeded: each request has a seed, so that what Allow judges and what is done are the same draw.
+	Seeded bool
+
+	mu      sync.Mutex
+	engine  *fault.Engine
+	journal *os.File
+}
+
+// Start makes the engine, with its journal at path.
+func (f *Faults) Start(path string, o fault.Options) (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.journal, err = fault.OpenJournal(path); err != nil {
+		return err
+	}
+	o.Journal = f.journal
+	f.engine = fault.NewEngine(o)
+	return nil
+}
+
+// Engine returns the engine, nil as long as there is none.
+func (f *Faults) Engine() *fault.Engine {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.engine
+}
+
+// Lease returns a lease by its ID.
+func (f *Faults) Lease(id string) (fault.Lease, bool) {
+	if e := f.Engine(); e != nil {
+		return e.Lease(id)
+	}
+	return fault.Lease{}, false
+}
+
+// Rows lists the leases; none as long as there is no engine.
+func (f *Faults) Rows() []api.Lease {
+	if e := f.Engine(); e != nil {
+		return leaseRows(e.Leases())
+	}
+	return nil
+}
+
+// End heals what is broken. It is called before anything stops that healing needs.
+func (f *Faults) End(ctx context.Context) error {
+	e := f.Engine()
+	if e == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, healTimeout)
+	defer cancel()
+	return e.Close(ctx)
+}
+
+// Close closes what [Faults.Start] has opened.
+func (f *Faults) Close(ctx context.Context) error {
+	e := f.Engine()
+	if e == nil {
+		return nil
+	}
+	_ = e.Close(ctx) // reported when it was closed first
+	return f.journal.Close()
+}
+
+// Kinds lists what can be broken, by theme.
+func (f *Faults) Kinds(context.Context) ([]api.FaultKind, error) {
+	kinds := []api.FaultKind{}
+	for _, theme := range catalogue.Themes() {
+		for _, k := range theme.Kinds {
+			row := faultKind(theme.Name, k)
+			row.Unsupported = f.Lacks(k)
+			kinds = append(kinds, row)
+		}
+	}
+	return kinds, nil
+}
+
+// Inject answers a request to break something. Once begun it is finished, whether or not anybody waits for the answer.
+func (f *Faults) Inject(ctx context.Context, r api.InjectRequest) (api.Lease, error) {
+	e := f.Engine()
+	if e == nil {
+		return api.Lease{}, api.NotBuilt()
+	}
+	request := fault.Request{
+		Kind: r.Fault, On: fault.Selector(r.On), Params: r.Params, Mode: r.Mode, For: time.Duration(r.For), Seed: r.Seed,
+	}
+	if f.Seeded && request.Seed == 0 { // what is judged, and what is done, is the same draw
+		request.Seed = uint64(rand.Uint32()) + 1
+	}
+	var l fault.Lease
+	err := f.Allow(ctx, e, request, r.Confirmed || r.DryRun)
+	switch {
+	case err != nil:
+	case r.DryRun:
+		l, err = e.Plan(ctx, request)
+	default:
+		l, err = e.Inject(context.WithoutCancel(ctx), request)
+	}
+	return LeaseRow(l), faultError(err)
+}
+
+// Heal answers a request to put things right.
+func (f *Faults) Heal(ctx context.Context, r api.HealRequest) ([]api.Lease, error) {
+	e := f.Engine()
+	if e == nil {
+		return nil, api.NotBuilt()
+	}
+	ctx = context.WithoutCancel(ctx)
+	var list []fault.Lease
+	var err error
+	switch {
+	case len(r.IDs) > 0 && r.All:
+		return nil, &api.Error{Code: "invalid", Message: "heal: either leases or all of them, not both"}
+	case r.All:
+		list, err = e.HealAll(ctx)
+	case len(r.IDs) == 0:
+		return nil, &api.Error{Code: "invalid", Message: "heal: no lease is named", Try: "vsphere-sandbox fault leases"}
+	default:
+		list, err = e.Heal(ctx, r.IDs...)
+	}
+	return leaseRows(list), faultError(err)
+}
+
+// Leases lists the leases.
+func (f *Faults) Leases(context.Context) ([]api.Lease, error) {
+	e := f.Engine()
+	if e == nil {
+		return nil, api.NotBuilt()
+	}
+	return leaseRows(e.Leases()), nil
+}
+
+// faultError turns an error of the engine into an answer.
+func faultError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if answer := (*api.Error)(nil); errors.As(err, &answer) {
+		return answer
+	}
+	if r := (*fault.Refusal)(nil); errors.As(err, &r) {
+		return &api.Error{Code: r.Code, Message: r.Message, Try: r.Try}
+	}
+	if errors.Is(err, vcenter.ErrNotConnected) {
+		return &api.Error{Code: "unavailable", Message: err.Error()}
+	}
+	return &api.Error{Code: "conflict", Message: err.Error(), Try: "vsphere-sandbox events --plane sandbox"}
+}
+
+func leaseRows(list []fault.Lease) []api.Lease {
+	rows := make([]api.Lease, len(list))
+	for i, l := range list {
+		rows[i] = LeaseRow(l)
+	}
+	return rows
+}
+
+// LeaseRow is the row of a lease.
+func LeaseRow(l fault.Lease) api.Lease {
+	row := api.Lease{
+		ID: l.ID, Fault: l.Kind, State: string(l.State), Targets: make([]api.LeaseTarget, len(l.Targets)), Params: l.Params,
+		Mode: l.Mode, Seed: l.Seed, Since: l.Since, Until: moment(l.Until), Ended: moment(l.Ended), Seq: l.Seq, Note: l.Note,
+	}
+	for i, t := range l.Targets {
+		row.Targets[i] = api.LeaseTarget{
+			Kind: string(t.Target.Kind), VCenter: t.Target.VCenter, Name: t.Target.Name, Does: t.Does, State: string(t.State), Error: t.Error,
+		}
+	}
+	return row
+}
+
+// moment is nil for no time.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func faultKind(theme string, k *fault.Kind) api.FaultKind {
+	row := api.FaultKind{
+		Name: k.Name, Theme: theme, Short: k.Short, Long: k.Long, Object: string(k.Object), Momentary: k.Momentary, Reported: k.Reported,
+	}
+	for _, n := range k.Needs {
+		row.Needs = append(row.Needs, n.String())
+	}
+	for _, p := range k.Params {
+		row.Params = append(row.Params, api.FaultParam{
+			Name: p.Name, Short: p.Short, Type: string(p.Type), Default: p.Default, Required: p.Required, Choices: p.Choices,
+		})
+	}
+	return row
+}
