@@ -57,13 +57,13 @@ run: build ## boot the default scenario; Ctrl-C ends it
 # rest. The table at the end of each run shows what a suite costs: on two cores, test has to stay below 15 minutes with
 # everything compiled, and ci below 40 with nothing compiled.
 SUITES      := vet manifests unit race-core core
-CI_SUITES   := vet manifests unit race-core smoke core
+CI_SUITES   := vet lint dead manifests unit race-core smoke core
 LONG_SUITES := smoke race secrets fuzz-guard e2e tutorials migrate ground test-storage test-real mutants soak release-snapshot cross csi-upstream upstream test-kind parity
 
 test: build ccm ## what to run before a commit: vet, unit tests, the race detector where goroutines meet, the core of the end-to-end tests; prints a table of times
 	@$(GO) run ./hack/suites $(SUITES)
 
-ci: ## what .ci/run runs: test, with nothing compiled before, and what is cheap beside it; compiles for macOS meanwhile
+ci: ## what .ci/run runs: test, with nothing compiled before, lint, dead, and what is cheap beside it; compiles for macOS meanwhile
 	@$(GO) run ./hack/suites -first build -beside cross-darwin $(CI_SUITES)
 
 # Docker is not installed for it: KINDARGS=-install does.

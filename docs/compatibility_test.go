@@ -90,7 +90,7 @@ func TestLongSuites(t *testing.T) {
 	if suites == nil {
 		t.Fatal("Makefile: no LONG_SUITES")
 	}
-	for _, name := range strings.Fields(string(suites[1])) {
+	for name := range strings.FieldsSeq(string(suites[1])) {
 		if !regexp.MustCompile("(?m)^\\| .*`make " + name + "`").Match(page) {
 			t.Errorf("CONTRIBUTING.md: no folder has make %s", name)
 		}

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -28,9 +28,8 @@ func TestCloudProviderInterface(t *testing.T) {
 	}
 	var b strings.Builder
 	fmt.Fprintln(&b, "| InstancesV2 | the question | an error means |\n|---|---|---|")
-	kind := reflect.TypeFor[cloudprovider.InstancesV2]()
-	for i := range kind.NumMethod() {
-		name := kind.Method(i).Name
+	for method := range reflect.TypeFor[cloudprovider.InstancesV2]().Methods() {
+		name := method.Name
 		if means[name] == "" {
 			t.Errorf("%s: what does it ask?", name)
 		}
@@ -41,7 +40,7 @@ func TestCloudProviderInterface(t *testing.T) {
 
 // The two byte orders on the page are those that the provider looks for.
 func TestByteOrders(t *testing.T) {
-	uuid, err := inventory.ParseUUID("42302156-7a8e-9cd3-0f61-5d2b1c4e8a90")
+	uuid, err := match.ParseUUID("42302156-7a8e-9cd3-0f61-5d2b1c4e8a90")
 	if err != nil {
 		t.Fatal(err)
 	}

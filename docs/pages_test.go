@@ -161,13 +161,13 @@ func TestTopologyFields(t *testing.T) {
 
 func keys(typ reflect.Type) map[string]bool {
 	found := map[string]bool{}
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+	for field := range typ.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" {
 			found[name] = true
 			continue
 		}
-		for inner := range keys(typ.Field(i).Type) {
+		for inner := range keys(field.Type) {
 			found[inner] = true
 		}
 	}

@@ -41,6 +41,5 @@ func (b *build) compile(ctx context.Context, name, tags, ldflags string, package
 		"build", "-buildvcs=false", "-tags", tags, "-ldflags", strings.TrimSpace("-s -w " + ldflags),
 		"-o", b.in("programs") + "/",
 	}, packages...)
-	_, err := command(ctx, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=", "GOWORK=off"}, "go", args...)
-	return err
+	return command(ctx, dir, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=", "GOWORK=off"}, "go", args...)
 }

@@ -47,26 +47,26 @@ func (b *build) contents(ctx context.Context) (err error) {
 		return err
 	}
 	ended := make(chan struct{})
-	go func() { daemon.Wait(); close(ended) }()
+	go func() { _ = daemon.Wait(); close(ended) }()
 	defer func() {
-		daemon.Process.Signal(syscall.SIGTERM)
+		_ = daemon.Process.Signal(syscall.SIGTERM)
 		<-ended
 	}()
 	if err := listening(ctx, address, ended); err != nil {
 		said, _ := os.ReadFile(log)
 		return fmt.Errorf("containerd: %w\n%s", err, tail(string(said), 10))
 	}
-	_, err = command(ctx, "", nil, b.in("programs/ctr"), "--address", address, "--namespace", "k8s.io", "images", "import",
+	return command(ctx, "", nil, b.in("programs/ctr"), "--address", address, "--namespace", "k8s.io", "images", "import",
 		"--no-unpack", "--all-platforms", "--label=io.cri-containerd.pinned=pinned", layout)
-	return err
 }
 
 // listening waits until somebody listens on a socket, or until whoever should has ended.
 func listening(ctx context.Context, address string, ended <-chan struct{}) error {
+	var d net.Dialer
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if conn, err := net.Dial("unix", address); err == nil {
+		if conn, err := d.DialContext(ctx, "unix", address); err == nil {
 			return conn.Close()
 		}
 		select {

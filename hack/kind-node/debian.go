@@ -27,7 +27,7 @@ func (b *build) debian(ctx context.Context) error {
 	if err := errors.Join(remove(fresh), remove(dir)); err != nil {
 		return err
 	}
-	if _, err := command(ctx, "", nil, "debootstrap", "--variant=minbase", "--include="+packages, suite, fresh, b.mirror); err != nil {
+	if err := command(ctx, "", nil, "debootstrap", "--variant=minbase", "--include="+packages, suite, fresh, b.mirror); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func writeLayout(ctx context.Context, from, dir string, images []podImage) error
 		if err != nil {
 			return err
 		}
-		if _, err := command(ctx, "", nil, "zstd", "-q", "-9", "--rm", "-T0", tar); err != nil {
+		if err := command(ctx, "", nil, "zstd", "-q", "-9", "--rm", "-T0", tar); err != nil {
 			return err
 		}
 		layer, size, err := digest(tar + ".zst")
@@ -118,9 +118,8 @@ func writeBlob(blobs, mediaType string, content any) (descriptor, error) {
 
 // pack writes a folder's files as a tar that is the same for the same files: root's, in order, without times.
 func pack(ctx context.Context, dir, file string) error {
-	_, err := command(ctx, "", nil, "tar", "--create", "--file", file, "--directory", dir, "--format=gnu",
+	return command(ctx, "", nil, "tar", "--create", "--file", file, "--directory", dir, "--format=gnu",
 		"--numeric-owner", "--sort=name", "--mtime=@0", ".")
-	return err
 }
 
 // digest is a file's, as OCI writes it, and its size.

@@ -18,8 +18,8 @@ func lock(path string) (unlock func(), err error) {
 		err = fmt.Errorf("%s: another build is at work there: wait for it, or give -cache", path)
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = f.Close() }, nil
 }

@@ -24,7 +24,7 @@ func needed(root string, files []string) ([]string, error) {
 			return nil, fmt.Errorf("%s: %w", todo[0], err)
 		}
 		names, err := f.ImportedLibraries()
-		f.Close()
+		_ = f.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", todo[0], err)
 		}

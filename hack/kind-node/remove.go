@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -25,9 +26,9 @@ func remove(dir string) error {
 		return err
 	}
 	inside := mountedIn(string(mounts), real)
-	for i := len(inside) - 1; i >= 0; i-- {
-		if err := syscall.Unmount(inside[i], 0); err != nil {
-			return fmt.Errorf("%s is mounted and cannot be unmounted: %w", inside[i], err)
+	for _, point := range slices.Backward(inside) {
+		if err := syscall.Unmount(point, 0); err != nil {
+			return fmt.Errorf("%s is mounted and cannot be unmounted: %w", point, err)
 		}
 	}
 	return os.RemoveAll(dir)

@@ -10,7 +10,7 @@ import (
 // root lays the node's files out: Debian's, the programs, and those below rootfs.
 func (b *build) root(ctx context.Context) error {
 	root := b.in("root")
-	if _, err := command(ctx, "", nil, "cp", "--archive", "--reflink=auto", b.debianDir(), root); err != nil {
+	if err := command(ctx, "", nil, "cp", "--archive", "--reflink=auto", b.debianDir(), root); err != nil {
 		return err
 	}
 	if err := prune(root); err != nil {

@@ -43,9 +43,8 @@ func step(w io.Writer, name string, do func() error) error {
 	return nil
 }
 
-// command runs a program and returns what it says on its output. What it says of an error is in the error, its last 20
-// lines. The end of ctx is its end, and that of all that it started.
-func command(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+// command runs a program. An error has the last 20 lines of what the program said. The end of ctx is its end, and that of all that it started.
+func command(ctx context.Context, dir string, env []string, name string, args ...string) error {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
 	if env != nil {
@@ -58,11 +57,11 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 	c.Stdout, c.Stderr = &said, &wrong
 	if err := c.Run(); err != nil {
 		if ctx.Err() != nil {
-			return "", ctx.Err()
+			return ctx.Err()
 		}
-		return "", fmt.Errorf("%s: %w\n%s", name, err, tail(wrong.String()+said.String(), 20))
+		return fmt.Errorf("%s: %w\n%s", name, err, tail(wrong.String()+said.String(), 20))
 	}
-	return said.String(), nil
+	return nil
 }
 
 // tail is the last n lines of a text.

@@ -37,7 +37,7 @@ func TestStepFails(t *testing.T) {
 }
 
 func TestCommandTellsWhatWentWrong(t *testing.T) {
-	_, err := command(t.Context(), "", nil, "sh", "-c", "echo first; echo the disk is full >&2; exit 3")
+	err := command(t.Context(), "", nil, "sh", "-c", "echo first; echo the disk is full >&2; exit 3")
 	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("error %v", err)
 	}
@@ -48,7 +48,7 @@ func TestCommandEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	_, err := command(ctx, "", nil, "sh", "-c", "sleep 60 & wait")
+	err := command(ctx, "", nil, "sh", "-c", "sleep 60 & wait")
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}

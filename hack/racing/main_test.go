@@ -38,7 +38,7 @@ func TestLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
-	for _, path := range strings.Fields(meet.String() + others.String()) {
+	for path := range strings.FieldsSeq(meet.String() + others.String()) {
 		if seen[path] {
 			t.Errorf("%s is in both", path)
 		}

@@ -14,8 +14,8 @@ func floors() []floor {
 	return []floor{
 		{0, "plain data and small tools: they know neither vSphere nor Kubernetes", []string{
 			"pkg/event/...", "pkg/topology/...", "scenarios", "tutorials", "manifests", "charts/...",
-			"internal/archtest", "internal/build", "internal/cert", "internal/child", "internal/console", "internal/instance",
-			"internal/input", "internal/iostreams", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...",
+			"internal/archtest", "internal/atomicfile", "internal/backoff", "internal/build", "internal/cert", "internal/child", "internal/console", "internal/instance",
+			"internal/input", "internal/iostreams", "internal/printable", "internal/pace", "internal/private", "internal/trim", "internal/nearest", "internal/race", "internal/ccm", "internal/wire", "internal/loopback", "internal/preflight", "internal/sidecars", "internal/upstream", "internal/csidriver", "internal/secret/...", "internal/coded", "internal/glob", "internal/notify", "internal/strict", "internal/shorten",
 		}},
 		{1, "what runs in production without any sandbox", []string{"pkg/provider/...", "pkg/csi/..."}},
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
@@ -27,11 +27,15 @@ func floors() []floor {
 	}
 }
 
+// tools are packages of floor 0 that every package may import, those that run in production too: each does one small thing,
+// knows neither vSphere nor Kubernetes nor a sandbox, and imports nothing of this module but other tools.
+func tools() []string {
+	return []string{"internal/atomicfile", "internal/backoff", "internal/coded", "internal/glob", "internal/input", "internal/nearest", "internal/notify", "internal/strict", "internal/shorten"}
+}
+
 // sideways are the steps between trees of one floor.
 func sideways() []edge {
 	return []edge{
-		{"pkg/topology/...", "internal/input", "a file of a user is read in one way"},
-		{"internal/ccm", "internal/input", "what an archive unpacks to is bounded in one way"},
 		{"scenarios", "pkg/topology/...", "a scenario is a topology in a file"},
 		{"cmd/...", "internal/cli/...", "the program is its commands"},
 		{"internal/instance", "internal/private", "what lies in a state directory is believed only when no other user can have put it there"},
@@ -101,7 +105,7 @@ func checkFloors(m *Module) []Violation {
 			}
 			other, otherTree, ok := place(dir)
 			switch {
-			case !ok, otherTree == tree, other.number < own.number, allowed(sideways(), f.Dir, dir):
+			case !ok, otherTree == tree, other.number < own.number, match(tools(), dir), allowed(sideways(), f.Dir, dir):
 			case other.number == own.number:
 				found = append(found, violation(f, i, "trees of one floor do not know of each other",
 					"imports %s, which is on floor %d, too", dir, own.number))

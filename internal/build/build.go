@@ -12,7 +12,7 @@ import (
 // Stamped by the Makefile with -ldflags -X; read through the functions below.
 var (
 	version = "v0.0.0-dev"
-	commit  = "" //nolint:gochecknoglobals // the linker writes it, as it does version
+	commit  = "" // the linker writes it, as it does version
 )
 
 // Version is our own release.
@@ -33,7 +33,6 @@ func Etcd() string { return module("go.etcd.io/etcd/server/v3") }
 // unknown is the version of what is not linked.
 const unknown = "unknown"
 
-//nolint:gochecknoglobals // read once, and the same for the life of the process
 var modules = sync.OnceValue(func() map[string]string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -16,6 +16,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
@@ -26,12 +27,12 @@ func (o Options) archive(ctx context.Context, path string) (Program, error) {
 	defer v.quiet()
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Program{}, wrong("ccm-missing", nil, "CCM archive:%s: there is no such file", path)
+		return Program{}, coded.New("ccm-missing", "", nil, "CCM archive:%s: there is no such file", path)
 	} else if err != nil {
-		return Program{}, wrong("ccm-missing", err, "CCM archive:%s", path)
+		return Program{}, coded.New("ccm-missing", "", err, "CCM archive:%s", path)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return Program{}, wrong("ccm-archive-broken", nil, "CCM archive:%s: is no file and no folder", path)
+		return Program{}, coded.New("ccm-archive-broken", "", nil, "CCM archive:%s: is no file and no folder", path)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, mostArchiveTime, fmt.Errorf("takes longer than %s to unpack", mostArchiveTime))
 	defer cancel()
@@ -57,26 +58,26 @@ func (o Options) archive(ctx context.Context, path string) (Program, error) {
 }
 
 func brokenArchive(path string, err error) error {
-	if mine := (*Error)(nil); errors.As(err, &mine) {
+	if mine := (*coded.Error)(nil); errors.As(err, &mine) {
 		if !strings.HasPrefix(mine.Message, "CCM ") {
 			mine.Message = fmt.Sprintf("CCM archive:%s: %s", path, mine.Message)
 		}
 		return mine
 	}
 	if tooLarge, ok := errors.AsType[*input.TooLarge](err); ok {
-		return wrong("ccm-image-unusable", nil, "CCM archive:%s: %v", path, tooLarge)
+		return coded.New("ccm-image-unusable", "", nil, "CCM archive:%s: %v", path, tooLarge)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		err = errors.New("it ends in the middle")
 	}
-	return wrong("ccm-archive-broken", err, "CCM archive:%s: is damaged, or cut short", path)
+	return coded.New("ccm-archive-broken", "", err, "CCM archive:%s: is damaged, or cut short", path)
 }
 
 // fromLayout opens an OCI layout.
 func (o Options) fromLayout(dir string) (v1.Image, error) {
 	err := layoutFile("the index", dir, "index.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, wrong("ccm-archive-broken", nil, "is no OCI layout: it has no index.json")
+		return nil, coded.New("ccm-archive-broken", "", nil, "is no OCI layout: it has no index.json")
 	} else if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (o Options) fromTar(ctx context.Context, path string) (img v1.Image, done f
 	found, err := survey(ctx, open)
 	switch {
 	case err != nil && len(found) == 0 && ctx.Err() == nil && !bounded(err):
-		return nil, done, wrong("ccm-archive-broken", nil, "is no tar of an image, or its beginning is damaged")
+		return nil, done, coded.New("ccm-archive-broken", "", nil, "is no tar of an image, or its beginning is damaged")
 	case err != nil:
 		return nil, done, err
 	case found.has("index.json") && found.has("oci-layout"):
@@ -115,13 +116,13 @@ func (o Options) fromTar(ctx context.Context, path string) (img v1.Image, done f
 		img, err := fromDocker(open, found)
 		return img, done, err
 	}
-	return nil, done, wrong("ccm-archive-broken", nil, "is no image: it has neither index.json (OCI layout) nor manifest.json (docker save)")
+	return nil, done, coded.New("ccm-archive-broken", "", nil, "is no image: it has neither index.json (OCI layout) nor manifest.json (docker save)")
 }
 
 // bounded reports whether an error is that there is too much of something.
 func bounded(err error) bool {
 	_, tooLarge := errors.AsType[*input.TooLarge](err)
-	_, ours := errors.AsType[*Error](err)
+	_, ours := errors.AsType[*coded.Error](err)
 	return tooLarge || ours
 }
 
@@ -173,7 +174,7 @@ func (o Options) unpackLayout(ctx context.Context, open func() (io.ReadCloser, e
 			continue
 		}
 		if left -= h.Size; left < 0 {
-			return wrong("ccm-image-unusable", nil, "is larger than %s", size(o.Most))
+			return coded.New("ccm-image-unusable", "", nil, "is larger than %s", size(o.Most))
 		}
 		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), t, 0o600); err != nil {
 			return err

@@ -88,6 +88,7 @@ func regular(name, text string) part { return part{Header: tar.Header{Name: name
 func large(name, text string, size int64) part {
 	return part{Header: tar.Header{Name: name, Size: size}, head: text}
 }
+
 func symlink(name, to string) part {
 	return part{Header: tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}}
 }

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
@@ -51,7 +52,7 @@ func describing(what string, size int64) error {
 // fits refuses an image whose manifest names too much.
 func fits(m *v1.Manifest) error {
 	if len(m.Layers) > mostLayers {
-		return wrong("ccm-image-unusable", nil, "has %d layers, more than %d", len(m.Layers), mostLayers)
+		return coded.New("ccm-image-unusable", "", nil, "has %d layers, more than %d", len(m.Layers), mostLayers)
 	}
 	return describing("the configuration", m.Config.Size)
 }
@@ -63,7 +64,7 @@ func layoutFile(what string, path ...string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return wrong("ccm-archive-broken", nil, "%s is no regular file", what)
+		return coded.New("ccm-archive-broken", "", nil, "%s is no regular file", what)
 	}
 	return describing(what, info.Size())
 }

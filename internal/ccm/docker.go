@@ -12,6 +12,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // dockerImage is one of an archive of Docker's, whose layers are as they stand in the tar.
@@ -54,9 +56,9 @@ func survey(ctx context.Context, open func() (io.ReadCloser, error)) (members, e
 		case err != nil:
 			return found, err
 		case len(h.Name) > mostPath || len(h.Linkname) > mostPath:
-			return found, wrong("ccm-archive-broken", nil, "has a file with a path that is longer than %d bytes", mostPath)
+			return found, coded.New("ccm-archive-broken", "", nil, "has a file with a path that is longer than %d bytes", mostPath)
 		case len(found) >= mostFiles:
-			return found, wrong("ccm-archive-broken", nil, "has more than %d files", mostFiles)
+			return found, coded.New("ccm-archive-broken", "", nil, "has more than %d files", mostFiles)
 		}
 		if _, there := found[h.Name]; there {
 			continue
@@ -90,9 +92,9 @@ func (m members) described(what, name string) error {
 	found, there := m[name]
 	switch {
 	case !there:
-		return wrong("ccm-archive-broken", nil, "has no %s: %s", what, name)
+		return coded.New("ccm-archive-broken", "", nil, "has no %s: %s", what, name)
 	case found.kind != tar.TypeReg:
-		return wrong("ccm-archive-broken", nil, "%s is no regular file", what)
+		return coded.New("ccm-archive-broken", "", nil, "%s is no regular file", what)
 	}
 	return describing("the "+what, found.size)
 }
@@ -113,20 +115,20 @@ func fromDocker(open func() (io.ReadCloser, error), found members) (v1.Image, er
 		return nil, err
 	}
 	if len(manifest) != 1 {
-		return nil, wrong("ccm-archive-broken", nil, "has %s; save one alone", images(len(manifest)))
+		return nil, coded.New("ccm-archive-broken", "", nil, "has %s; save one alone", images(len(manifest)))
 	}
 	if err := found.described("configuration", manifest[0].Config); err != nil {
 		return nil, err
 	}
 	if n := len(manifest[0].Layers); n > mostLayers {
-		return nil, wrong("ccm-image-unusable", nil, "has %d layers, more than %d", n, mostLayers)
+		return nil, coded.New("ccm-image-unusable", "", nil, "has %d layers, more than %d", n, mostLayers)
 	}
 	for i, name := range manifest[0].Layers {
 		switch layer, there := found.real(name); {
 		case !there:
-			return nil, wrong("ccm-archive-broken", nil, "layer %d is not there", i+1)
+			return nil, coded.New("ccm-archive-broken", "", nil, "layer %d is not there", i+1)
 		case layer.zstd:
-			return nil, wrong("ccm-image-unusable", nil, "layer %d is compressed with zstd, which archives of Docker's are not", i+1)
+			return nil, coded.New("ccm-image-unusable", "", nil, "layer %d is compressed with zstd, which archives of Docker's are not", i+1)
 		}
 	}
 	img, err := tarball.Image(open, nil)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // program finds the program of an image: that of upstream's images, else what the image runs.
@@ -33,10 +35,10 @@ func (t *tree) program(c v1.Config) (string, entry, error) {
 			return found, e, nil
 		}
 		if !errors.Is(err, errNoFile) {
-			return "", entry{}, wrong("ccm-image-unusable", err, "%s", name)
+			return "", entry{}, coded.New("ccm-image-unusable", "", err, "%s", name)
 		}
 	}
-	return "", entry{}, wrong("ccm-image-unusable", nil, "has no cloud controller manager: there is no %s", strings.Join(looked, ", no "))
+	return "", entry{}, coded.New("ccm-image-unusable", "", nil, "has no cloud controller manager: there is no %s", strings.Join(looked, ", no "))
 }
 
 func searchPath(env []string) []string {

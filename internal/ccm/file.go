@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // file checks the program at path.
@@ -21,22 +23,22 @@ func (o Options) file(path string) (Program, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Program{}, &Error{Code: "ccm-missing", Message: fmt.Sprintf("CCM %s: there is no such file", path), Try: Syntax}
+		return Program{}, &coded.Error{Code: "ccm-missing", Message: fmt.Sprintf("CCM %s: there is no such file", path), Try: Syntax}
 	case err != nil:
-		return Program{}, wrong("ccm-missing", err, "CCM %s", path)
+		return Program{}, coded.New("ccm-missing", "", err, "CCM %s", path)
 	case info.IsDir():
-		return Program{}, wrong("ccm-not-executable", nil, "CCM %s: is a directory, not a program", path)
+		return Program{}, coded.New("ccm-not-executable", "", nil, "CCM %s: is a directory, not a program", path)
 	case !info.Mode().IsRegular():
-		return Program{}, wrong("ccm-not-executable", nil, "CCM %s: is no regular file", path)
+		return Program{}, coded.New("ccm-not-executable", "", nil, "CCM %s: is no regular file", path)
 	case info.Mode().Perm()&0o111 == 0:
-		return Program{}, &Error{Code: "ccm-not-executable", Message: fmt.Sprintf("CCM %s: is not executable", path), Try: "chmod +x " + path}
+		return Program{}, &coded.Error{Code: "ccm-not-executable", Message: fmt.Sprintf("CCM %s: is not executable", path), Try: "chmod +x " + path}
 	}
 	if _, err := o.inspect(abs, path); err != nil {
 		return Program{}, err
 	}
 	digest, err := digestOf(abs)
 	if err != nil {
-		return Program{}, wrong("ccm-missing", err, "CCM %s", path)
+		return Program{}, coded.New("ccm-missing", "", err, "CCM %s", path)
 	}
 	p := Program{Path: abs, Digest: digest}
 	p.Version, p.Own = builtAs(abs)

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // program is a file that this machine would run: the beginning of one.
@@ -125,7 +127,7 @@ func resolve(t *testing.T, o Options, text string) (Program, error) {
 // requireWrong fails unless err is of the code and says the words.
 func requireWrong(t *testing.T, err error, code string, words ...string) {
 	t.Helper()
-	var e *Error
+	var e *coded.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want an error of code %s", err, code)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
@@ -23,7 +24,7 @@ import (
 func reference(ref string) (name.Reference, error) {
 	r, err := name.ParseReference(ref)
 	if err != nil {
-		return nil, wrong("usage", err, "CCM image:%s: is no name of an image", ref)
+		return nil, coded.New("usage", "", err, "CCM image:%s: is no name of an image", ref)
 	}
 	host := r.Context().RegistryStr()
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -110,29 +111,29 @@ func refused(text string, ref name.Reference, err error) error {
 	case errors.As(err, &status):
 		switch status.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return &Error{
+			return &coded.Error{
 				Code: "ccm-image-refused", Message: fmt.Sprintf("CCM image:%s: %s does not let us read it (%d)", text, registry, status.StatusCode),
 				Try: "docker login " + registry + ", or check the name: some registries say this of what they do not have",
 			}
 		case http.StatusNotFound:
-			return wrong("ccm-image-refused", nil, "CCM image:%s: %s has no image of that name and tag", text, registry)
+			return coded.New("ccm-image-refused", "", nil, "CCM image:%s: %s has no image of that name and tag", text, registry)
 		}
-		return wrong("ccm-image-refused", nil, "CCM image:%s: %s answers %d %s", text, registry, status.StatusCode, http.StatusText(status.StatusCode))
+		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: %s answers %d %s", text, registry, status.StatusCode, http.StatusText(status.StatusCode))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return wrong("ccm-image-refused", nil, "CCM image:%s: nobody listens at %s", text, registry)
+		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: nobody listens at %s", text, registry)
 	case errors.As(err, &dns):
-		return wrong("ccm-image-refused", nil, "CCM image:%s: registry %s: there is no such host, or no network", text, registry)
+		return coded.New("ccm-image-refused", "", nil, "CCM image:%s: registry %s: there is no such host, or no network", text, registry)
 	}
-	return wrong("ccm-image-refused", err, "CCM image:%s: %s", text, registry)
+	return coded.New("ccm-image-refused", "", err, "CCM image:%s: %s", text, registry)
 }
 
 func (o Options) notForUs(text string, ref name.Reference, err error) error {
-	if mine := (*Error)(nil); errors.As(err, &mine) {
+	if mine := (*coded.Error)(nil); errors.As(err, &mine) {
 		mine.Message = "CCM image:" + text + ": " + mine.Message
 		return mine
 	}
 	if tooLarge, ok := errors.AsType[*input.TooLarge](err); ok {
-		return wrong("ccm-image-unusable", nil, "CCM image:%s: %v", text, tooLarge)
+		return coded.New("ccm-image-unusable", "", nil, "CCM image:%s: %v", text, tooLarge)
 	}
 	return refused(text, ref, err)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // fromIndex returns the one image of an index that is for the platform; one without a platform counts when it is alone.
@@ -28,7 +30,7 @@ func (o Options) fromIndex(index v1.ImageIndex, check func(what string, d v1.Des
 				return nil, err
 			}
 			img, err := o.fromIndex(inner, check, depth+1)
-			if mine := (*Error)(nil); errors.As(err, &mine) && mine.Code == "ccm-wrong-platform" {
+			if mine := (*coded.Error)(nil); errors.As(err, &mine) && mine.Code == "ccm-wrong-platform" {
 				others = append(others, mine.Message)
 				continue
 			}
@@ -58,5 +60,5 @@ func (o Options) fromIndex(index v1.ImageIndex, check func(what string, d v1.Des
 	if len(others) == 0 {
 		others = []string{"nothing"}
 	}
-	return nil, wrong("ccm-wrong-platform", nil, "is for %s; this machine is %s/%s", strings.Join(others, ", "), o.OS, o.Arch)
+	return nil, coded.New("ccm-wrong-platform", "", nil, "is for %s; this machine is %s/%s", strings.Join(others, ", "), o.OS, o.Arch)
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"regexp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
@@ -13,7 +14,7 @@ import (
 const ProgramPath = "/bin/" + programName
 
 // Manifest is the one that upstream's release, by its version ("v1.36.0"), is deployed with, as it was released: every
-// module has those of all minor versions so far. Errors that are about the release are of type [Error].
+// module has those of all minor versions so far. Errors that are about the release are of type [coded.Error].
 func Manifest(ctx context.Context, version string, o Options) ([]byte, error) {
 	if err := checkVersion(version); err != nil {
 		return nil, err
@@ -28,18 +29,18 @@ func Manifest(ctx context.Context, version string, o Options) ([]byte, error) {
 	tool.Say = v.now
 	minor := regexp.MustCompile(`^v[0-9]+\.[0-9]+`).FindString(version)
 	text, err := tool.Read(ctx, upstream.Module{Path: module, Version: version, Sum: pinned(version)}, "releases/"+minor+"/"+programName+".yaml")
-	var why *upstream.Error
+	var why *coded.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e := wrong("ccm-manifest-missing", err, "CCM %s: its module has no manifest for %s", version, minor)
+		e := coded.New("ccm-manifest-missing", "", err, "CCM %s: its module has no manifest for %s", version, minor)
 		e.Try = "--ccm-manifest FILE"
 		return nil, e
 	case errors.As(err, &why):
 		code := "ccm-manifest-missing"
-		if why.Kind == upstream.GoMissing { // which this machine lacks, not the release
+		if why.Code == upstream.GoMissing { // which this machine lacks, not the release
 			code = "go-missing"
 		}
-		e := wrong(code, why.Err, "CCM %s: its manifest: %s", version, why.Message)
+		e := coded.New(code, "", why.Err, "CCM %s: its manifest: %s", version, why.Message)
 		e.Try = "--ccm-manifest FILE"
 		return nil, e
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 func TestManifest(t *testing.T) {
@@ -36,7 +38,7 @@ func TestManifest(t *testing.T) {
 	o.Go = filepath.Join(t.TempDir(), "none")
 	_, err = Manifest(t.Context(), "v1.2.3", o)
 	requireWrong(t, err, "go-missing", "there is no Go toolchain")
-	if try := err.(*Error).Try; try != "--ccm-manifest FILE" {
+	if try := err.(*coded.Error).Try; try != "--ccm-manifest FILE" {
 		t.Errorf("try %q", try)
 	}
 }

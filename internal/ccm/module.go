@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
@@ -36,7 +37,7 @@ func pinned(version string) string {
 // checkVersion refuses what is no version of a module: it becomes a part of paths.
 func checkVersion(version string) error {
 	if !regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`).MatchString(version) {
-		return &Error{Code: "usage", Message: fmt.Sprintf("CCM module:%s: is no version; want one of the form v1.36.0", version), Try: "module:v1.36.0"}
+		return &coded.Error{Code: "usage", Message: fmt.Sprintf("CCM module:%s: is no version; want one of the form v1.36.0", version), Try: "module:v1.36.0"}
 	}
 	return nil
 }
@@ -67,17 +68,16 @@ func (o Options) build(ctx context.Context, v *voice, version, path string) erro
 	tool := o.toolchain()
 	tool.Say = v.now
 	err := tool.Build(ctx, upstream.Module{Path: module, Version: version, Sum: pinned(version)}, upstream.Program{Package: command, Path: path})
-	var why *upstream.Error
+	var why *coded.Error
 	if !errors.As(err, &why) {
 		return err
 	}
-	e := wrong("ccm-build-failed", why.Err, "CCM module:%s: %s", version, why.Message)
-	switch why.Kind {
+	e := coded.New("ccm-build-failed", "", why.Err, "CCM module:%s: %s", version, why.Message)
+	switch why.Code {
 	case upstream.GoMissing:
 		e.Code, e.Try = "go-missing", "install Go (https://go.dev/dl), or use image: or a PATH"
 	case upstream.VersionUnknown:
 		e.Code, e.Try = "ccm-version-unknown", o.otherVersions(ctx, version)
-	case upstream.BuildFailed:
 	}
 	return e
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // fakeGo is a toolchain that does what a test tells it: a shell script that is given go's arguments.
@@ -76,7 +78,7 @@ esac`, "ccm-version-unknown", "there is no such version", "module:v1.36.0-beta.0
 			o.Go = fakeGo(t, tc.script)
 			_, err := resolve(t, o, "module:v1.36.9")
 			requireWrong(t, err, tc.code, tc.words, "module:v1.36.9")
-			if try := err.(*Error).Try; try != tc.try {
+			if try := err.(*coded.Error).Try; try != tc.try {
 				t.Errorf("try %q, want %q", try, tc.try)
 			}
 		})

@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // inspect refuses what this machine cannot run; name is what the file is called in words. It tells whether the file is a
@@ -17,28 +19,28 @@ import (
 func (o Options) inspect(path, name string) (script bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false, wrong("ccm-missing", err, "CCM %s", name)
+		return false, coded.New("ccm-missing", "", err, "CCM %s", name)
 	}
 	defer f.Close()
 	head := make([]byte, 4)
 	if _, err := io.ReadFull(f, head); err != nil {
-		return false, wrong("ccm-not-executable", nil, "CCM %s: is no program: it is empty, or nearly so", name)
+		return false, coded.New("ccm-not-executable", "", nil, "CCM %s: is no program: it is empty, or nearly so", name)
 	}
 	if bytes.HasPrefix(head, []byte("#!")) {
 		return true, nil
 	}
 	platforms, err := platformsOf(f, head)
 	if err != nil {
-		return false, wrong("ccm-not-executable", err, "CCM %s: is no program: damaged, or cut short", name)
+		return false, coded.New("ccm-not-executable", "", err, "CCM %s: is no program: damaged, or cut short", name)
 	}
 	want := o.OS + "/" + o.Arch
 	if slices.Contains(platforms, want) {
 		return false, nil
 	}
 	if len(platforms) == 0 {
-		return false, wrong("ccm-not-executable", nil, "CCM %s: is no program: neither ELF nor Mach-O nor a script", name)
+		return false, coded.New("ccm-not-executable", "", nil, "CCM %s: is no program: neither ELF nor Mach-O nor a script", name)
 	}
-	return false, wrong("ccm-wrong-platform", nil, "CCM %s: is for %s; this machine is %s", name, strings.Join(platforms, " and "), want)
+	return false, coded.New("ccm-wrong-platform", "", nil, "CCM %s: is for %s; this machine is %s", name, strings.Join(platforms, " and "), want)
 }
 
 // platformsOf returns what a program is for as Go writes it, nothing when it is no program.

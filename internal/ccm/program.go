@@ -64,7 +64,7 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // Resolve makes sure that there is a program, and returns it: it downloads or builds what is not there yet, which may
-// take minutes. Errors that are about the source are of type [Error]. Two processes may resolve one source at once.
+// take minutes. Errors that are about the source are of type [coded.Error]. Two processes may resolve one source at once.
 func (s Source) Resolve(ctx context.Context, o Options) (Program, error) {
 	if s.Kind() == Builtin { // for which there need not be a cache folder, nor a home to have one in
 		return Program{Source: s.String(), Own: true}, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Kind is the kind of place that a program comes from.
@@ -39,14 +41,14 @@ func Parse(text string) (Source, error) {
 	case kind == string(File): // as the others are written
 		kind, text = string(File), ref
 	case kind != string(Image) && kind != string(Archive) && kind != string(Module):
-		return Source{}, &Error{
+		return Source{}, &coded.Error{
 			Code: "usage", Message: fmt.Sprintf("CCM %q: there is no source %q; want %s", text, kind+":", Syntax),
 			Try: "./" + text + " for a file of that name",
 		}
 	}
 	ref = strings.TrimPrefix(ref, "//") // image://REF
 	if ref == "" {
-		return Source{}, &Error{Code: "usage", Message: fmt.Sprintf("CCM %q: nothing stands after the colon", text), Try: "image:REF, archive:FILE, module:VERSION, or the path of a program"}
+		return Source{}, &coded.Error{Code: "usage", Message: fmt.Sprintf("CCM %q: nothing stands after the colon", text), Try: "image:REF, archive:FILE, module:VERSION, or the path of a program"}
 	}
 	s := Source{Kind(kind), ref}
 	switch s.kind {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 func spoolFile(dir string, layer int) string {
@@ -25,7 +27,7 @@ func (o Options) spool(ctx context.Context, v *voice, img v1.Image, want []v1.Ha
 		return nil, err
 	}
 	if len(want) != len(layers) {
-		return nil, wrong("ccm-image-unusable", nil, "has %d layers, and its configuration names %d", len(layers), len(want))
+		return nil, coded.New("ccm-image-unusable", "", nil, "has %d layers, and its configuration names %d", len(layers), len(want))
 	}
 	t, left := &tree{}, o.Most
 	for i, layer := range layers {
@@ -42,10 +44,10 @@ func (o Options) spool(ctx context.Context, v *voice, img v1.Image, want []v1.Ha
 			return nil, err
 		}
 		if left -= n; left < 0 {
-			return nil, wrong("ccm-image-unusable", nil, "is larger than %s, unpacked", size(o.Most))
+			return nil, coded.New("ccm-image-unusable", "", nil, "is larger than %s, unpacked", size(o.Most))
 		}
 		if digest != want[i].Hex {
-			return nil, wrong("ccm-image-unusable", nil, "layer %d is not what its configuration says: damaged, or tampered with", i+1)
+			return nil, coded.New("ccm-image-unusable", "", nil, "layer %d is not what its configuration says: damaged, or tampered with", i+1)
 		}
 		f, err := os.Open(spoolFile(dir, i))
 		if err != nil {

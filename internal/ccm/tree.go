@@ -6,6 +6,8 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // mostEntries bounds the files of an image.
@@ -45,13 +47,13 @@ func (t *tree) add(layer int, r io.Reader) error {
 			return err
 		}
 		if t.count++; t.count > mostEntries {
-			return wrong("ccm-image-unusable", nil, "has more than %d files", mostEntries)
+			return coded.New("ccm-image-unusable", "", nil, "has more than %d files", mostEntries)
 		}
 		if len(h.Name) > mostPath || len(h.Linkname) > mostPath {
-			return wrong("ccm-image-unusable", nil, "has a file with a path that is longer than %d bytes", mostPath)
+			return coded.New("ccm-image-unusable", "", nil, "has a file with a path that is longer than %d bytes", mostPath)
 		}
 		if t.names += len(h.Name) + len(h.Linkname); t.names > mostPaths {
-			return wrong("ccm-image-unusable", nil, "has paths of more than %s in all", size(mostPaths))
+			return coded.New("ccm-image-unusable", "", nil, "has paths of more than %s in all", size(mostPaths))
 		}
 		name := clean(h.Name)
 		if name == "" {
@@ -61,7 +63,7 @@ func (t *tree) add(layer int, r io.Reader) error {
 		dir = strings.TrimSuffix(dir, "/")
 		if hidden, ok := strings.CutPrefix(base, ".wh."); ok {
 			if t.hidden++; t.hidden > mostWhiteouts {
-				return wrong("ccm-image-unusable", nil, "takes away more than %d files", mostWhiteouts)
+				return coded.New("ccm-image-unusable", "", nil, "takes away more than %d files", mostWhiteouts)
 			}
 			if base == ".wh..wh..opq" {
 				t.hide(dir, layer)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // unpack returns the program of an image, from the cache when it is there and what it was.
@@ -25,7 +27,7 @@ func (o Options) unpack(ctx context.Context, v *voice, name string, img v1.Image
 		return Program{}, err
 	}
 	if config.OS != "" && config.Architecture != "" && (config.OS != o.OS || config.Architecture != o.Arch) {
-		return Program{}, wrong("ccm-wrong-platform", nil, "CCM %s: is for %s/%s; this machine is %s/%s", name, config.OS, config.Architecture, o.OS, o.Arch)
+		return Program{}, coded.New("ccm-wrong-platform", "", nil, "CCM %s: is for %s/%s; this machine is %s/%s", name, config.OS, config.Architecture, o.OS, o.Arch)
 	}
 	dir := filepath.Join(o.Cache, "ccm", id.Algorithm+"-"+id.Hex)
 	if p, ok := fromCache(dir); ok {
@@ -55,7 +57,7 @@ func (o Options) unpack(ctx context.Context, v *voice, name string, img v1.Image
 		return Program{}, err
 	}
 	if script {
-		return Program{}, wrong("ccm-image-unusable", nil, "CCM %s: /%s is a script, which needs the rest of its image", name, file)
+		return Program{}, coded.New("ccm-image-unusable", "", nil, "CCM %s: /%s is a script, which needs the rest of its image", name, file)
 	}
 	k := kept{File: path.Base(file), Version: config.Config.Labels["org.opencontainers.image.version"]}
 	if k.SHA256, err = digestOf(program); err != nil {
@@ -85,7 +87,7 @@ func (o Options) unpack(ctx context.Context, v *voice, name string, img v1.Image
 }
 
 func named(name string, err error) error {
-	if mine := (*Error)(nil); errors.As(err, &mine) && !strings.HasPrefix(mine.Message, "CCM ") {
+	if mine := (*coded.Error)(nil); errors.As(err, &mine) && !strings.HasPrefix(mine.Message, "CCM ") {
 		mine.Message = "CCM " + name + ": " + mine.Message
 	}
 	return err

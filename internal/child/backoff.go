@@ -30,8 +30,5 @@ func (b Backoff) next(previous, ran time.Duration) time.Duration {
 	if previous <= 0 || ran >= b.Reset {
 		return b.Min
 	}
-	if previous > b.Max/2 {
-		return b.Max
-	}
-	return previous * 2
+	return min(2*previous, b.Max)
 }

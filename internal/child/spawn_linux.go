@@ -14,8 +14,6 @@ import (
 // spawn starts every process of every Child. It has to be one per program: the
 // parent-death signal is sent when the *thread* that forked ends (prctl(2)), so
 // all children must be started by a thread known to outlive them.
-//
-
 var spawn spawner
 
 // spawner is a goroutine locked to its thread. It runs while there is at least

@@ -10,8 +10,6 @@ import (
 
 // spawn starts every process of every Child. Without a parent-death signal it
 // does not matter from which thread; the lifeline ends the children.
-//
-//nolint:gochecknoglobals // holds nothing
 var spawn spawner
 
 type spawner struct{}

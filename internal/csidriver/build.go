@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
@@ -34,7 +35,7 @@ func releaseOf(version string) upstream.Module {
 }
 
 // Build makes the programs of a release as its Dockerfiles do, static ones, unless they are there already. The first time it
-// takes some minutes. Errors that are about the release are of type [Error].
+// takes some minutes. Errors that are about the release are of type [coded.Error].
 func Build(ctx context.Context, version string, o Options) (Programs, error) {
 	dir, err := o.folder(version)
 	if err != nil {
@@ -58,17 +59,16 @@ func Build(ctx context.Context, version string, o Options) (Programs, error) {
 		return p, private.Dir(dir) // they may be another user's programs
 	}
 	err = o.toolchain().Build(ctx, releaseOf(version), missing...)
-	var why *upstream.Error
+	var why *coded.Error
 	if !errors.As(err, &why) {
 		return p, err
 	}
 	message := fmt.Sprintf("CSI driver module:%s: %s", version, why.Message)
-	switch why.Kind {
+	switch why.Code {
 	case upstream.GoMissing:
-		return p, wrong(GoMissing, "install Go (https://go.dev/dl), or use image:", why.Err, "%s", message)
+		return p, coded.New(GoMissing, "install Go (https://go.dev/dl), or use image:", why.Err, "%s", message)
 	case upstream.VersionUnknown:
-		return p, wrong(VersionUnknown, "--csi module:v3.7.0", why.Err, "%s", message)
-	case upstream.BuildFailed:
+		return p, coded.New(VersionUnknown, "--csi module:v3.7.0", why.Err, "%s", message)
 	}
-	return p, wrong(BuildFailed, "", why.Err, "%s", message)
+	return p, coded.New(BuildFailed, "", why.Err, "%s", message)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
 )
 
@@ -23,7 +24,7 @@ func fakeGo(t *testing.T, script string) string {
 
 func requireWrong(t *testing.T, err error, code, words string) {
 	t.Helper()
-	var e *csidriver.Error
+	var e *coded.Error
 	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Error(), words) {
 		t.Errorf("%v, want %s: %s", err, code, words)
 	}

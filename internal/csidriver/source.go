@@ -3,6 +3,8 @@ package csidriver
 import (
 	"regexp"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Kind is the kind of place that a driver comes from. Its text stands before the colon of a source.
@@ -24,7 +26,7 @@ type Source struct {
 const Syntax = "image:REF or module:VERSION"
 
 // Parse reads "image:REF", the name of the driver's image with a tag, or "module:VERSION", a release of upstream's module.
-// Errors are of type [Error].
+// Errors are of type [coded.Error].
 func Parse(text string) (Source, error) {
 	kind, ref, _ := strings.Cut(text, ":")
 	ref = strings.TrimPrefix(ref, "//") // image://REF
@@ -33,13 +35,13 @@ func Parse(text string) (Source, error) {
 	case s.kind == Module && regexp.MustCompile(`^`+version+`$`).MatchString(ref):
 		return s, nil
 	case s.kind == Module:
-		return s, wrong(Usage, "--csi module:v3.7.0", nil, "CSI driver %q: want a version of upstream's module, of the form v3.7.0", text)
+		return s, coded.New(Usage, "--csi module:v3.7.0", nil, "CSI driver %q: want a version of upstream's module, of the form v3.7.0", text)
 	case s.kind == Image && regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:/_-]*/[a-z0-9/._-]+:\w[\w.-]*$`).MatchString(ref):
 		return s, nil
 	case s.kind == Image:
-		return s, wrong(Usage, "--csi image:registry.k8s.io/csi-vsphere/driver:v3.7.0", nil, "CSI driver %q: want an image with registry and tag", text)
+		return s, coded.New(Usage, "--csi image:registry.k8s.io/csi-vsphere/driver:v3.7.0", nil, "CSI driver %q: want an image with registry and tag", text)
 	}
-	return s, wrong(Usage, "--csi module:v3.7.0", nil, "CSI driver %q: want %s", text, Syntax)
+	return s, coded.New(Usage, "--csi module:v3.7.0", nil, "CSI driver %q: want %s", text, Syntax)
 }
 
 // version is a release: it becomes a part of paths.

@@ -36,7 +36,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	text := strings.ReplaceAll(string(out), root, "ROOT")
 	want := `create: state directory: write ROOT/after/lock: file too large
-record: sandbox "before": record: write ROOT/before/sandbox.json.N: file too large
+record: sandbox "before": record: write ROOT/before/.sandbox.json.N: file too large
 journal: journal: write ROOT/before/children.journal: file too large
 old record: before <nil>
 remove: <nil>

@@ -191,7 +191,7 @@ func clearClaim(path string) {
 			continue
 		}
 		if unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			file.Close()
+			_ = file.Close()
 			continue
 		}
 		c.file = file

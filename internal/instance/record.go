@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
@@ -43,7 +44,7 @@ func (d *Dir) WriteRecord(r Record) error {
 	if err != nil {
 		return fmt.Errorf("sandbox %q: record: %w", d.name, err)
 	}
-	if err := private.WriteFile(filepath.Join(d.path, recordName), append(text, '\n')); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(d.path, recordName), append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("sandbox %q: record: %w", d.name, err)
 	}
 	return nil

@@ -47,7 +47,7 @@ func TestShortPath(t *testing.T) {
 }
 
 func TestShortPathOfAShortRoot(t *testing.T) {
-	root, err := os.MkdirTemp("/tmp", "inst") //nolint:usetesting // a path that is short
+	root, err := os.MkdirTemp("/tmp", "inst") // a path that is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestShortPathOfAShortRoot(t *testing.T) {
 
 // A short directory that is made for others' sockets does not take the control socket along.
 func TestShortPathLeavesTheControlSocket(t *testing.T) {
-	root, err := os.MkdirTemp("/tmp", "inst") //nolint:usetesting // a path that is short
+	root, err := os.MkdirTemp("/tmp", "inst") // a path that is short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
@@ -50,7 +51,7 @@ func makeShortDir(path string) (dir string, err error) {
 	if err := emptyShortDir(dir); err != nil {
 		return "", fmt.Errorf("control socket: %w", err)
 	}
-	if err := private.WriteFile(filepath.Join(path, socketDirName), []byte(dir+"\n")); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(path, socketDirName), []byte(dir+"\n"), 0o600); err != nil {
 		_ = os.Remove(dir)
 		return "", err
 	}

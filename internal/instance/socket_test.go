@@ -14,7 +14,7 @@ import (
 // directory that is empty, and must be in the end.
 func longRoot(t *testing.T) (root, temp string) {
 	t.Helper()
-	temp, err := os.MkdirTemp("/tmp", "inst") //nolint:usetesting // a path that is short
+	temp, err := os.MkdirTemp("/tmp", "inst") // a path that is short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
@@ -89,7 +90,7 @@ func (w *classWriter) write() {
 
 // near is the hint for a name that is unknown.
 func near(name string, all ...string) string {
-	if best := nearestOf(name, all); best != "" {
+	if best := nearest.Of(name, all); best != "" {
 		return "did you mean " + best + "?"
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -76,7 +77,7 @@ func (c *conversion) cloudPlace(users []*plan, key string) string {
 	for _, p := range users {
 		all = append(all, "vcenter."+p.was.Tenant+"."+key)
 	}
-	return some(all)
+	return shorten.List(all, 3)
 }
 
 // csiPlace is a key of vCenters in csi-vsphere.conf.
@@ -88,7 +89,7 @@ func (c *conversion) csiPlace(users []*plan, key string) string {
 	for _, p := range users {
 		all = append(all, fmt.Sprintf("[VirtualCenter %q] %s", p.was.Server, key))
 	}
-	return some(all)
+	return shorten.List(all, 3)
 }
 
 func judgeGlobal(*conversion, *plan) judgment {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -67,7 +68,7 @@ func judgeCredential(part string) func(*conversion, located) judgment {
 			secrets = append(secrets, fmt.Sprintf("%s/%s %s", p.secret.Namespace, p.secret.Name, secretKeys(p.was.Server).key(part)))
 		}
 		return judgment{
-			verdict: Moved, to: []string{"Secret: " + some(secrets), toCSI + c.csiPlace(users, strings.ToLower(at.entry.Key))},
+			verdict: Moved, to: []string{"Secret: " + shorten.List(secrets, 3), toCSI + c.csiPlace(users, strings.ToLower(at.entry.Key))},
 			why: "credentials are kept in Secrets, not in a file that is in a ConfigMap",
 		}
 	}
@@ -235,7 +236,7 @@ func judgeDatastore(c *conversion, at located) judgment {
 	users := c.datastoreUsers()
 	switch {
 	case len(users) > 0:
-		return judgment{verdict: Moved, to: []string{toClasses + some(users)}, why: "there is no default datastore: a class names one, by its URL"}
+		return judgment{verdict: Moved, to: []string{toClasses + shorten.List(users, 3)}, why: "there is no default datastore: a class names one, by its URL"}
 	case len(c.classes) > 0 && !c.wantsDefault():
 		return judgment{verdict: Dropped, why: "no class needs it: each names a datastore or a storage policy of its own"}
 	}

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -145,7 +144,7 @@ func (all known) sectionHint(name string) string {
 	for _, s := range all {
 		names = append(names, s.name)
 	}
-	if best := nearestOf(name, names); best != "" {
+	if best := nearest.Of(name, names); best != "" {
 		return "did you mean [" + best + "]?"
 	}
 	return ""
@@ -157,7 +156,7 @@ func (all known) keyHint(in section, name string) string {
 	for i, k := range in.keys {
 		names[i] = k.name
 	}
-	if best := config.Nearest(name, names); best != "" {
+	if best := nearest.Of(name, names); best != "" {
 		return "did you mean " + best + "?"
 	}
 	for _, s := range all {
@@ -165,13 +164,5 @@ func (all known) keyHint(in section, name string) string {
 			return "did you mean [" + s.name + "] " + k.name + "?"
 		}
 	}
-	if best := nearest.Of(name, names); best != "" {
-		return "did you mean " + best + "?"
-	}
 	return ""
-}
-
-// nearestOf is the name that is meant by a slip, or else by what is left of it.
-func nearestOf(name string, names []string) string {
-	return cmp.Or(config.Nearest(name, names), nearest.Of(name, names))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -33,7 +34,7 @@ func (u *urls) unused() (problems []config.Problem) {
 			continue
 		default:
 			p.Message = "neither the file nor a StorageClass names this datastore"
-			if best := nearestOf(name, u.asked); best != "" {
+			if best := nearest.Of(name, u.asked); best != "" {
 				p.Hint = "did you mean " + best + "?"
 			}
 		}

@@ -27,12 +27,3 @@ func joined(prefixes []netip.Prefix) string {
 	}
 	return strings.Join(all, ",")
 }
-
-// some lists names, and counts those beyond the third.
-func some(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}

@@ -1,30 +1,44 @@
-// Package nearest guesses what a person meant to type.
+// Package nearest guesses what a person meant to type, by the rule of docs/patterns.md.
 //
-// Floor 0: it imports nothing of this module.
+// Floor 0.
 package nearest
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Of returns the candidate that name most probably stands for: one that differs by no more than about one slip in three
-// letters, or the only one that it begins. Case counts for nothing; of equals the first wins; "" means none is close.
+// characters, or the only one that it begins. A slip is a character that is missing, too many or another, or two that are
+// swapped. Case, hyphens and underscores count for nothing; of equals the first wins; "" means that none is close.
 func Of(name string, candidates []string) string {
 	const longest = 64 // nobody misspells more by accident
-	if name == "" || len(name) > longest {
+	if len(name) > longest {
 		return ""
 	}
-	lower := strings.ToLower(name)
-	best, allowed := "", 2*(max(1, len(name)/3)+1)
+	typed := fold(name)
+	if len(typed) == 0 {
+		return ""
+	}
+	best, allowed := "", 2*(max(1, len(typed)/3)+1)
 	var begun []string
 	for _, c := range candidates {
-		if c == "" || len(c) > longest {
+		meant := fold(c)
+		if len(meant) == 0 || len(c) > longest {
 			continue
 		}
-		slips := 2 * distance([]rune(lower), []rune(strings.ToLower(c)))
-		if len(name) > 1 && strings.HasPrefix(strings.ToLower(c), lower) {
+		begins := len(typed) > 1 && strings.HasPrefix(string(meant), string(typed))
+		if begins {
 			begun = append(begun, c)
+		}
+		if 2*max(len(meant)-len(typed), len(typed)-len(meant)) > allowed {
+			continue // at least so many slips
+		}
+		slips := 2 * distance(typed, meant)
+		if begins {
 			slips-- // letters left out at the end are likelier than others
 		}
-		if slips < allowed && slips < 2*len(name)-1 {
+		if slips < allowed && slips < 2*len(typed)-1 {
 			best, allowed = c, slips
 		}
 	}
@@ -32,6 +46,17 @@ func Of(name string, candidates []string) string {
 		return begun[0]
 	}
 	return best
+}
+
+// fold makes insecure-flag, insecure_flag and InsecureFlag one.
+func fold(name string) []rune {
+	letters := make([]rune, 0, len(name))
+	for _, c := range name {
+		if c != '-' && c != '_' {
+			letters = append(letters, unicode.ToLower(c))
+		}
+	}
+	return letters
 }
 
 // distance counts the insertions, deletions, substitutions and swaps of neighbors that turn a into b.

@@ -23,10 +23,27 @@ func TestOf(t *testing.T) {
 		{"xyzzy", ""},
 		{"", ""},
 		{"s", ""},
+		{"power_off", "power-off"},
+		{"PowerOff", "power-off"},
+		{"--", ""},
 		{strings.Repeat("a", 100), ""},
 	} {
 		if got := Of(tc.name, verbs); got != tc.want {
 			t.Errorf("Of(%q) = %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// Keys of a topology, and singular beside plural.
+func TestOfKeys(t *testing.T) {
+	keys := []string{"name", "replicas", "cpus", "memory", "hosts", "host", "vms", "vcenters", "datacenters", "datastores", "größe"}
+	for name, want := range map[string]string{
+		"nmae": "name", "Name": "name", "replica": "replicas", "cpu": "cpus", "mem": "memory", "vm": "vms", "hots": "hosts",
+		"hostss": "hosts", "datacentre": "datacenters", "datacentres": "datacenters", "x": "", "zzzz": "", "groesse": "", "grösse": "größe",
+		"completely-different": "",
+	} {
+		if got := Of(name, keys); got != want {
+			t.Errorf("Of(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

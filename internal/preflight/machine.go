@@ -47,7 +47,7 @@ func limit(resource int) (uint64, error) {
 	if l.Cur > math.MaxInt64 { // RLIM_INFINITY
 		return math.MaxUint64, nil
 	}
-	return uint64(l.Cur), nil
+	return l.Cur, nil
 }
 
 func disk(dir string) (free, inodes uint64, err error) {
@@ -61,7 +61,7 @@ func disk(dir string) (free, inodes uint64, err error) {
 		if err != nil {
 			return 0, 0, fmt.Errorf("%s: %w", dir, err)
 		}
-		inodes = uint64(s.Ffree)
+		inodes = s.Ffree
 		if s.Files == 0 { // btrfs
 			inodes = math.MaxUint64
 		}

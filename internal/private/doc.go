@@ -1,4 +1,4 @@
-// Package private reads and writes files that only their owner can have written: what lies in a state directory decides
+// Package private reads files that only their owner can have written (internal/atomicfile writes them): what lies in a state directory decides
 // which processes are killed, which containers are removed and what is written to a real vCenter, so a file that another
 // user planted there must not be believed.
 //

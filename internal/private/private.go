@@ -74,24 +74,6 @@ func ReadFile(path string) ([]byte, error) {
 	return text, errors.Join(err, file.Close())
 }
 
-// WriteFile replaces a file in one step (mode 0600): a reader sees the old content or the new one, never a part, also when
-// the disk is full, and what a link leads to stays as it is. It need not survive a loss of power.
-func WriteFile(path string, text []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err
-}
-
 // Dir returns an [Error] unless path is a private directory. A link to one is none, and neither is a file: that error is a
 // syscall.ENOTDIR. A missing one is an fs.ErrNotExist.
 func Dir(path string) error {

@@ -65,27 +65,6 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// What a planted link leads to is not written to.
-func TestWriteFileReplacesLinks(t *testing.T) {
-	dir := t.TempDir()
-	precious, path := filepath.Join(dir, "precious"), filepath.Join(dir, "note")
-	if err := errors.Join(os.WriteFile(precious, []byte("precious"), 0o644), os.Symlink(precious, path)); err != nil {
-		t.Fatal(err)
-	}
-	if err := private.WriteFile(path, []byte("note")); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := private.ReadFile(path); err != nil || string(text) != "note" {
-		t.Errorf("read %q, %v", text, err)
-	}
-	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious" {
-		t.Errorf("what the link led to: %q, %v", text, err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
-		t.Errorf("left %v, %v", left, err)
-	}
-}
-
 func TestDir(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode      os.FileMode

@@ -88,9 +88,9 @@ func Hand(secrets []string, fd int) (file *os.File, variable string, err error) 
 	} else {
 		_, err = w.Write(text)
 	}
-	w.Close()
+	_ = w.Close()
 	if err != nil {
-		r.Close()
+		_ = r.Close()
 		return nil, "", err
 	}
 	return r, fdVariable + "=" + strconv.Itoa(fd), nil

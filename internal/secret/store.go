@@ -15,6 +15,8 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // The files of a store, in the instance directory.
@@ -123,19 +125,9 @@ func readKey(dir string) ([]byte, error) {
 // makeKey makes the key file, which is there as a whole or not at all.
 func makeKey(dir string) ([]byte, error) {
 	key := make([]byte, keySize)
-	rand.Read(key)                             //nolint:errcheck // never returns an error, since Go 1.24
-	f, err := os.CreateTemp(dir, KeyFile+".*") // 0600
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.WriteString(base64.StdEncoding.EncodeToString(key) + "\n")
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, KeyFile))
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(f.Name()))
-	}
-	return key, nil
+	rand.Read(key) // never returns an error, since Go 1.24
+	text := base64.StdEncoding.EncodeToString(key) + "\n"
+	return key, atomicfile.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600)
 }
 
 // load reads the lines of r and returns how many bytes of it are whole lines.

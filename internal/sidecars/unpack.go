@@ -7,13 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
@@ -33,15 +33,15 @@ func unpack(ctx context.Context, archive []byte, cache string) (string, error) {
 	if same(ctx, file, archive) && runnable(file) == nil {
 		return file, nil
 	}
-	t, err := os.CreateTemp(dir, Program+"-*")
+	f, err := atomicfile.Create(file, 0o700)
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(t.Name()) // once it is renamed there is nothing to remove
-	if err := errors.Join(write(ctx, t, archive), t.Chmod(0o700), t.Close()); err != nil {
+	defer f.Discard()
+	if err := write(ctx, f, archive); err != nil {
 		return "", fmt.Errorf("unpack to %s: %w", dir, err)
 	}
-	return file, os.Rename(t.Name(), file)
+	return file, f.Commit()
 }
 
 func write(ctx context.Context, w io.Writer, archive []byte) error {

@@ -1,6 +1,7 @@
 package tutorial
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (m *Mismatch) Error() string {
 		fmt.Fprintf(&b, " (tried for %s)", m.Waited)
 	}
 	if m.Exit == m.WantExit {
-		fmt.Fprintf(&b, "\n- %s\n+ %s", or(m.Want, "(the end)"), or(m.Got, "(the end)"))
+		fmt.Fprintf(&b, "\n- %s\n+ %s", cmp.Or(m.Want, "(the end)"), cmp.Or(m.Got, "(the end)"))
 	}
 	b.WriteString("\noutput:")
 	for _, line := range split(m.Output) {
@@ -48,16 +49,9 @@ func (m *Mismatch) Error() string {
 	return b.String()
 }
 
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
 // judge compares what a command did with what its page says; nil is as it should be.
 func judge(p *Page, c *Command, r Ran, wantExit int, running bool) *Mismatch {
-	m := &Mismatch{File: p.File, Line: c.Line, Command: or(c.Text, "^C"), Output: r.Output, Exit: r.Exit, WantExit: wantExit}
+	m := &Mismatch{File: p.File, Line: c.Line, Command: cmp.Or(c.Text, "^C"), Output: r.Output, Exit: r.Exit, WantExit: wantExit}
 	got := split(r.Output)
 	i, j := compare(c.Want, got, running)
 	if i < 0 && (running || r.Exit == wantExit) {

@@ -1,6 +1,7 @@
 package tutorial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +165,7 @@ func (s *Session) block(ctx context.Context, b *Block) error {
 			if _, ok := errors.AsType[*Mismatch](err); ok {
 				return err
 			}
-			return fmt.Errorf("%s:%d: $ %s: %w", s.page.File, c.Line, or(c.Text, "^C"), err)
+			return fmt.Errorf("%s:%d: $ %s: %w", s.page.File, c.Line, cmp.Or(c.Text, "^C"), err)
 		}
 	}
 	return s.check(ctx, b)

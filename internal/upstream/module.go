@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path"
 	"regexp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Module is a release of a Go module.
@@ -34,18 +36,18 @@ func (t Toolchain) download(ctx context.Context, m Module) (dir string, err erro
 	out, runErr := cmd.Output()
 	var is struct{ Dir, Sum, Error string }
 	if err := json.Unmarshal(out, &is); err != nil {
-		return "", &Error{Kind: BuildFailed, Message: "go mod download: " + lastLines(said.String(), 5), Err: errors.Join(runErr, err)}
+		return "", &coded.Error{Code: BuildFailed, Message: "go mod download: " + shorten.LastLines(said.String(), 5), Err: errors.Join(runErr, err)}
 	}
 	unknown := regexp.MustCompile(`(?i)unknown revision|not found|no matching versions|invalid version|not available|410 gone`)
 	switch {
 	case unknown.MatchString(is.Error):
-		return "", &Error{Kind: VersionUnknown, Message: fmt.Sprintf("there is no such version of %s, or none that the Go module proxy gives", m.Path)}
+		return "", coded.New(VersionUnknown, "", nil, "there is no such version of %s, or none that the Go module proxy gives", m.Path)
 	case is.Error != "":
-		return "", &Error{Kind: BuildFailed, Message: "go mod download: " + is.Error}
+		return "", &coded.Error{Code: BuildFailed, Message: "go mod download: " + is.Error}
 	case m.Sum != "" && is.Sum != m.Sum:
-		return "", &Error{Kind: BuildFailed, Message: fmt.Sprintf("its checksum is %s, want %s: this is not what was released", is.Sum, m.Sum)}
+		return "", coded.New(BuildFailed, "", nil, "its checksum is %s, want %s: this is not what was released", is.Sum, m.Sum)
 	case runErr != nil:
-		return "", &Error{Kind: BuildFailed, Message: "go mod download", Err: runErr}
+		return "", &coded.Error{Code: BuildFailed, Message: "go mod download", Err: runErr}
 	}
 	return is.Dir, nil
 }

@@ -11,6 +11,9 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Toolchain builds. The zero value does, for this machine.
@@ -49,12 +52,12 @@ type Program struct {
 	Env []string
 }
 
-// Build makes programs of a module, which may take minutes. Each is complete or not there. Errors are of type [*Error]
+// Build makes programs of a module, which may take minutes. Each is complete or not there. Errors are of type [*coded.Error]
 // where the module or the toolchain is the reason.
 func (t Toolchain) Build(ctx context.Context, m Module, programs ...Program) (err error) {
 	t = t.withDefaults()
 	if _, err := exec.LookPath(t.Go); err != nil {
-		return &Error{Kind: GoMissing, Message: fmt.Sprintf("there is no Go toolchain to build it with: %q is not in $PATH", t.Go)}
+		return coded.New(GoMissing, "", nil, "there is no Go toolchain to build it with: %q is not in $PATH", t.Go)
 	}
 	t.Say("go mod download %s", m)
 	source, err := t.download(ctx, m)
@@ -82,12 +85,12 @@ func (t Toolchain) Build(ctx context.Context, m Module, programs ...Program) (er
 	return nil
 }
 
-// Read returns a file of a module, by its path in it. Errors are of type [*Error] where the module or the toolchain is the
+// Read returns a file of a module, by its path in it. Errors are of type [*coded.Error] where the module or the toolchain is the
 // reason; one of a file that the module does not have is an fs.ErrNotExist.
 func (t Toolchain) Read(ctx context.Context, m Module, name string) ([]byte, error) {
 	t = t.withDefaults()
 	if _, err := exec.LookPath(t.Go); err != nil {
-		return nil, &Error{Kind: GoMissing, Message: fmt.Sprintf("there is no Go toolchain to fetch it with: %q is not in $PATH", t.Go)}
+		return nil, coded.New(GoMissing, "", nil, "there is no Go toolchain to fetch it with: %q is not in $PATH", t.Go)
 	}
 	t.Say("go mod download %s", m)
 	source, err := t.download(ctx, m)
@@ -110,7 +113,7 @@ func (t Toolchain) build(ctx context.Context, m Module, p Program, work string) 
 	cmd.Stdout, cmd.Stderr = &said, &said
 	t.Say("in a copy of %s: %s go build -ldflags '-s -w' -o %s %s (the first time some minutes)", m, strings.Join(env, " "), p.Path, p.Package)
 	if err := cmd.Run(); err != nil {
-		return &Error{Kind: BuildFailed, Message: "go build: " + lastLines(said.String(), 5), Err: err}
+		return &coded.Error{Code: BuildFailed, Message: "go build: " + shorten.LastLines(said.String(), 5), Err: err}
 	}
 	return os.Rename(unfinished, p.Path)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/upstream"
 )
 
@@ -73,7 +74,7 @@ esac`, source))
 func TestBuildFails(t *testing.T) {
 	for _, tc := range []struct {
 		name, script string
-		kind         upstream.Kind
+		kind         string
 		words        string
 	}{
 		{"other checksum", fmt.Sprintf(`echo '{"Dir": %q, "Sum": "h1:y"}'`, t.TempDir()), upstream.BuildFailed, "this is not what was released"},
@@ -88,8 +89,8 @@ func TestBuildFails(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "p")
 			err := fakeGo(t, tc.script).Build(t.Context(), upstream.Module{Path: "example.com/m", Version: "v1", Sum: "h1:x"}, upstream.Program{Package: ".", Path: path})
-			var e *upstream.Error
-			if !errors.As(err, &e) || e.Kind != tc.kind || !strings.Contains(e.Error(), tc.words) {
+			var e *coded.Error
+			if !errors.As(err, &e) || e.Code != tc.kind || !strings.Contains(e.Error(), tc.words) {
 				t.Errorf("%v, want %s: %s", err, tc.kind, tc.words)
 			}
 			if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -98,8 +99,8 @@ func TestBuildFails(t *testing.T) {
 		})
 	}
 	err := upstream.Toolchain{Go: filepath.Join(t.TempDir(), "none")}.Build(t.Context(), upstream.Module{})
-	var e *upstream.Error
-	if !errors.As(err, &e) || e.Kind != upstream.GoMissing {
+	var e *coded.Error
+	if !errors.As(err, &e) || e.Code != upstream.GoMissing {
 		t.Errorf("without a toolchain: %v", err)
 	}
 }

@@ -13,8 +13,6 @@ import (
 const chunkSize = 32 << 10
 
 // chunks are buffers: a connection holds one only while it has something to move, and most are idle.
-//
-//nolint:gochecknoglobals // a pool of equal buffers, with no state of its own
 var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
 // pump moves bytes from one end to the other until one of them ends. At the end of from it closes to for writing and

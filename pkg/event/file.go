@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
 // DefaultFileSize is how large a [File] becomes, both segments together: the newest quarter of a million events, or so.
@@ -144,7 +146,7 @@ func (f *File) Copy(ctx context.Context, l *Log) error {
 				})
 			}
 			_ = f.repair() // the next write meets its error again
-			f.pause(ctx)
+			_ = backoff.Sleep(ctx, f.retry)
 		case failing:
 			failing = false
 			l.Append(Event{Plane: PlaneSandbox, Kind: "event-file.resumed", Message: f.resumed(events, lost)})
@@ -152,16 +154,6 @@ func (f *File) Copy(ctx context.Context, l *Log) error {
 		if ends && l.Last() <= f.last {
 			return nil
 		}
-	}
-}
-
-// pause waits until the next attempt is due, or ctx ends.
-func (f *File) pause(ctx context.Context) {
-	t := time.NewTimer(f.retry)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 

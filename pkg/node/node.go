@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // Process is the state of the kubelet's process, as a person would call it.
@@ -50,7 +52,7 @@ type Node struct {
 	linking string // why links could not be kept, the last time; the node's goroutine's
 
 	wake chan struct{}
-	asks chan ask
+	asks chan Ask[func(*boot) error]
 	quit context.CancelFunc
 	done chan struct{}
 }
@@ -58,7 +60,7 @@ type Node struct {
 // New returns a node whose VM is not there yet. End it with [Node.Stop].
 func New(opts Options) *Node {
 	ctx, quit := context.WithCancel(context.Background())
-	n := &Node{opts: opts, process: Stopped, wake: make(chan struct{}, 1), asks: make(chan ask), quit: quit, done: make(chan struct{})}
+	n := &Node{opts: opts, process: Stopped, wake: make(chan struct{}, 1), asks: make(chan Ask[func(*boot) error]), quit: quit, done: make(chan struct{})}
 	go n.run(ctx)
 	return n
 }
@@ -103,10 +105,7 @@ func (n *Node) change(f func()) {
 	n.mu.Lock()
 	f()
 	n.mu.Unlock()
-	select {
-	case n.wake <- struct{}{}:
-	default: // it is awake, and looks again before it sleeps
-	}
+	notify.Wake(n.wake) // one that is awake looks again before it sleeps
 }
 
 // What failed is tried again after a while, and after a longer one the more often it does.
@@ -122,19 +121,19 @@ func (n *Node) run(ctx context.Context) {
 	defer b.end()
 	retry := time.NewTimer(0)
 	defer retry.Stop()
-	pause := minRetry
+	failures := 0
 	for {
 		linked := n.link() // before the process is started that may ask for a disk
 		if b.follow() && linked {
-			pause = minRetry
+			failures = 0
 		} else {
-			retry.Reset(pause)
-			pause = min(2*pause, maxRetry)
+			failures++
+			retry.Reset(backoff.Backoff{Min: minRetry, Max: maxRetry}.After(failures))
 		}
 		select {
 		case <-n.wake:
 		case a := <-n.asks:
-			a.done <- a.do(b)
+			a.Done <- a.Do(b)
 		case <-retry.C:
 		case <-ctx.Done():
 			return

@@ -11,28 +11,33 @@ import (
 // ErrNoGuest is returned for what needs a guest that runs: its VM is off, hangs or is suspended, or has not booted.
 var ErrNoGuest = errors.New("its guest does not run")
 
-// ask is something that the node's goroutine is to do.
-type ask struct {
-	do   func(*boot) error
-	done chan error // of capacity 1
+// Ask is something that the goroutine of a guest does for others.
+type Ask[F any] struct {
+	Do   F
+	Done chan error // of capacity 1
 }
 
-// ask returns what f does with the process in the node's goroutine.
-func (n *Node) ask(ctx context.Context, f func(*boot) error) error {
-	a := ask{do: f, done: make(chan error, 1)}
+// Send has the goroutine that reads asks do f, and returns what that returns: [child.ErrStopped] once ended is closed.
+func Send[F any](ctx context.Context, asks chan<- Ask[F], ended <-chan struct{}, f F) error {
+	a := Ask[F]{Do: f, Done: make(chan error, 1)}
 	select {
-	case n.asks <- a:
-	case <-n.done:
+	case asks <- a:
+	case <-ended:
 		return child.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
-	case err := <-a.done:
+	case err := <-a.Done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// ask returns what f does with the process in the node's goroutine.
+func (n *Node) ask(ctx context.Context, f func(*boot) error) error {
+	return Send(ctx, n.asks, n.done, f)
 }
 
 // Crash kills the kubelet, which is started again after a while: its machine runs on. It returns when the process is

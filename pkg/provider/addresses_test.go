@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // addressed is a VM that runs, with adapters on networks "lan" and "wan".
@@ -140,7 +141,7 @@ func TestAddressesProblems(t *testing.T) {
 // A warning about addresses is told of a node that is served all the same.
 func TestMetadataWithAddressWarning(t *testing.T) {
 	vm := addressed("10.0.0.1", "")
-	vm.UUID, _ = inventory.ParseUUID(u1)
+	vm.UUID, _ = match.ParseUUID(u1)
 	x := &listIndex{vms: []*inventory.VM{vm}}
 	i := hosting(config.Nodes{InternalVMNetwork: "dmz"}, "")
 	i.inv = x

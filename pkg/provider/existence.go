@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 )
 
 var (
@@ -108,11 +110,11 @@ func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
 		}
 		return err == nil, err
 	}
-	var stale *staleError
+	var stale *match.StaleError
 	switch {
-	case node.Spec.ProviderID != "" && errors.Is(err, inventory.ErrAmbiguous):
+	case node.Spec.ProviderID != "" && errors.Is(err, match.ErrAmbiguous):
 		return true, err // whichever it is, it is there
-	case node.Spec.ProviderID == "" || !errors.Is(err, inventory.ErrNotFound):
+	case node.Spec.ProviderID == "" || !errors.Is(err, match.ErrNotFound):
 		return false, err
 	case i.cfg.SkipNodeDeletion:
 		return false, fmt.Errorf("%w: %w", ErrDeletionSkipped, err)
@@ -147,13 +149,14 @@ func (i instances) there(ctx context.Context, node *corev1.Node) (bool, error) {
 
 // identities returns the UUIDs of which there may be no VM for the node to be gone: that of its providerID and, where it
 // is of another VM, that of the machine which its kubelet runs on.
-func (i instances) identities(node *corev1.Node) ([]inventory.UUID, error) {
-	u, err := i.boundTo(node)
+func (i instances) identities(node *corev1.Node) ([]match.UUID, error) {
+	facts := kubenode.Facts(node)
+	u, err := match.BoundTo(facts, i.choices.Choices)
 	if err != nil {
 		return nil, err
 	}
-	if system, ok := i.otherUUID(node, u); ok {
-		return []inventory.UUID{u, system}, nil
+	if system, ok := match.OtherUUID(facts, u, i.choices.Choices); ok {
+		return []match.UUID{u, system}, nil
 	}
-	return []inventory.UUID{u}, nil
+	return []match.UUID{u}, nil
 }

@@ -14,19 +14,21 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
 // vmIndex is what is asked of an inventory. Implemented by [inventory.Inventory].
 type vmIndex interface {
-	ByUUID(inventory.UUID) inventory.Result
+	ByUUID(match.UUID) inventory.Result
 	ByHostName(name string) inventory.Result
 	ByIP(netip.Addr) inventory.Result
 	Datacenter(*inventory.VM) string
 	Zone(*inventory.VM) (inventory.Zone, error)
-	ConfirmAbsent(context.Context, inventory.UUID) error
+	ConfirmAbsent(context.Context, match.UUID) error
 	Locate(*inventory.VM) (inventory.Location, error)
-	ConfirmRemoved(context.Context, inventory.Location, inventory.UUID) error
+	ConfirmRemoved(context.Context, inventory.Location, match.UUID) error
 }
 
 // instances answers questions about nodes, each out of one generation from its beginning to its end. It tells nobody
@@ -77,7 +79,7 @@ func (i instances) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata,
 	if err != nil {
 		return nil, err
 	}
-	if vm.UUID == (inventory.UUID{}) {
+	if vm.UUID == (match.UUID{}) {
 		return nil, fmt.Errorf("node %q: vm %s: its uuid is not known yet", node.Name, vm)
 	}
 	addresses, warning, err := i.selected(vm, node)
@@ -85,20 +87,44 @@ func (i instances) metadata(node *corev1.Node) (*cloudprovider.InstanceMetadata,
 	if err != nil || zoneErr != nil && (!initialized(node) || i.choices.zoneHoldsAddresses) {
 		return nil, fmt.Errorf("node %q: %w", node.Name, joined(err, zoneErr))
 	}
-	if other, _ := i.elsewhere(node, vm.UUID); other != nil {
-		warning = joined(&staleError{node.Spec.ProviderID, other}, warning)
+	if other, ok, _ := i.elsewhere(node, vm.UUID); ok {
+		warning = joined(&match.StaleError{ProviderID: node.Spec.ProviderID, RunsOn: other.String()}, warning)
 	}
 	if zoneErr != nil {
 		zone = inventory.Zone{Region: node.Labels[corev1.LabelTopologyRegion], Zone: node.Labels[corev1.LabelTopologyZone]}
 	}
 	return &cloudprovider.InstanceMetadata{
-		ProviderID:       providerID(vm.UUID),
+		ProviderID:       match.ProviderID(vm.UUID),
 		InstanceType:     instanceType(vm),
 		NodeAddresses:    addresses,
 		Zone:             zone.Zone,
 		Region:           zone.Region,
 		AdditionalLabels: maps.Clone(i.labels),
 	}, wrap(joined(zoneErr, warning), fmt.Sprintf("node %q", node.Name))
+}
+
+// find returns the VM that a node runs on, from the index. An error that wraps [match.ErrNotFound] says no more than that the
+// index has none.
+func (i instances) find(node *corev1.Node) (*inventory.VM, error) {
+	i.inv = counting(i.inv, i.metrics, node)
+	vm, err := i.match(node)
+	if err != nil {
+		return nil, fmt.Errorf("node %q: %w", node.Name, err)
+	}
+	return vm, nil
+}
+
+func (i instances) match(node *corev1.Node) (*inventory.VM, error) {
+	if node.Spec.ProviderID == "" && i.choices.nameDecides {
+		return i.byExactName(node)
+	}
+	a := match.Find(kubenode.Facts(node), i.inv, i.choices.Choices)
+	return a.VM, a.Err
+}
+
+// elsewhere is [match.Elsewhere].
+func (i instances) elsewhere(node *corev1.Node, bound match.UUID) (other *inventory.VM, ok bool, doubt error) {
+	return match.Elsewhere(kubenode.Facts(node), bound, i.inv, i.choices.Choices)
 }
 
 // initialized tells whether the node has lost the taint that it is registered with.
@@ -114,4 +140,11 @@ func joined(a, b error) error {
 		return errors.Join(a, b)
 	}
 	return fmt.Errorf("%w; %w", a, b)
+}
+
+func wrap(err error, subject string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", subject, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // listIndex is a vmIndex of a few VMs, searched from end to end.
@@ -24,7 +25,7 @@ type listIndex struct {
 	zoneErr   error
 	confirm   error  // what ConfirmAbsent says
 	meanwhile func() // what happens while it asks
-	confirmed []inventory.UUID
+	confirmed []match.UUID
 	removed   error // what ConfirmRemoved says
 	asked     []inventory.Location
 }
@@ -39,7 +40,7 @@ func (x *listIndex) where(f func(*inventory.VM) bool) inventory.Result {
 	return r
 }
 
-func (x *listIndex) ByUUID(u inventory.UUID) inventory.Result {
+func (x *listIndex) ByUUID(u match.UUID) inventory.Result {
 	if r := x.where(func(vm *inventory.VM) bool { return vm.UUID == u }); len(r.VMs) > 0 {
 		return r
 	}
@@ -67,13 +68,13 @@ func (x *listIndex) Datacenter(vm *inventory.VM) string { return vm.Parent.Value
 
 func (x *listIndex) Zone(*inventory.VM) (inventory.Zone, error) { return x.zone, x.zoneErr }
 
-func (x *listIndex) ConfirmAbsent(_ context.Context, u inventory.UUID) error {
+func (x *listIndex) ConfirmAbsent(_ context.Context, u match.UUID) error {
 	x.confirmed = append(x.confirmed, u)
 	if x.meanwhile != nil {
 		x.meanwhile()
 	}
 	switch {
-	case u == (inventory.UUID{}):
+	case u == (match.UUID{}):
 		return errors.New("it is no uuid")
 	case x.doubt != nil:
 		return x.doubt
@@ -85,7 +86,7 @@ func (x *listIndex) Locate(vm *inventory.VM) (inventory.Location, error) {
 	return inventory.Location{VCenter: "instance-" + vm.VCenter, VM: vm.Ref.Value}, nil
 }
 
-func (x *listIndex) ConfirmRemoved(_ context.Context, at inventory.Location, _ inventory.UUID) error {
+func (x *listIndex) ConfirmRemoved(_ context.Context, at inventory.Location, _ match.UUID) error {
 	x.asked = append(x.asked, at)
 	return x.removed
 }
@@ -119,7 +120,7 @@ func vmOf(t testing.TB, name, uuid, host, ip string, changes ...func(*inventory.
 		NumCPU: 2, MemoryMB: 4096, GuestID: "ubuntu64Guest",
 	}
 	if uuid != "" {
-		u, err := inventory.ParseUUID(uuid)
+		u, err := match.ParseUUID(uuid)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,13 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 )
 
 // shutdown reports whether the node's VM is off. Where the providerID's VM is off and the system UUID is, or may be, that
 // of another VM which is not, the node runs on that one, and nothing is said: a taint would keep pods off a node that runs.
 func (i instances) shutdown(node *corev1.Node) (bool, error) {
 	vm, err := i.find(node)
-	if errors.Is(err, inventory.ErrAmbiguous) {
+	if errors.Is(err, match.ErrAmbiguous) {
 		vm, err = i.allOff(node, err)
 	}
 	if err != nil {
@@ -25,9 +27,9 @@ func (i instances) shutdown(node *corev1.Node) (bool, error) {
 	case types.VirtualMachinePowerStatePoweredOn:
 		return false, nil
 	case types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStateSuspended:
-		other, doubt := i.elsewhere(node, vm.UUID)
-		if other != nil && other.Power == types.VirtualMachinePowerStatePoweredOn {
-			doubt = &staleError{node.Spec.ProviderID, other}
+		other, ok, doubt := i.elsewhere(node, vm.UUID)
+		if ok && other.Power == types.VirtualMachinePowerStatePoweredOn {
+			doubt = &match.StaleError{ProviderID: node.Spec.ProviderID, RunsOn: other.String()}
 		}
 		if doubt != nil {
 			return false, fmt.Errorf("node %q: vm %s is off, and %w", node.Name, vm, doubt)
@@ -43,7 +45,7 @@ func (i instances) allOff(node *corev1.Node, ambiguous error) (*inventory.VM, er
 	if node.Spec.ProviderID == "" {
 		return nil, ambiguous
 	}
-	u, err := i.boundTo(node)
+	u, err := match.BoundTo(kubenode.Facts(node), i.choices.Choices)
 	if err != nil {
 		return nil, err
 	}
@@ -54,5 +56,5 @@ func (i instances) allOff(node *corev1.Node, ambiguous error) (*inventory.VM, er
 	if len(r.VMs) == 0 || r.Doubt != nil || slices.ContainsFunc(r.VMs, isOn) {
 		return nil, ambiguous
 	}
-	return first(r.VMs), nil
+	return match.One(r, node.Name, match.Choices{FirstOfSeveral: true})
 }

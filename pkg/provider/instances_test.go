@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -147,7 +147,7 @@ func TestShutdownAndDestroy(t *testing.T) {
 		}
 		return err
 	})
-	if _, err := w.InstanceShutdown(t.Context(), n); !errors.Is(err, inventory.ErrNotFound) {
+	if _, err := w.InstanceShutdown(t.Context(), n); !errors.Is(err, match.ErrNotFound) {
 		t.Errorf("shutdown of a VM that is gone: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // legacy implements [cloudprovider.Instances] and [cloudprovider.Zones], for callers that ask by name or by providerID
@@ -30,7 +31,7 @@ func withID(providerID string) *corev1.Node {
 func (l legacy) vm(ctx context.Context, node *corev1.Node) (instances, *inventory.VM, error) {
 	i := l.p.now().instances()
 	vm, err := i.find(node)
-	if err == nil || node.Spec.ProviderID == "" || !errors.Is(err, inventory.ErrNotFound) {
+	if err == nil || node.Spec.ProviderID == "" || !errors.Is(err, match.ErrNotFound) {
 		return i, vm, err
 	}
 	switch exists, existsErr := l.p.exists(ctx, node); {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 func (l legacy) addresses(ctx context.Context, node *corev1.Node) ([]corev1.NodeAddress, error) {
@@ -35,7 +35,7 @@ func (l legacy) InstanceID(ctx context.Context, name types.NodeName) (string, er
 	switch {
 	case err != nil:
 		return "", err
-	case vm.UUID == (inventory.UUID{}):
+	case vm.UUID == (match.UUID{}):
 		return "", fmt.Errorf("node %q: vm %s: its uuid is not known yet", name, vm)
 	}
 	return vm.UUID.String(), nil

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
@@ -79,7 +79,7 @@ func TestLegacyNotFound(t *testing.T) {
 		t.Helper()
 		for question, f := range ask {
 			// Callers compare, and do not unwrap.
-			if err := f(id); err == nil || (err == cloudprovider.InstanceNotFound) != gone { //nolint:errorlint // see above
+			if err := f(id); err == nil || (err == cloudprovider.InstanceNotFound) != gone {
 				t.Errorf("%s: %s: %v", what, question, err)
 			}
 		}
@@ -90,7 +90,7 @@ func TestLegacyNotFound(t *testing.T) {
 	expect("gone", "vsphere://"+unknown, true)
 	expect("foreign", "kind://x", false)
 	expect("none", "", false)
-	if _, err := l.InstanceID(ctx, "nobody"); !errors.Is(err, inventory.ErrNotFound) || errors.Is(err, cloudprovider.InstanceNotFound) {
+	if _, err := l.InstanceID(ctx, "nobody"); !errors.Is(err, match.ErrNotFound) || errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Errorf("an unknown name: %v", err)
 	}
 	w.gate(t, "eu", gate.Down)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // rootFolder is what zones call the folder above all datacenters: it is part of no view, so it has a reference and no
@@ -46,7 +48,7 @@ func hint(node *corev1.Node, err error) string {
 	case ReasonVMUUIDChanged:
 		return "the node stays; give the vm its bios uuid back, or delete the node, and it registers again when its kubelet is restarted"
 	case ReasonDeletionHeldBack:
-		if _, ok := errors.AsType[*staleError](err); ok {
+		if _, ok := errors.AsType[*match.StaleError](err); ok {
 			return "" // it says so itself
 		}
 		return sentence(remedy(err), "the node stays; delete it if you know that its vm is gone")

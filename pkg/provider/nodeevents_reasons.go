@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/address"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -61,11 +62,11 @@ const (
 func reasonOf(err error) string {
 	var (
 		missing *inventory.MissingTagError
-		stale   *staleError
+		stale   *match.StaleError
 		problem *address.Problem
 	)
 	switch {
-	case errors.Is(err, inventory.ErrNotFound) && unavailable(err) && !errors.As(err, &stale):
+	case errors.Is(err, match.ErrNotFound) && unavailable(err) && !errors.As(err, &stale):
 		return ReasonVCenterUnavailable // where it may be
 	case errors.Is(err, ErrDeletionSkipped):
 		return ReasonDeletionSkipped
@@ -75,15 +76,15 @@ func reasonOf(err error) string {
 		return ReasonVMUUIDChanged
 	case errors.Is(err, ErrDeletionHeldBack):
 		return ReasonDeletionHeldBack
-	case errors.Is(err, ErrForeignProviderID):
+	case errors.Is(err, match.ErrForeignProviderID):
 		return ReasonForeignProviderID
-	case errors.Is(err, ErrInvalidProviderID):
+	case errors.Is(err, match.ErrInvalidProviderID):
 		return ReasonInvalidProviderID
 	case errors.As(err, &stale):
 		return ReasonStaleProviderID
 	case errors.Is(err, inventory.ErrStillThere):
 		return ReasonVMInaccessible
-	case errors.Is(err, inventory.ErrAmbiguous):
+	case errors.Is(err, match.ErrAmbiguous):
 		return ReasonVMAmbiguous
 	case errors.As(err, &missing) && missing.Err != nil:
 		return ReasonZoneTagsUnknown
@@ -93,7 +94,7 @@ func reasonOf(err error) string {
 		return ReasonZoneTagInvalid
 	case unavailable(err):
 		return ReasonVCenterUnavailable
-	case errors.Is(err, inventory.ErrNotFound):
+	case errors.Is(err, match.ErrNotFound):
 		return ReasonVMNotFound
 	case errors.As(err, &problem):
 		return string(problem.Reason) // the selection's own
@@ -149,7 +150,7 @@ func (e *nodeEvents) shutdown(node *corev1.Node, err error) {
 	switch {
 	case err == nil:
 		e.well(node, "power state is known", shutdownConcern)
-	case errors.Is(err, inventory.ErrNotFound), errors.Is(err, inventory.ErrAmbiguous):
+	case errors.Is(err, match.ErrNotFound), errors.Is(err, match.ErrAmbiguous):
 	default:
 		e.tell(node, shutdownConcern, tale{kind: corev1.EventTypeWarning, reason: reasonOf(err), message: message(node, err)})
 	}

@@ -17,6 +17,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -57,7 +58,7 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
 		n, m := node("n1", "", u1), &cloudprovider.InstanceMetadata{}
-		notFound := fmt.Errorf("system uuid: %w", inventory.ErrNotFound)
+		notFound := fmt.Errorf("system uuid: %w", match.ErrNotFound)
 		r.metadata(n, m, nil)
 		r.expect(t, "well from the start")
 		for range 3 {
@@ -65,15 +66,15 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 			r.existence(n, false, "", notFound)
 		}
 		r.expect(t, "the same from both concerns, again and again", "Warning VMNotFound")
-		r.metadata(n, nil, inventory.ErrAmbiguous)
+		r.metadata(n, nil, match.ErrAmbiguous)
 		r.expect(t, "another reason", "Warning VMAmbiguous")
-		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40000->10.0.0.2:443: %w", inventory.ErrAmbiguous))
+		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40000->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message at once")
 		time.Sleep(retellAfter)
-		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40001->10.0.0.2:443: %w", inventory.ErrAmbiguous))
+		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40001->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message later", "Warning VMAmbiguous")
 		time.Sleep(retellAfter)
-		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:7->10.0.0.2:443: %w", inventory.ErrAmbiguous))
+		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:7->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "the same from another port")
 		r.existence(n, true, "", nil)
 		r.expect(t, "there again, which the other concern had told")
@@ -169,12 +170,12 @@ func TestNodeEventsDetached(t *testing.T) {
 	r := newRecorded()
 	r.attach(nil)
 	n := node("n1", "", "")
-	r.metadata(n, nil, inventory.ErrNotFound)
+	r.metadata(n, nil, match.ErrNotFound)
 	r.attach(r.FakeRecorder)
 	r.expect(t, "before")
-	r.metadata(n, nil, inventory.ErrNotFound)
+	r.metadata(n, nil, match.ErrNotFound)
 	r.expect(t, "after", "Warning VMNotFound")
-	r.metadata(&corev1.Node{}, nil, inventory.ErrNotFound)
+	r.metadata(&corev1.Node{}, nil, match.ErrNotFound)
 	r.expect(t, "a question about a VM alone")
 }
 
@@ -190,7 +191,7 @@ func TestNodeEventsLogOnce(t *testing.T) {
 	e.attach(nothing{})
 	n := node("n1", "", u1)
 	for range 100 {
-		e.metadata(n, nil, inventory.ErrNotFound)
+		e.metadata(n, nil, match.ErrNotFound)
 	}
 	for range 100 {
 		e.metadata(n, &cloudprovider.InstanceMetadata{}, nil)

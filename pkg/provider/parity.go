@@ -11,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // choices are the decisions in which this package and upstream's provider (kubernetes/cloud-provider-vsphere v1.36,
@@ -22,15 +23,13 @@ type choices struct {
 	// else the address that the name is, even while a vCenter is out. The system UUID only decides between several.
 	// pkg/cloudprovider/vsphere/instances.go, InstanceID; nodemanager.go, RegisterNode.
 	nameDecides bool
-	// firstOfSeveral: one of several VMs with the same UUID or address, or of the same hostname in different
-	// datacenters, is as good as another. pkg/common/connectionmanager/search.go.
-	firstOfSeveral bool
-	// foreignIsUnknown: a providerID of another provider is a UUID that nobody has, so that the node is deleted.
+	// FirstOfSeveral: one of several VMs with the same UUID or address, or of the same hostname in different datacenters, is as
+	// good as another. pkg/common/connectionmanager/search.go.
+	// ForeignIsUnknown: a providerID of another provider is a UUID that nobody has, so that the node is deleted.
 	// pkg/cloudprovider/vsphere/util.go, GetUUIDFromProviderID.
-	foreignIsUnknown bool
-	// providerIDAlone: what becomes of a node follows from its providerID, whatever VM its system UUID is of.
+	// ProviderIDAlone: what becomes of a node follows from its providerID, whatever VM its system UUID is of.
 	// pkg/cloudprovider/vsphere/instances.go, InstanceExistsByProviderID.
-	providerIDAlone bool
+	match.Choices
 	// searchSuffices: a VM outside the configured datacenters, or hidden behind one that cannot be identified, is gone.
 	// The same place.
 	searchSuffices bool
@@ -57,9 +56,7 @@ func choicesOf(p Parity) choices {
 	}
 	return choices{
 		nameDecides:        true,
-		firstOfSeveral:     true,
-		foreignIsUnknown:   true,
-		providerIDAlone:    true,
+		Choices:            match.Choices{FirstOfSeveral: true, ForeignIsUnknown: true, ProviderIDAlone: true},
 		searchSuffices:     true,
 		guestFirst:         true,
 		nothingRemembered:  true,
@@ -93,9 +90,9 @@ func (o Options) check(cfg *config.Config) error {
 // byExactName is upstream's way to the VM of a node without a providerID. Upstream remembers the VM of a node's system
 // UUID under the hostname of its guest, so that the name has to be the same.
 func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
-	if u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {
+	if u, err := match.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {
 		// The swapped order first, as RegisterNode does.
-		if vm, err := i.one(i.inv.ByUUID(u.Swapped()), node); err == nil && vm.HostName == node.Name {
+		if vm, err := match.One(i.inv.ByUUID(u.Swapped()), node.Name, i.choices.Choices); err == nil && vm.HostName == node.Name {
 			return vm, nil
 		}
 	}
@@ -104,15 +101,15 @@ func (i instances) byExactName(node *corev1.Node) (*inventory.VM, error) {
 	if err := i.sameDatacenter(r.VMs); err != nil {
 		return nil, wrap(err, "hostname "+node.Name)
 	}
-	vm, err := i.one(r, node)
+	vm, err := match.One(r, node.Name, i.choices.Choices)
 	switch {
 	case err == nil && vm.HostName != node.Name:
-		return nil, fmt.Errorf("vm %s: guest hostname %q is not exactly the node's name: %w", vm, vm.HostName, inventory.ErrNotFound)
-	case err == nil || !errors.Is(err, inventory.ErrNotFound) || r.Doubt != nil:
+		return nil, fmt.Errorf("vm %s: guest hostname %q is not exactly the node's name: %w", vm, vm.HostName, match.ErrNotFound)
+	case err == nil || !errors.Is(err, match.ErrNotFound) || r.Doubt != nil:
 		return vm, wrap(err, "hostname "+node.Name)
 	}
 	if ip, parseErr := netip.ParseAddr(node.Name); parseErr == nil {
-		vm, err = i.one(i.inv.ByIP(ip), node)
+		vm, err = match.One(i.inv.ByIP(ip), node.Name, i.choices.Choices)
 	}
 	return vm, wrap(err, "hostname or address "+node.Name)
 }
@@ -123,7 +120,7 @@ func (i instances) sameDatacenter(vms []*inventory.VM) error {
 	for _, vm := range vms {
 		place := [2]string{vm.VCenter, i.inv.Datacenter(vm)}
 		if seen[place] {
-			return fmt.Errorf("%w: %v", inventory.ErrAmbiguous, vms)
+			return fmt.Errorf("%w: %v", match.ErrAmbiguous, vms)
 		}
 		seen[place] = true
 	}

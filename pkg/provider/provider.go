@@ -14,6 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
@@ -198,8 +199,8 @@ func (p *Provider) inventoryChanged(c inventory.Change) {
 	}
 	for _, vms := range [][]*inventory.VM{c.VMs, c.Left} {
 		for _, vm := range vms {
-			if vm.UUID != (inventory.UUID{}) {
-				nudge.Changed(providerID(vm.UUID))
+			if vm.UUID != (match.UUID{}) {
+				nudge.Changed(match.ProviderID(vm.UUID))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
@@ -30,7 +31,7 @@ func counting(index vmIndex, m *metrics.Metrics, node *corev1.Node) vmIndex {
 	return c
 }
 
-func (c countedIndex) ByUUID(u inventory.UUID) inventory.Result {
+func (c countedIndex) ByUUID(u match.UUID) inventory.Result {
 	return c.count(c.byUUID, c.vmIndex.ByUUID(u))
 }
 
@@ -57,7 +58,7 @@ func (c countedIndex) count(source metrics.Source, r inventory.Result) inventory
 }
 
 // ConfirmRemoved implements vmIndex. It counts when it ends the confirmation; else ConfirmAbsent does.
-func (c countedIndex) ConfirmRemoved(ctx context.Context, at inventory.Location, u inventory.UUID) error {
+func (c countedIndex) ConfirmRemoved(ctx context.Context, at inventory.Location, u match.UUID) error {
 	err := c.vmIndex.ConfirmRemoved(ctx, at, u)
 	if err != nil {
 		c.metrics.Confirmation(outcomeOf(err))
@@ -66,7 +67,7 @@ func (c countedIndex) ConfirmRemoved(ctx context.Context, at inventory.Location,
 }
 
 // ConfirmAbsent implements vmIndex.
-func (c countedIndex) ConfirmAbsent(ctx context.Context, u inventory.UUID) error {
+func (c countedIndex) ConfirmAbsent(ctx context.Context, u match.UUID) error {
 	err := c.vmIndex.ConfirmAbsent(ctx, u)
 	c.metrics.Confirmation(outcomeOf(err))
 	return err

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // VMAnnotation is the annotation of a Node that names the VM which the Node was initialized from: the vCenter's instance
@@ -41,7 +42,7 @@ func rememberedBy(node *corev1.Node) (remembered, error) {
 	if err != nil {
 		return remembered{}, err
 	}
-	bound, err := parseProviderID(node.Spec.ProviderID)
+	bound, err := match.ParseProviderID(node.Spec.ProviderID)
 	if err != nil {
 		return remembered{}, err
 	}
@@ -70,9 +71,9 @@ func parseRemembered(node *corev1.Node) (remembered, error) {
 	return r, nil
 }
 
-func (r remembered) isOf(vm inventory.UUID) bool {
-	u, err := inventory.ParseUUID(r.UUID)
-	return err == nil && (u == vm || u == vm.Swapped())
+func (r remembered) isOf(vm match.UUID) bool {
+	u, err := match.ParseUUID(r.UUID)
+	return err == nil && u.Is(vm)
 }
 
 func (r remembered) location() inventory.Location {
@@ -90,13 +91,13 @@ func (r remembered) String() string {
 // rememberedGone returns nil when what the Node's annotation remembers does not speak against the deletion of the Node:
 // the vCenter that it names is configured and answers that it no longer has the VM of that reference, or the annotation
 // names nothing.
-func (i instances) rememberedGone(ctx context.Context, node *corev1.Node, u inventory.UUID) error {
+func (i instances) rememberedGone(ctx context.Context, node *corev1.Node, u match.UUID) error {
 	if i.choices.nothingRemembered {
 		return nil
 	}
 	r, err := rememberedBy(node)
 	if err != nil {
-		return nil //nolint:nilerr // what cannot be read says nothing; Provider reports it
+		return nil // what cannot be read says nothing; Provider reports it
 	}
 	return wrap(i.inv.ConfirmRemoved(ctx, r.location(), u), "the node was initialized from vm "+r.String())
 }
@@ -108,7 +109,7 @@ func (i instances) due(node *corev1.Node) (string, *inventory.VM, bool) {
 		return "", nil, false
 	}
 	vm, err := i.match(node)
-	if err != nil || vm.UUID == (inventory.UUID{}) {
+	if err != nil || vm.UUID == (match.UUID{}) {
 		return "", nil, false
 	}
 	at, err := i.inv.Locate(vm)

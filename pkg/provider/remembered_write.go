@@ -19,6 +19,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 const (
@@ -67,7 +68,7 @@ func (p *Provider) rememberFirst(ctx context.Context, node *corev1.Node, m *clou
 		return nil
 	}
 	text, vm, due := p.now().instances().due(node)
-	if !due || providerID(vm.UUID) != m.ProviderID {
+	if !due || match.ProviderID(vm.UUID) != m.ProviderID {
 		return nil
 	}
 	switch err := p.patchAnnotation(ctx, node, text, vm); {

@@ -167,7 +167,7 @@ func TestRotation(t *testing.T) {
 			}
 			w.end() // all that there is to say is said
 			for _, e := range w.allEvents() {
-				log.Write([]byte(e.Reason + ": " + e.Message + "\n"))
+				_, _ = log.Write([]byte(e.Reason + ": " + e.Message + "\n"))
 			}
 			for _, password := range secret {
 				if line := log.with(password); line != "" {

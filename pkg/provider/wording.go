@@ -17,7 +17,6 @@ var (
 	// ownPort is that of our end of a connection, another one each time.
 	ownPort = regexp.MustCompile(`:\d+->`)
 	// plainer drops what libraries add to a reason, a fault's full stop too.
-	//nolint:gochecknoglobals // nothing writes to it
 	plainer = strings.NewReplacer(
 		" (Client.Timeout exceeded while awaiting headers)", "",
 		context.DeadlineExceeded.Error(), "no answer in time",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -21,7 +22,7 @@ func errPost(why string) error {
 func TestMessages(t *testing.T) {
 	refused := fmt.Errorf("check session: %w", errPost("dial tcp 127.0.0.12:8989: connect: connection refused"))
 	out := fmt.Errorf("vcenter %q: %w: %w", "eu", vcenter.ErrNotConnected, refused)
-	search := fmt.Errorf("providerID vsphere://%s: %w, but not every vcenter could be asked: %w", u1, inventory.ErrNotFound, out)
+	search := fmt.Errorf("providerID vsphere://%s: %w, but not every vcenter could be asked: %w", u1, match.ErrNotFound, out)
 	confirm := fmt.Errorf("cannot confirm that vm %s is gone: ", u1)
 	held := func(err error) error { return fmt.Errorf("node %q: %w: %w", "n1", ErrDeletionHeldBack, err) }
 	missing := &inventory.MissingTagError{

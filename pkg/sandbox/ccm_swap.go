@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -58,7 +60,7 @@ func requestedCCM(ctx context.Context, r api.CCMRequest) (CCM, error) {
 	if err == nil {
 		next.Program, err = source.Resolve(ctx, ccm.Options{})
 	}
-	if wrong, ok := errors.AsType[*ccm.Error](err); ok {
+	if wrong, ok := errors.AsType[*coded.Error](err); ok {
 		return CCM{}, &api.Error{Code: "invalid", Message: wrong.Error(), Try: wrong.Try}
 	} else if err != nil {
 		return CCM{}, err
@@ -313,15 +315,15 @@ func (s *Sandbox) keepBuild(p ccm.Program) (ccm.Program, error) {
 	if err := os.MkdirAll(s.buildsDir(), 0o700); err != nil {
 		return p, err
 	}
-	f, err := os.OpenFile(to+".next", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
+	f, err := atomicfile.Create(to, 0o700)
 	if err != nil {
 		return p, err
 	}
-	_, err = io.Copy(f, from)
-	if err := errors.Join(err, f.Close()); err != nil {
+	defer f.Discard()
+	if _, err = io.Copy(f, from); err != nil {
 		return p, err
 	}
-	source, err := ccm.Parse("file:" + to + ".next")
+	source, err := ccm.Parse("file:" + f.Name())
 	if err != nil {
 		return p, err
 	}
@@ -330,10 +332,10 @@ func (s *Sandbox) keepBuild(p ccm.Program) (ccm.Program, error) {
 		err = fmt.Errorf("%s: changed while it was copied", p.Path)
 	}
 	if err != nil {
-		return p, errors.Join(err, os.Remove(to+".next"))
+		return p, err
 	}
 	p.Path = to
-	return p, os.Rename(to+".next", to)
+	return p, f.Commit()
 }
 
 func (s *Sandbox) buildsDir() string { return s.opts.Dir.Path("ccm", "builds") }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -180,7 +180,7 @@ func (p *projection) project(data map[string]string) {
 	if !there && p.last == nil || there && p.last != nil && conf == *p.last {
 		return
 	}
-	write, what := func() error { return private.WriteFile(p.file, []byte(conf)) }, "changed"
+	write, what := func() error { return atomicfile.WriteFile(p.file, []byte(conf), 0o600) }, "changed"
 	switch {
 	case !there:
 		write, what = func() error { return os.Remove(p.file) }, "is gone"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
@@ -41,7 +42,10 @@ func nodeWith(name, providerID, systemUUID string, labels ...string) *corev1.Nod
 }
 
 // otherOrder is a UUID as a guest of old virtual hardware reads it.
-func otherOrder(id string) string { return world.Orders(id)[1] }
+func otherOrder(id string) string {
+	u, _ := match.ParseUUID(id)
+	return u.Swapped().String()
+}
 
 func vmNamed(t *testing.T, s *Sandbox, name string) world.VM {
 	t.Helper()

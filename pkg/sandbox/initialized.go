@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -63,8 +64,8 @@ func (s *Sandbox) awaitEach(ctx context.Context, are, was string, left func() (w
 			return err
 		}
 		seq = events[len(events)-1].Seq
-		if err := pause(ctx, rest); err != nil {
-			return err
+		if backoff.Sleep(ctx, rest) != nil {
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -75,18 +76,6 @@ const blockedAfter = 5 * time.Second
 // lookRest is how much longer than a look at all nodes the rest after it is: one costs as much as there are nodes, and there
 // is an event for each of them.
 const lookRest = 9
-
-// pause returns after that time, or early with the reason for which ctx has ended.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // uninitialized names the nodes that are still to come, of so many in all.
 func (s *Sandbox) uninitialized() (waiting []string, total int) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -53,7 +54,7 @@ func TestZoneAsTheProvider(t *testing.T) {
 			}
 			inv := providerInventory(t, vc)
 			for _, v := range vc.Inventory.VMs() {
-				u, err := inventory.ParseUUID(v.UUID)
+				u, err := match.ParseUUID(v.UUID)
 				if err != nil {
 					t.Fatal(err)
 				}

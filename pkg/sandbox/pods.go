@@ -79,7 +79,7 @@ func (p *pods) where(vcenter string) (host string, port int) {
 // watchPods follows the components, and what they say.
 func (s *Sandbox) watchPods() {
 	s.background.Run(podWatch, func(ctx context.Context) {
-		if err := s.pods.Watch(ctx, func(c deploy.Change) { s.podChanged(ctx, c) }); err != nil {
+		if err := s.pods.Watch(ctx, s.podChanged); err != nil {
 			s.opts.Logger.Error("pods", "err", err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // podChanged is told of a component as it is now, one change after the other.
-func (s *Sandbox) podChanged(ctx context.Context, c deploy.Change) {
+func (s *Sandbox) podChanged(c deploy.Change) {
 	p := s.pods
 	p.mu.Lock()
 	was, known := p.now[c.Component]

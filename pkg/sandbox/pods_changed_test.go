@@ -93,7 +93,7 @@ func TestPodChanged(t *testing.T) {
 		},
 	} {
 		before := s.log.Last()
-		s.podChanged(t.Context(), tc.is)
+		s.podChanged(tc.is)
 		var want []api.Component
 		if tc.row != nil {
 			want = []api.Component{*tc.row}
@@ -122,7 +122,7 @@ func TestPodChanged(t *testing.T) {
 // What is no cloud controller manager is a component, and not among them.
 func TestPodOfTheDriver(t *testing.T) {
 	s := podded(t)
-	s.podChanged(t.Context(), deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
+	s.podChanged(deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
 	if rows := s.components.All(); len(rows) != 1 || rows[0].State != "running" || len(s.ccms.all()) > 0 {
 		t.Errorf("%+v, %d cloud controller managers", rows, len(s.ccms.all()))
 	}

@@ -70,7 +70,7 @@ func (p processes) Pause(component string) error {
 func (p processes) Resume(component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
-		return nil //nolint:nilerr // it is as harmless as to resume what runs
+		return nil // it is as harmless as to resume what runs
 	}
 	changed, err := t.resume()
 	if err == nil && changed {
@@ -106,7 +106,7 @@ func (p processes) Cut(component string, silent bool) error {
 func (p processes) Mend(component string) error {
 	t, err := p.s.supervised(component)
 	if err != nil {
-		return nil //nolint:nilerr // it is as harmless as to mend what is not cut
+		return nil // it is as harmless as to mend what is not cut
 	}
 	if t.network != nil && t.network.IsCut() {
 		p.note(t, event.Info, "api.mended", "its way to everything is mended")

@@ -49,5 +49,5 @@ func (v *realVCenter) Password() string {
 
 // NewCertificate implements [fault.Front].
 func (v *realVCenter) NewCertificate(w sim.CertificateWish) (tls.Certificate, error) {
-	return v.Front.NewCertificate(front.Wish(w))
+	return v.Front.NewCertificate(w)
 }

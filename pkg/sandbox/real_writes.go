@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -162,7 +163,7 @@ func (s *Sandbox) noteSettings() error {
 		return err
 	}
 	s.real.own = true
-	return private.WriteFile(settingsFile(s.opts.Dir.Path()), data)
+	return atomicfile.WriteFile(settingsFile(s.opts.Dir.Path()), data, 0o600)
 }
 
 // kept tells that writes stay, as was wanted.

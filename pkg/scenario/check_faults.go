@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )

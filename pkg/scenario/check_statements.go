@@ -3,9 +3,9 @@ package scenario
 import (
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 )
 
 // statement checks what an expectation names: steps before it, and things of the topology.
@@ -23,11 +23,11 @@ func (c *checker) statement(s *Step, _ int) {
 			c.rows(s, x.Rows, path)
 		case x.Event != nil:
 			c.since(s, x.Event.Since, node, path)
-			c.event(s, x.Event, node, path)
+			c.event(x.Event, node, path)
 		case x.Events != nil:
 			c.since(s, x.Events.Since, node, path)
 			for _, e := range x.Events.Order {
-				c.event(s, e, node, path)
+				c.event(e, node, path)
 			}
 		case x.Calls != nil:
 			c.since(s, x.Calls.Since, node, path)
@@ -50,14 +50,14 @@ func (c *checker) rows(_ *Step, rows *expect.Rows, path string) {
 	}
 }
 
-func (c *checker) event(s *Step, e *expect.Event, node *yaml.Node, path string) {
+func (c *checker) event(e *expect.Event, node *yaml.Node, path string) {
 	c.places.check(c, world.VCenter, e.VCenter, node, path)
 	c.places.object(c, e.Object, node, path)
 	if e.Cause == nil {
 		return
 	}
 	if e.Cause.Event != nil {
-		c.event(s, e.Cause.Event, node, path)
+		c.event(e.Cause.Event, node, path)
 		return
 	}
 	if name := e.Cause.Name; c.marks[name] == nil && !isEventKind(name) {

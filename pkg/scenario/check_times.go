@@ -3,7 +3,7 @@ package scenario
 import (
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // maxWithin is longer than anything worth waiting for.

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -22,10 +22,17 @@ func Load(name string, data []byte, settings ...topology.Setting) (*Scenario, er
 	return load(name, data, folder{}, settings)
 }
 
+// maxSize is how many bytes a file may have.
+const maxSize = 1 << 20
+
+func newReader(name string) *strict.Reader {
+	return strict.NewReader(name, strict.Language{Noun: "scenario", APIVersion: APIVersion, Kind: Kind, Size: maxSize})
+}
+
 // LoadFile loads the file at a path. The topology may be a file, relative to its folder. Errors are those of [Load], and
 // those of reading the file.
 func LoadFile(name string, settings ...topology.Setting) (*Scenario, error) {
-	data, err := input.File(name, strict.MaxSize)
+	data, err := input.File(name, maxSize)
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
@@ -43,7 +50,7 @@ func LoadFS(files fs.FS, name string, settings ...topology.Setting) (*Scenario, 
 
 func unreadable(name string, err error) error {
 	if _, ok := errors.AsType[*input.TooLarge](err); ok {
-		r := strict.NewReader(name)
+		r := newReader(name)
 		r.TooLong()
 		return r.Err()
 	}
@@ -51,7 +58,7 @@ func unreadable(name string, err error) error {
 }
 
 func load(name string, data []byte, from folder, settings []topology.Setting) (*Scenario, error) {
-	r := strict.NewReader(name)
+	r := newReader(name)
 	root := r.Parse(data)
 	if root == nil {
 		return nil, r.Err()
@@ -101,7 +108,7 @@ func header(r *strict.Reader, root *yaml.Node) bool {
 func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]string) *yaml.Node {
 	made := *root
 	made.Content = slices.Clone(root.Content)
-	late := map[string]bool{}
+	known, late := written(values), map[string]bool{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, node := root.Content[i].Value, root.Content[i+1]
 		switch {
@@ -110,7 +117,7 @@ func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]stri
 			steps := *node
 			steps.Content = nil
 			for n, step := range node.Content {
-				steps.Content = append(steps.Content, r.Substitute(step, strict.Item(key, n), strict.Values{Known: values, Late: late}))
+				steps.Content = append(steps.Content, r.Substitute(step, strict.Item(key, n), strict.Values{Known: known, Late: late}))
 				if _, set := strict.Find(step, "set"); set != nil && set.Kind == yaml.MappingNode {
 					for j := 0; j < len(set.Content); j += 2 {
 						late[set.Content[j].Value] = true
@@ -119,10 +126,19 @@ func replaceParameters(r *strict.Reader, root *yaml.Node, values map[string]stri
 			}
 			made.Content[i+1] = &steps
 		default:
-			made.Content[i+1] = r.Substitute(node, key, strict.Values{Known: values})
+			made.Content[i+1] = r.Substitute(node, key, strict.Values{Known: known})
 		}
 	}
 	return &made
+}
+
+// written are values as if they had been written where they are used.
+func written(values map[string]string) map[string]strict.Value {
+	known := make(map[string]strict.Value, len(values))
+	for name, text := range values {
+		known[name] = strict.Value{Text: text}
+	}
+	return known
 }
 
 // attach tells the steps where they stand.

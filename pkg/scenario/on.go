@@ -7,8 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 

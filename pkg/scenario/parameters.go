@@ -3,12 +3,11 @@ package scenario
 import (
 	"regexp"
 	"slices"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -45,7 +44,7 @@ func parameters(r *strict.Reader, root *yaml.Node, settings []topology.Setting) 
 			r.Errorf(at, path, "has no default: it must be set (--set %s=…)", p.Name)
 			continue
 		}
-		value, complaint := parameterValue(p.Type, value)
+		value, complaint := p.Type.Read(value)
 		if complaint != "" {
 			r.Errorf(at, path, "%s %s", p.Name, complaint)
 			continue
@@ -62,30 +61,4 @@ func parameters(r *strict.Reader, root *yaml.Node, settings []topology.Setting) 
 		}
 	}
 	return values
-}
-
-// parameterValue reads a value of a type.
-func parameterValue(kind topology.ParameterType, text string) (value, complaint string) {
-	switch kind {
-	case "", topology.StringParameter:
-	case topology.IntParameter:
-		if _, err := strconv.ParseInt(text, 10, 32); err != nil {
-			return "", "must be a whole number, not " + strconv.Quote(text)
-		}
-	case topology.BoolParameter:
-		yes, ok := strict.Truth(text)
-		if !ok {
-			return "", "must be yes or no, not " + strconv.Quote(text)
-		}
-		if text = "no"; yes {
-			text = "yes"
-		}
-	case topology.SizeParameter:
-		if _, err := topology.ParseBytes(text); err != nil {
-			return "", err.Error()
-		}
-	default:
-		return "", "has a type that is none of string, int, bool, size"
-	}
-	return text, ""
 }

@@ -7,9 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )

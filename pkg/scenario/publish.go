@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -62,14 +63,7 @@ func (p *publisher) put(r api.Run, urgent bool) {
 	p.mu.Lock()
 	p.next, p.urgent = &r, p.urgent || urgent
 	p.mu.Unlock()
-	p.poke()
-}
-
-func (p *publisher) poke() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(p.wake)
 }
 
 // close tells what is left, if that does not take long, and ends it.
@@ -80,7 +74,7 @@ func (p *publisher) close() {
 	p.mu.Lock()
 	p.last = true
 	p.mu.Unlock()
-	p.poke()
+	notify.Wake(p.wake)
 	enough := time.AfterFunc(lastTime, p.cancel)
 	<-p.ended
 	enough.Stop()
@@ -150,7 +144,7 @@ func (r *run) publish(u result.Update) {
 		now.Steps[i] = runStep(r.result.Steps[i])
 	}
 	if u.Change == result.Waiting {
-		now.Steps[u.Step.Index-1].Text = string(u.Step.Action) + " " + report.Line(u.Step.Text)
+		now.Steps[u.Step.Index-1].Text = u.Step.Action + " " + report.Line(u.Step.Text)
 		now.Steps[u.Step.Index-1].Message = report.Line(u.Text)
 	}
 	r.publisher.put(now, u.Change != result.Waiting)

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/verbs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )

@@ -3,6 +3,7 @@ package scenario
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
@@ -13,9 +14,7 @@ import (
 func Schema() []byte {
 	steps := map[string]any{}
 	for _, a := range actions() {
-		for key, schema := range stepKeys(a) {
-			steps[key] = schema
-		}
+		maps.Copy(steps, stepKeys(a))
 	}
 	whole := object{
 		"$schema": "http://json-schema.org/draft-07/schema#", "title": "vsphere-sandbox scenario",

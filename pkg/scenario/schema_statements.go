@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"maps"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
@@ -45,9 +47,7 @@ func rowsSchema(kind world.Kind) object {
 		fields[f.Name] = ref("value")
 	}
 	whole := object{"exists": scalar(), "count": described(`How many: 3, ">= 2"; all of them, when it is left out.`, scalar())}
-	for name, schema := range fields {
-		whole[name] = schema
-	}
+	maps.Copy(whole, fields)
 	if kind == world.Node {
 		whole["noTaints"] = described("Taints that it must not have.", oneOrMore())
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/verbs"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -104,8 +104,8 @@ func (r *run) sleep(ctx context.Context, d time.Duration) error {
 
 // bind puts the values that set steps have found into the step.
 func (r *run) bind(s *Step) (*Step, error) {
-	reader := strict.NewReader(r.scenario.File)
-	node := reader.Substitute(s.node, s.path, strict.Values{Known: r.values})
+	reader := newReader(r.scenario.File)
+	node := reader.Substitute(s.node, s.path, strict.Values{Known: written(r.values)})
 	made := &Step{}
 	reader.Decode(node, made, s.path)
 	if made.Never != nil {

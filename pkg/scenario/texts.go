@@ -3,7 +3,7 @@ package scenario
 import (
 	"go.yaml.in/yaml/v3"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // texts is one text or several.

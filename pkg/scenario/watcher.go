@@ -3,6 +3,7 @@ package scenario
 import (
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
@@ -37,8 +38,5 @@ func (w *watcher) look(v *expect.View) {
 	if f.Met && !w.Ever {
 		w.Ever, w.First, w.FirstEvent, w.Then = true, w.Since, f.Event, w.tracker.Was(v)
 	}
-	select {
-	case w.changed <- struct{}{}:
-	default: // it has not yet asked for the last one
-	}
+	notify.Wake(w.changed)
 }

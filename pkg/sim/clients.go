@@ -3,7 +3,6 @@ package sim
 import (
 	"crypto/tls"
 	"net/url"
-	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 )
@@ -44,36 +43,12 @@ func (v *VCenter) SetUpdateLimit(n int) {
 }
 
 // CertificateWish is a certificate that a vCenter can be given. The zero value is one like its first.
-type CertificateWish struct {
-	// Expired makes it one that was good until an hour ago.
-	Expired bool
-	// Name is the only name that it is for; empty: where the vCenter is.
-	Name string
-	// Foreign has it signed by an authority that nobody knows.
-	Foreign bool
-}
+type CertificateWish = cert.Wish
 
 // NewCertificate makes a certificate for the vCenter, with a key of its own, signed as its first was. It is not used
 // until the gate is told.
 func (v *VCenter) NewCertificate(w CertificateWish) (tls.Certificate, error) {
-	authority, leaf := v.authority, v.leaf
-	if w.Name != "" {
-		leaf.CommonName, leaf.DNSNames, leaf.IPs = w.Name, []string{w.Name}, nil
-	}
-	if w.Expired {
-		leaf.NotAfter = time.Now().Add(-time.Hour)
-	}
-	if w.Foreign {
-		var err error
-		if authority, err = cert.NewCA("somebody else's vCenters"); err != nil {
-			return tls.Certificate{}, err
-		}
-	}
-	pair, err := authority.Sign(leaf)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return pair.TLS(), nil
+	return v.authority.Replace(v.leaf, w)
 }
 
 // FirstCertificate is the one that the vCenter began with.

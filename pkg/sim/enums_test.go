@@ -43,7 +43,7 @@ spec:
 	missing := map[string]bool{}
 	for _, ref := range refs {
 		res, err := property.DefaultCollector(client).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{{
-			PropSet: []types.PropertySpec{{Type: ref.Type, All: types.NewBool(true)}}, ObjectSet: []types.ObjectSpec{{Obj: ref}},
+			PropSet: []types.PropertySpec{{Type: ref.Type, All: new(true)}}, ObjectSet: []types.ObjectSpec{{Obj: ref}},
 		}}})
 		if err != nil {
 			t.Fatal(err)

@@ -75,11 +75,12 @@ func TestNoWayAroundThePassword(t *testing.T) {
 			if tc.authorization != "" {
 				r.Header.Set("Authorization", tc.authorization)
 			}
-			res, err := http.DefaultClient.Do(r) //nolint:bodyclose // an error comes without a response
-			if err == nil {
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				res.Body.Close()
 				t.Fatal("TLS passed without the authority")
 			}
-			if res, err = c.Client.Client.Do(r); err != nil {
+			res, err := c.Client.Client.Do(r)
+			if err != nil {
 				t.Fatal(err)
 			}
 			res.Body.Close()

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // parseAddress reads "10.0.0.5/16" or a bare address, which gets the length of the network that it is on, if it is in
@@ -26,13 +28,13 @@ func parseAddress(s string, on netip.Prefix) (netip.Prefix, error) {
 	}
 	switch {
 	case err != nil:
-		return prefix, fmt.Errorf("must be an IP address such as 10.0.0.5/16, not %s", shown(s))
+		return prefix, fmt.Errorf("must be an IP address such as 10.0.0.5/16, not %s", strict.Shown(s))
 	case address.Is4In6(), address.Zone() != "":
-		return prefix, fmt.Errorf("must be a plain IPv4 or IPv6 address, not %s", shown(s))
+		return prefix, fmt.Errorf("must be a plain IPv4 or IPv6 address, not %s", strict.Shown(s))
 	case address.IsUnspecified(), address.IsLoopback(), address.IsMulticast(), prefix.Bits() == 0:
-		return prefix, fmt.Errorf("must be an address that a machine can have on a network, not %s", shown(s))
+		return prefix, fmt.Errorf("must be an address that a machine can have on a network, not %s", strict.Shown(s))
 	case isSubnetOrBroadcast(prefix):
-		return prefix, fmt.Errorf("%s is the network's or broadcast address of %s", shown(s), prefix.Masked())
+		return prefix, fmt.Errorf("%s is the network's or broadcast address of %s", strict.Shown(s), prefix.Masked())
 	}
 	return prefix, nil
 }
@@ -43,13 +45,13 @@ func parseSubnet(s string) (netip.Prefix, error) {
 	address := prefix.Addr()
 	switch {
 	case err != nil || address.Is4In6():
-		return prefix, fmt.Errorf("must be a network such as 10.20.0.0/24 or 2001:db8:20::/64, not %s", shown(s))
+		return prefix, fmt.Errorf("must be a network such as 10.20.0.0/24 or 2001:db8:20::/64, not %s", strict.Shown(s))
 	case address != prefix.Masked().Addr():
-		return prefix, fmt.Errorf("must be a network, with nothing behind its %d bits, not %s", prefix.Bits(), shown(s))
+		return prefix, fmt.Errorf("must be a network, with nothing behind its %d bits, not %s", prefix.Bits(), strict.Shown(s))
 	case prefix.Bits() < 8, address.IsUnspecified(), address.IsLoopback(), address.IsMulticast():
-		return prefix, fmt.Errorf("must be a network that machines can be on, not %s", shown(s))
+		return prefix, fmt.Errorf("must be a network that machines can be on, not %s", strict.Shown(s))
 	case address.BitLen()-prefix.Bits() < 2:
-		return prefix, fmt.Errorf("%s has no addresses but the network's own and the gateway's", shown(s))
+		return prefix, fmt.Errorf("%s has no addresses but the network's own and the gateway's", strict.Shown(s))
 	}
 	return prefix, nil
 }
@@ -66,10 +68,10 @@ func isSubnetOrBroadcast(p netip.Prefix) bool {
 func parseMAC(s string) (string, error) {
 	mac, err := net.ParseMAC(s)
 	if err != nil || len(mac) != 6 {
-		return "", fmt.Errorf("must be a MAC address such as 00:50:56:01:02:03, not %s", shown(s))
+		return "", fmt.Errorf("must be a MAC address such as 00:50:56:01:02:03, not %s", strict.Shown(s))
 	}
 	if mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" {
-		return "", fmt.Errorf("must be the MAC address of one NIC, not %s", shown(s))
+		return "", fmt.Errorf("must be the MAC address of one NIC, not %s", strict.Shown(s))
 	}
 	return mac.String(), nil
 }
@@ -78,7 +80,7 @@ func parseMAC(s string) (string, error) {
 func parseUUID(s string) (string, error) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
 	if err != nil || len(raw) != 16 || formatUUID([16]byte(raw)) != strings.ToLower(s) {
-		return "", fmt.Errorf("must be a UUID such as 42001f3a-5b1c-4d2e-8f60-0123456789ab, not %s", shown(s))
+		return "", fmt.Errorf("must be a UUID such as 42001f3a-5b1c-4d2e-8f60-0123456789ab, not %s", strict.Shown(s))
 	}
 	if [16]byte(raw) == [16]byte{} {
 		return "", errors.New("must not be the nil UUID")

@@ -79,7 +79,7 @@ func checkCategories(p *problems, spec *Spec) {
 		for j, kind := range category.Types {
 			at := at.key("types").item(j)
 			if !slices.Contains(taggable(), kind) {
-				p.field(at, p.nearest(kind, taggable()), "is no type of object that takes tags, such as VirtualMachine")
+				p.field(at, p.Nearest(kind, taggable()), "is no type of object that takes tags, such as VirtualMachine")
 			}
 			types.add(kind, at)
 		}

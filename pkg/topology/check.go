@@ -1,5 +1,7 @@
 package topology
 
+import "github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+
 // The largest things vSphere 8 knows (configuration maximums), which also bound what a slip of a digit can do.
 const (
 	maxHostCPUs   = 1024
@@ -23,7 +25,7 @@ func checkHeader(p *problems, t *Topology) {
 	fill(&region, defaultRegionCategory)
 	fill(&zone, defaultZoneCategory)
 	if region == zone {
-		p.field(at, "", "needs two different categories, not %s twice", shown(region))
+		p.field(at, "", "needs two different categories, not %s twice", strict.Shown(region))
 	}
 	checkCategories(p, &t.Spec)
 }
@@ -34,7 +36,7 @@ func checkConstant(p *problems, at *path, value, want string) {
 	case "":
 		p.field(at, "", "is required, and must be %s", want)
 	default:
-		p.field(at, "", "must be %s, not %s", want, shown(value))
+		p.field(at, "", "must be %s, not %s", want, strict.Shown(value))
 	}
 }
 
@@ -44,7 +46,7 @@ func checkName(p *problems, at *path, name string, r rule) {
 		checkOptional(p, at, name, r)
 		return
 	}
-	if node, found := locate(p.root, at); found && !isNull(node) {
+	if node, found := locate(p.root, at); found && !strict.IsNull(node) {
 		p.field(at, "", "must not be empty")
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // accounts are a vCenter's users, groups and roles, as permissions refer to them: without regard to case, in which
@@ -17,7 +19,7 @@ type accounts struct {
 // checkAccounts checks a vCenter's users and roles.
 func checkAccounts(p *problems, vcenter *VCenter, at *path) *accounts {
 	a := &accounts{
-		problems: p, where: "vCenter " + shown(vcenter.Name),
+		problems: p, where: "vCenter " + strict.Shown(vcenter.Name),
 		users: newScope(p, "user"), groups: newScope(p, "group"), roles: newScope(p, "role"),
 	}
 	a.checkUsers(vcenter, at.key("users"))
@@ -32,7 +34,7 @@ func (a *accounts) checkUsers(vcenter *VCenter, at *path) {
 		at := at.item(i)
 		checkName(a.problems, at.key("name"), user.Name, accountName)
 		if strings.EqualFold(user.Name, administrator) {
-			a.field(at.key("name"), "", "%s is there in every vCenter", shown(administrator))
+			a.field(at.key("name"), "", "%s is there in every vCenter", strict.Shown(administrator))
 		}
 		folded.add(strings.ToLower(user.Name), at.key("name"))
 		a.users.enter(strings.ToLower(user.Name), at.key("name"))
@@ -69,7 +71,7 @@ func (a *accounts) checkRoles(roles []RoleDef, at *path) {
 		checkName(a.problems, at.key("name"), role.Name, freeName)
 		name := strings.ToLower(role.Name)
 		if first, is := a.roles.seen[name]; is && first == nil {
-			a.field(at.key("name"), "", "%s is there in every vCenter", shown(role.Name))
+			a.field(at.key("name"), "", "%s is there in every vCenter", strict.Shown(role.Name))
 		} else {
 			a.roles.add(name, at.key("name"))
 		}
@@ -78,7 +80,7 @@ func (a *accounts) checkRoles(roles []RoleDef, at *path) {
 			at := at.key("privileges").item(j)
 			checkName(a.problems, at, name, anyName)
 			if name != "" && !privileges[name] {
-				a.field(at, a.nearest(name, slices.Sorted(maps.Keys(privileges))), "vSphere knows no privilege %s", shown(name))
+				a.field(at, a.Nearest(name, slices.Sorted(maps.Keys(privileges))), "vSphere knows no privilege %s", strict.Shown(name))
 			}
 			twice.add(name, at)
 		}

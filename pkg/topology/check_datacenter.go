@@ -1,5 +1,7 @@
 package topology
 
+import "github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+
 // checkDatacenter checks everything of a datacenter but its VMs. Hosts must differ in the whole vCenter, which knows
 // them by their DNS names; the other names in their datacenter only.
 func checkDatacenter(p *problems, m *marking, s *site, hosts *scope) {
@@ -45,7 +47,7 @@ func checkHost(p *problems, m *marking, host sitedHost, first bool) {
 	checkMost(p, host.at.key("cpus"), host.CPUs, maxHostCPUs)
 	checkMemory(p, host.at.key("memory"), host.Memory)
 	if host.cluster != nil && len(host.Pools) > 0 {
-		p.field(host.at.key("pools"), "", "are for standalone hosts: this one is in compute cluster %s, which can have them", shown(host.cluster.Name))
+		p.field(host.at.key("pools"), "", "are for standalone hosts: this one is in compute cluster %s, which can have them", strict.Shown(host.cluster.Name))
 		return
 	}
 	checkPools(p, m, host.Pools, nil, host.at, 1)

@@ -1,6 +1,10 @@
 package topology
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+)
 
 // checkFolders checks a vCenter's datacenter folders, those that its datacenters name as well as those it lists.
 func checkFolders(p *problems, m *marking, vcenter *VCenter, at *path, sites []*site) {
@@ -21,7 +25,7 @@ func checkFolders(p *problems, m *marking, vcenter *VCenter, at *path, sites []*
 		checkFolder(p, m, folder, listed, all, at)
 		// Empty folders are fine, but a region or zone is meant for somebody.
 		if folder.Path != "" && folder.Place != (Place{}) {
-			used.refer(folder.Path, at.key("path"), "vCenter "+shown(vcenter.Name))
+			used.refer(folder.Path, at.key("path"), "vCenter "+strict.Shown(vcenter.Name))
 		}
 	}
 	for _, s := range sites {

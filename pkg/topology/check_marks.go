@@ -1,6 +1,10 @@
 package topology
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+)
 
 // marking checks what any object may carry: tags, also those that region: and zone: stand for, and permissions.
 type marking struct {
@@ -75,7 +79,7 @@ func (m *marking) tag(tag Tag, kind string, at *path) bool {
 	}
 	if m.categories[tag.Category] == nil {
 		if !m.has((*path)(nil).key("spec").key("tagCategories")) {
-			m.field(at, m.nearest(tag.Category, m.names), "there is no tag category %s: list it in spec.tagCategories", shown(tag.Category))
+			m.field(at, m.Nearest(tag.Category, m.names), "there is no tag category %s: list it in spec.tagCategories", strict.Shown(tag.Category))
 		}
 		return false
 	}
@@ -88,7 +92,7 @@ func (m *marking) associable(category, kind string, at *path) bool {
 	if c == nil || c.isFor(kind) {
 		return true
 	}
-	m.field(at, "", "tags of category %s are for objects of type %s, not %s", shown(category), listed(c.Types), kind)
+	m.field(at, "", "tags of category %s are for objects of type %s, not %s", strict.Shown(category), strict.Listed(c.Types), kind)
 	return false
 }
 
@@ -98,11 +102,11 @@ func (m *marking) beside(tag Tag, others []carried, at *path) {
 		switch {
 		case other.Category != tag.Category:
 		case other.Name == tag.Name:
-			m.field(at.key("name"), "", "%s is on the object already, on line %s", shown(tag.Name), m.line(at, other.by))
+			m.field(at.key("name"), "", "%s is on the object already, on line %s", strict.Shown(tag.Name), m.line(at, other.by))
 			return
 		case m.categories[tag.Category].Cardinality == CardinalitySingle:
 			m.field(at.key("name"), "", "category %s lets an object have one of its tags, and %s is on it already, on line %s",
-				shown(tag.Category), shown(other.Name), m.line(at, other.by))
+				strict.Shown(tag.Category), strict.Shown(other.Name), m.line(at, other.by))
 			return
 		}
 	}
@@ -115,7 +119,7 @@ func (m *marking) checkPolicies(policies []Policy, at *path) {
 		at := at.item(i)
 		checkName(m.problems, at.key("name"), policy.Name, freeName)
 		if slices.Contains(builtInPolicies(), policy.Name) {
-			m.field(at.key("name"), "", "%s is there in every vCenter", shown(policy.Name))
+			m.field(at.key("name"), "", "%s is there in every vCenter", strict.Shown(policy.Name))
 		}
 		names.add(policy.Name, at.key("name"))
 		if len(policy.Tags)+len(policy.Types) == 0 && !m.has(at.key("tags")) && !m.has(at.key("types")) {

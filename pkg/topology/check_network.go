@@ -1,6 +1,10 @@
 package topology
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+)
 
 const maxVLAN = 4094
 
@@ -55,7 +59,7 @@ func checkNetwork(p *problems, network *Network, networks *scope, at *path) {
 
 // checkMembers checks the hosts and clusters that mount a datastore or are on a switch.
 func checkMembers(s *site, hosts, clusters []string, at *path, allHosts, allClusters *scope) {
-	where := "datacenter " + shown(s.datacenter.Name)
+	where := "datacenter " + strict.Shown(s.datacenter.Name)
 	allHosts.referAll(hosts, at.key("hosts"), where)
 	allClusters.referAll(clusters, at.key("clusters"), where)
 }

@@ -1,5 +1,7 @@
 package topology
 
+import "github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
+
 // checkReactions checks what a vCenter does by itself, and that it does what it is told the details of.
 func checkReactions(p *problems, vcenter *VCenter, at *path) {
 	at = at.key("reactions")
@@ -15,7 +17,7 @@ func checkReactions(p *problems, vcenter *VCenter, at *path) {
 	}
 	if failures := int(r.HA.HostFailures); largest > 0 && failures >= largest {
 		p.field(at.key("ha").key("hostFailures"), "", "leaves no host of any compute cluster, the largest of which has %s: no VM could be powered on",
-			plural(largest, "host"))
+			shorten.Count(largest, "host"))
 	}
 }
 

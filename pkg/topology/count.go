@@ -1,8 +1,9 @@
 package topology
 
 import (
-	"strconv"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Counts says how much there is of what.
@@ -32,16 +33,9 @@ func (t *Topology) Count() Counts {
 }
 
 // String is the summary for people: "2 vCenters, 3 datacenters, 6 VMs, 6 nodes".
-func (c Counts) String() string { return c.Inventory() + ", " + plural(c.Nodes, "node") }
+func (c Counts) String() string { return c.Inventory() + ", " + shorten.Count(c.Nodes, "node") }
 
 // Inventory is the summary of what vCenters alone hold: "2 vCenters, 3 datacenters, 6 VMs".
 func (c Counts) Inventory() string {
-	return strings.Join([]string{plural(c.VCenters, "vCenter"), plural(c.Datacenters, "datacenter"), plural(c.VMs, "VM")}, ", ")
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
+	return strings.Join([]string{shorten.Count(c.VCenters, "vCenter"), shorten.Count(c.Datacenters, "datacenter"), shorten.Count(c.VMs, "VM")}, ", ")
 }

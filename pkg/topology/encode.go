@@ -10,24 +10,29 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // Marshal writes a topology as YAML that [Load] reads, fields in the order of the types. Loading what Marshal made of a
 // resolved topology gives the same topology.
 func Marshal(t *Topology) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(records{}.node(reflect.ValueOf(t).Elem())); err != nil {
+	var text bytes.Buffer
+	out := yaml.NewEncoder(&text)
+	out.SetIndent(2)
+	if err := out.Encode(encoder{strict.Types{}}.node(reflect.ValueOf(t).Elem())); err != nil {
 		return nil, fmt.Errorf("topology %q: %w", t.Metadata.Name, err)
 	}
-	if err := encoder.Close(); err != nil {
+	if err := out.Close(); err != nil {
 		return nil, fmt.Errorf("topology %q: %w", t.Metadata.Name, err)
 	}
-	return out.Bytes(), nil
+	return text.Bytes(), nil
 }
 
-func (r records) node(value reflect.Value) *yaml.Node {
+// encoder makes nodes of values.
+type encoder struct{ types strict.Types }
+
+func (r encoder) node(value reflect.Value) *yaml.Node {
 	if text, ok := reflect.TypeAssert[encoding.TextMarshaler](value); ok {
 		b, err := text.MarshalText()
 		if err == nil {
@@ -37,12 +42,12 @@ func (r records) node(value reflect.Value) *yaml.Node {
 	switch value.Kind() {
 	case reflect.Struct:
 		node := &yaml.Node{Kind: yaml.MappingNode}
-		for _, field := range r.of(value.Type()).fields {
-			inner := value.FieldByIndex(field.index)
-			if field.optional && (inner.IsZero() || inner.Kind() == reflect.Slice && inner.Len() == 0) {
+		for _, field := range r.types.Of(value.Type()) {
+			inner := value.FieldByIndex(field.Index)
+			if field.Optional && (inner.IsZero() || inner.Kind() == reflect.Slice && inner.Len() == 0) {
 				continue
 			}
-			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: field.name}, r.node(inner))
+			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: field.Name}, r.node(inner))
 		}
 		return node
 	case reflect.Slice:

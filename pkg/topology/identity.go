@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // identities are those given out so far, with the fields that hold them. Each kind is unique in the whole topology:
@@ -33,7 +35,7 @@ func identify(p *problems, t *Topology, sites []*site) {
 	for i := range t.Spec.VCenters {
 		d.given(&t.Spec.VCenters[i].InstanceUUID, vcentersPath().item(i).key("instanceUUID"), parseUUID, d.vcenters, "")
 	}
-	if len(p.list) > 0 {
+	if p.Len() > 0 {
 		return // nobody will see the rest
 	}
 	for i := range t.Spec.VCenters {
@@ -95,7 +97,7 @@ func (d *identities) address(value *string, on *subnet, at *path) {
 	*value = prefix.String()
 	address := prefix.Addr()
 	if on != nil && address == on.gateway && !d.top.Spec.Allows(DuplicateAddress) {
-		d.field(at, "", "%s is the gateway of network %s", address, shown(on.network))
+		d.field(at, "", "%s is the gateway of network %s", address, strict.Shown(on.network))
 		return
 	}
 	d.claim(address.String(), at, d.ips, DuplicateAddress)
@@ -178,7 +180,7 @@ func (d *identities) allot(nic *NIC, on *subnet, where []string, at *path) {
 			others = fmt.Sprintf(" others have %d of them,", n)
 		}
 		d.field(at, "", "addresses of network %s are used up: %s has %d,%s and %d are needed here",
-			shown(on.network), on.prefix, on.size, others, on.needs[at])
+			strict.Shown(on.network), on.prefix, on.size, others, on.needs[at])
 	}
 }
 

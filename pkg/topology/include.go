@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // The most that one topology may be made of, beside the size that all its files share.
@@ -54,13 +55,13 @@ func (s *includes) whole(root *yaml.Node) *yaml.Node {
 func (s *includes) names(root *yaml.Node) []*yaml.Node {
 	at := (*path)(nil).key("include")
 	list := takeKey(s.problems, root, at)
-	if list == nil || isNull(list) {
+	if list == nil || strict.IsNull(list) {
 		return nil
 	}
-	before := len(s.list)
+	before := s.Len()
 	var texts []string
 	decode(s.problems, list, &texts, at)
-	if len(s.list) > before {
+	if s.Len() > before {
 		return nil
 	}
 	if s.folder == nil && len(texts) > 0 {
@@ -80,7 +81,7 @@ func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
 	}
 	switch {
 	case strings.Contains(node.Value, "${"):
-		return refuse("", "must be the name of a file, not %s: files are included before parameters are known", shown(node.Value))
+		return refuse("", "must be the name of a file, not %s: files are included before parameters are known", strict.Shown(node.Value))
 	}
 	if complaint := outside(node.Value, name, "the topology's own folder"); complaint != "" {
 		return refuse("", "%s", complaint)
@@ -104,7 +105,7 @@ func (s *includes) include(node *yaml.Node, at *path) *yaml.Node {
 	case tooLarge(err):
 		return refuse("", "makes the files larger than the %s a topology may have", input.Size(MaxSize))
 	case errors.Is(err, fs.ErrNotExist):
-		hint := s.nearest(slash.Base(name), s.folder.list(slash.Dir(name)))
+		hint := s.Nearest(slash.Base(name), s.folder.list(slash.Dir(name)))
 		if hint != "" {
 			hint = slash.Join(slash.Dir(node.Value), hint)
 		}
@@ -124,13 +125,13 @@ func (s *includes) fragment(data []byte, this inclusion) *yaml.Node {
 		return nil
 	}
 	if root.Kind != yaml.MappingNode {
-		s.mark(root, nil, "", "must be a mapping (key: value), not %s: a part of a topology begins with its keys, such as spec:", describe(root))
+		s.mark(root, nil, "", "must be a mapping (key: value), not %s: a part of a topology begins with its keys, such as spec:", strict.Describe(root))
 		return nil
 	}
 	for key, want := range map[string]string{"apiVersion": APIVersion, "kind": Kind} {
 		at := (*path)(nil).key(key)
-		if node := child(root, at); node != nil && !isNull(node) && node.Value != want {
-			s.mark(node, at, "", "must be %s, or left out, not %s", want, describe(node))
+		if node := child(root, at); node != nil && !strict.IsNull(node) && node.Value != want {
+			s.mark(node, at, "", "must be %s, or left out, not %s", want, strict.Describe(node))
 		}
 	}
 	s.chain = append(s.chain, this)
@@ -175,7 +176,10 @@ func takeKey(p *problems, root *yaml.Node, at *path) *yaml.Node {
 		case found == nil:
 			found, line = value, key.Line
 		default:
-			p.add(key.Line, key.Column, at.String(), "", "is given twice, first on line "+p.sources.describe(line, key.Line))
+			p.Add(Error{
+				Line: key.Line, Column: key.Column, Path: at.String(),
+				Message: "is given twice, first on line " + p.sources.describe(line, key.Line),
+			})
 		}
 	}
 	root.Content = kept
@@ -191,9 +195,9 @@ func outside(name, joined, folder string) string {
 	case name == "":
 		return "must not be empty"
 	case slash.IsAbs(name), filepath.IsAbs(name):
-		return "must be relative to this file, not " + shown(name)
+		return "must be relative to this file, not " + strict.Shown(name)
 	case !fs.ValidPath(joined), joined == ".", !filepath.IsLocal(filepath.FromSlash(joined)):
-		return "must be a file in " + folder + " or below it, which " + shown(name) + " is not"
+		return "must be a file in " + folder + " or below it, which " + strict.Shown(name) + " is not"
 	}
 	return ""
 }

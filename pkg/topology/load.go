@@ -7,9 +7,6 @@ import (
 	"os"
 	slash "path"
 	"path/filepath"
-	"reflect"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
@@ -92,7 +89,7 @@ func LoadFS(files fs.FS, name string, settings ...Setting) (*Topology, error) {
 // tooLong is the error for a file of which no more is read than a topology may have.
 func tooLong(name string) error {
 	p := newProblems(name)
-	p.tooLong()
+	p.TooLong()
 	return p.err()
 }
 
@@ -112,7 +109,7 @@ func load(name, base string, data []byte, from *folder, settings []Setting) (*To
 	}
 	t := new(Topology)
 	decode(p, p.root, t, nil)
-	if len(p.list) < maxUnread {
+	if p.Len() < maxUnread {
 		resolve(p, t)
 	}
 	if err := p.err(); err != nil {
@@ -127,21 +124,15 @@ func compose(p *problems, base string, size int, from *folder, settings []Settin
 	whole := &includes{
 		problems: p, folder: from, room: MaxSize - size, files: map[string]bool{base: true}, chain: []inclusion{{path: base}},
 	}
-	before := len(p.list)
-	if p.root = whole.whole(p.root); len(p.list) > before {
+	before := p.Len()
+	if p.root = whole.whole(p.root); p.Len() > before {
 		return false
 	}
 	known := parameters(p, settings)
-	if len(p.list) == before {
-		substitute(p, p.root, known)
+	if p.Len() == before {
+		substitute(p, known)
 	}
-	return len(p.list) == before
-}
-
-// decode fills into, a pointer, from what the file has at a place.
-func decode(p *problems, node *yaml.Node, into any, at *path) {
-	d := decoder{problems: p, records: records{}, items: new(int), bounds: bounds{most: maxText}}
-	d.value(node, reflect.ValueOf(into).Elem(), at)
+	return p.Len() == before
 }
 
 // resolve turns what was decoded into a resolved topology, step by step. Each step copes with what the ones before it

@@ -1,6 +1,10 @@
 package topology
 
-import "go.yaml.in/yaml/v3"
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+)
 
 // merge lays one file's node over that of the files it includes. Mappings merge key by key; lists whose items go by
 // name (see named) merge item by item, all others are the lower one's items and then the upper one's; of anything else
@@ -9,9 +13,9 @@ import "go.yaml.in/yaml/v3"
 // Nothing is reported here: keys given twice stay, for the decoder to find.
 func merge(lower, upper *yaml.Node, key string) *yaml.Node {
 	switch {
-	case lower == nil, lower.Kind != upper.Kind && !isNull(upper):
+	case lower == nil, lower.Kind != upper.Kind && !strict.IsNull(upper):
 		return upper
-	case isNull(upper):
+	case strict.IsNull(upper):
 		return lower
 	case upper.Kind == yaml.MappingNode:
 		upper.Content = mergeKeys(lower.Content, upper.Content)
@@ -77,7 +81,7 @@ func mergeNamed(lower, upper []*yaml.Node) []*yaml.Node {
 }
 
 func nameOf(item *yaml.Node) (string, bool) {
-	if node := child(item, &path{name: "name"}); node != nil && node.Kind == yaml.ScalarNode && !isNull(node) {
+	if node := child(item, &path{name: "name"}); node != nil && node.Kind == yaml.ScalarNode && !strict.IsNull(node) {
 		return node.Value, true
 	}
 	return "", false

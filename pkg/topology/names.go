@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // A rule says what is wrong with a name, and what it might have been meant to be. An empty complaint is approval.
@@ -15,7 +17,7 @@ func dnsLabel(name string) (complaint, hint string) {
 		return "", ""
 	}
 	return "must be a DNS label: at most 63 lower-case letters, digits and hyphens, a letter or digit at both ends, not " +
-		shown(name), approved(isLabel, tamed(name, false))
+		strict.Shown(name), approved(isLabel, tamed(name, false))
 }
 
 // dnsName is an RFC 1123 subdomain in lower case.
@@ -24,7 +26,7 @@ func dnsName(name string) (complaint, hint string) {
 		return "", ""
 	}
 	return "must be a DNS name: lower-case letters, digits, hyphens and dots, a letter or digit at both ends of each part, not " +
-		shown(name), approved(isSubdomain, tamed(name, true))
+		strict.Shown(name), approved(isSubdomain, tamed(name, true))
 }
 
 // hostName is what an ESXi host may be called: a DNS name, in any case, and with the underscores that DNS has no use for
@@ -42,7 +44,7 @@ func nodeName(name string) (complaint, hint string) {
 		return complaint, hint
 	}
 	if len(name) > 63 {
-		return "must be at most 63 characters, as a node's kubernetes.io/hostname label is, not " + shown(name), ""
+		return "must be at most 63 characters, as a node's kubernetes.io/hostname label is, not " + strict.Shown(name), ""
 	}
 	return "", ""
 }
@@ -53,22 +55,22 @@ func tagName(name string) (complaint, hint string) {
 		return "", ""
 	}
 	return "must fit a Kubernetes label: at most 63 letters, digits, hyphens, underscores and dots, a letter or digit at both ends, not " +
-		shown(name), approved(isTag, strings.Trim(strings.ReplaceAll(name, " ", "-"), "-_."))
+		strict.Shown(name), approved(isTag, strings.Trim(strings.ReplaceAll(name, " ", "-"), "-_."))
 }
 
 // inventoryName is what a vCenter shows as it was given: no slashes or percent signs, which it would escape.
 func inventoryName(name string) (complaint, hint string) {
 	switch {
 	case len(name) > 80:
-		return "must be at most 80 bytes long, not " + shown(name), ""
+		return "must be at most 80 bytes long, not " + strict.Shown(name), ""
 	case strings.TrimSpace(name) != name:
 		return "must not begin or end with a space", strings.TrimSpace(name)
 	case strings.ContainsAny(name, `/\%`):
-		return `must not hold /, \ or %, which a vCenter escapes, as ` + shown(name) + " does", ""
+		return `must not hold /, \ or %, which a vCenter escapes, as ` + strict.Shown(name) + " does", ""
 	case strings.ContainsAny(name, "{}"):
-		return "must not hold { or }, which are for numbering replicas ({n}), as " + shown(name) + " does", ""
+		return "must not hold { or }, which are for numbering replicas ({n}), as " + strict.Shown(name) + " does", ""
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return "must not hold control characters, as " + shown(name) + " does", ""
+		return "must not hold control characters, as " + strict.Shown(name) + " does", ""
 	}
 	return "", ""
 }
@@ -77,11 +79,11 @@ func inventoryName(name string) (complaint, hint string) {
 func freeName(name string) (complaint, hint string) {
 	switch {
 	case len(name) > 256:
-		return "must be at most 256 bytes long, not " + shown(name), ""
+		return "must be at most 256 bytes long, not " + strict.Shown(name), ""
 	case strings.TrimSpace(name) != name:
 		return "must not begin or end with a space", strings.TrimSpace(name)
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return "must not hold control characters, as " + shown(name) + " does", ""
+		return "must not hold control characters, as " + strict.Shown(name) + " does", ""
 	}
 	return "", ""
 }
@@ -94,7 +96,7 @@ func accountName(name string) (complaint, hint string) {
 	}) {
 		return "", ""
 	}
-	return "must be a name with its domain, such as cpi@vsphere.local, not " + shown(name), ""
+	return "must be a name with its domain, such as cpi@vsphere.local, not " + strict.Shown(name), ""
 }
 
 // anyName is for references, which are right if what they refer to is there.
@@ -106,11 +108,11 @@ const maxFolderPath = 512
 // folderPath is inventory names joined by slashes.
 func folderPath(name string) (complaint, hint string) {
 	if len(name) > maxFolderPath {
-		return "must be at most " + strconv.Itoa(maxFolderPath) + " bytes long, not " + shown(name), ""
+		return "must be at most " + strconv.Itoa(maxFolderPath) + " bytes long, not " + strict.Shown(name), ""
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" {
-			return "must be names joined by single slashes, such as \"americas/west\", not " + shown(name),
+			return "must be names joined by single slashes, such as \"americas/west\", not " + strict.Shown(name),
 				strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == '/' }), "/")
 		}
 		if complaint, _ := inventoryName(part); complaint != "" {
@@ -126,7 +128,7 @@ func guestID(name string) (complaint, hint string) {
 	if len(name) <= 80 && only(name, func(b byte) bool { return alnum(b) || 'A' <= b && b <= 'Z' || b == '_' }) {
 		return "", ""
 	}
-	return "must be a vSphere guest id such as ubuntu64Guest, not " + shown(name), ""
+	return "must be a vSphere guest id such as ubuntu64Guest, not " + strict.Shown(name), ""
 }
 
 func isLabel(s string) bool {
@@ -180,7 +182,7 @@ func tamed(name string, dots bool) string {
 
 // approved is the name if it is valid: a hint must not lead to the next error.
 func approved(valid func(string) bool, name string) string {
-	if len(name) > maxGuessed || !valid(name) {
+	if len(name) > 64 || !valid(name) {
 		return ""
 	}
 	return name

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // Preamble is what a topology file says beside its [Topology]. None of it is left once it is loaded.
@@ -54,32 +56,36 @@ func (ParameterType) choices() []string {
 	return []string{string(StringParameter), string(IntParameter), string(BoolParameter), string(SizeParameter)}
 }
 
-// read turns a value as it was given into the one that is used, or says what is wrong with it.
-func (t ParameterType) read(text string) (value, complaint string) {
+// Read turns a value as it was given into the one that is used, or returns what is wrong with it. The zero type is a string.
+func (t ParameterType) Read(text string) (value, complaint string) {
 	switch t {
 	case IntParameter:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n > math.MaxInt32 || n < math.MinInt32 {
-			return "", "must be a whole number, not " + shown(text)
+			return "", "must be a whole number, not " + strict.Shown(text)
 		}
 		return strconv.FormatInt(n, 10), ""
 	case BoolParameter:
-		switch strings.ToLower(text) {
-		case "yes", "true":
-			return string(Yes), ""
-		case "no", "false":
-			return string(No), ""
+		yes, ok := strict.Truth(text)
+		if !ok {
+			return "", "must be yes or no, not " + strict.Shown(text)
 		}
-		return "", "must be yes or no, not " + shown(text)
+		if yes {
+			return string(Yes), ""
+		}
+		return string(No), ""
 	case SizeParameter:
 		size, err := ParseBytes(text)
 		if err != nil {
-			return "", err.Error() + ", not " + shown(text)
+			return "", err.Error() + ", not " + strict.Shown(text)
 		}
 		return size.String(), ""
+	case StringParameter, "":
+	default:
+		return "", "has a type that is none of " + strings.Join(t.choices(), ", ")
 	}
 	if len(text) > maxText {
-		return "", "must be at most " + strconv.Itoa(maxText) + " bytes long, not " + shown(text)
+		return "", "must be at most " + strconv.Itoa(maxText) + " bytes long, not " + strict.Shown(text)
 	}
 	return text, ""
 }
@@ -98,5 +104,5 @@ func parameterName(name string) (complaint, hint string) {
 	if letter(name[0]) && len(name) <= 63 && only(name, func(b byte) bool { return letter(b) || '0' <= b && b <= '9' || b == '-' || b == '_' }) {
 		return "", ""
 	}
-	return "must begin with a letter and have letters, digits, - and _ only, 63 at most, not " + shown(name), ""
+	return "must begin with a letter and have letters, digits, - and _ only, 63 at most, not " + strict.Shown(name), ""
 }

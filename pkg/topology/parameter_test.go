@@ -138,7 +138,7 @@ func TestParametersRefused(t *testing.T) {
 			"p.yaml:16:17: spec.vcenters[0].datacenters[0].name: has ${ without a } after it",
 		}},
 		"unquoted in braces": {strings.Replace(parametrized, `"${ha}"`, `${ha}`, 1), []topology.Setting{site}, []string{
-			"p.yaml:13:1: is not YAML: did not find expected ',' or '}' (inside {…} and […], a parameter is quoted: \"${name}\")",
+			"p.yaml:14:1: is not YAML: did not find expected ',' or '}' (inside {…} and […], a parameter is quoted: \"${name}\")",
 		}},
 		"of another type": {strings.Replace(parametrized, `replicas: ${workers}`, `replicas: ${number}`, 1), []topology.Setting{site}, []string{
 			"p.yaml:19:21: spec.vcenters[0].datacenters[0].vms[0].name: has {n}",

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // path is a field's place in the file, as a list from the field upwards. It is cheap to extend and turned into text or
@@ -38,9 +40,9 @@ func (p *path) String() string {
 		case step.name == "":
 			b.WriteString("[" + strconv.Itoa(step.index) + "]")
 		case i == 0:
-			b.WriteString(cut(step.name))
+			b.WriteString(strict.Cut(step.name))
 		default:
-			b.WriteString("." + cut(step.name))
+			b.WriteString("." + strict.Cut(step.name))
 		}
 	}
 	return b.String()

@@ -1,5 +1,7 @@
 package topology
 
+import "github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+
 // placeVMs gives every VM its host, compute cluster and datastore, and checks those and the pools and networks that it
 // names.
 func placeVMs(p *problems, sites []*site) {
@@ -34,7 +36,7 @@ const (
 
 func newPlacing(p *problems, s *site) *placing {
 	g := &placing{
-		problems: p, site: s, where: "datacenter " + shown(s.datacenter.Name),
+		problems: p, site: s, where: "datacenter " + strict.Shown(s.datacenter.Name),
 		hostScope: newScope(p, "host"), clusters: newScope(p, "compute cluster"),
 		stores: newScope(p, "datastore"), networks: newScope(p, "network"),
 		byName: map[string]sitedHost{}, groups: map[string][]sitedHost{}, pools: map[string]*scope{},
@@ -167,11 +169,11 @@ func (g *placing) named(vm *VM, at *path) (sitedHost, bool) {
 	}
 	host := g.byName[vm.Host]
 	if vm.Cluster != "" && host.clusterName() != vm.Cluster {
-		g.field(at.key("host"), "", "%s is not in compute cluster %s", shown(vm.Host), shown(vm.Cluster))
+		g.field(at.key("host"), "", "%s is not in compute cluster %s", strict.Shown(vm.Host), strict.Shown(vm.Cluster))
 		return sitedHost{}, false
 	}
 	if lack := g.lacks(vm, host); lack != nothing {
-		g.complain(vm, []sitedHost{host}, lack, shown(vm.Host), at.key("host"), at)
+		g.complain(vm, []sitedHost{host}, lack, strict.Shown(vm.Host), at.key("host"), at)
 		return sitedHost{}, false
 	}
 	return host, true

@@ -1,5 +1,7 @@
 package topology
 
+import "github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+
 // members are hosts that mount a datastore or are on a switch.
 type members struct {
 	name     string // of the datastore or switch
@@ -85,10 +87,10 @@ func (g *placing) complain(vm *VM, hosts []sitedHost, lack need, who string, fie
 	case aDatastore:
 		wanted := "any datastore"
 		if vm.Datastore != "" {
-			wanted = "datastore " + shown(vm.Datastore)
+			wanted = "datastore " + strict.Shown(vm.Datastore)
 		}
 		verb := "mounts"
-		if who == shown(vm.Host) {
+		if who == strict.Shown(vm.Host) {
 			verb = "does not mount"
 		}
 		g.field(field, "", "%s %s %s", who, verb, wanted)
@@ -100,14 +102,14 @@ func (g *placing) complain(vm *VM, hosts []sitedHost, lack need, who string, fie
 			}
 		}
 		verb := "is"
-		if who == shown(vm.Host) {
+		if who == strict.Shown(vm.Host) {
 			verb = "is not"
 		}
-		g.field(field, "", "%s %s on switch %s, which port group %s is of", who, verb, shown(g.on[network].name), shown(network))
+		g.field(field, "", "%s %s on switch %s, which port group %s is of", who, verb, strict.Shown(g.on[network].name), strict.Shown(network))
 	case aPool:
 		// Where there is but one compute resource to look in, say so.
 		compute := hosts[0].compute()
-		where, candidates := "compute resource "+shown(compute), g.pools[compute]
+		where, candidates := "compute resource "+strict.Shown(compute), g.pools[compute]
 		for _, host := range hosts {
 			if host.compute() != compute {
 				where, candidates = "any compute resource of "+g.where, nil

@@ -1,34 +1,56 @@
 package topology
 
 import (
-	"fmt"
-
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
+
+// MaxSize is how many bytes a topology file may have: room for more than ten thousand VMs written out one by one.
+const MaxSize = input.MaxFile
 
 // problems collects what is wrong with one topology. A field is reported once: its first error tends to explain the
 // others, and the replicas of a group share their fields.
 type problems struct {
+	*strict.Reader
 	// sources are the files that root was made of, which its lines lead to.
 	sources sources
 	root    *yaml.Node
-	// list has the lines of sources, and no files, until err makes both what people know them as.
-	list Errors
-	// reported holds the paths that have an error.
-	reported map[string]struct{}
-	// guesses is how many names hints may still be looked up among; it bounds the time a hopeless file takes.
-	guesses int
 }
 
 func newProblems(file string) *problems {
-	return &problems{sources: sources{{name: file}}, reported: map[string]struct{}{}, guesses: 200_000}
+	p := &problems{sources: sources{{name: file}}}
+	p.Reader = strict.NewReader(file, strict.Language{
+		Noun: "topology", APIVersion: APIVersion, Kind: Kind, Size: MaxSize, Items: maxItems, Scalar: scalar,
+		Line: func(line, at int) string { return p.sources.describe(line, at) },
+	})
+	return p
+}
+
+// parse turns the text of the latest of the sources into the node of its one document, nil where there is nothing to go on
+// with.
+func (p *problems) parse(data []byte) *yaml.Node {
+	p.Base = p.sources[len(p.sources)-1].base
+	return p.Parse(data)
+}
+
+// decode fills into, a pointer, from what the file has at a place.
+func decode(p *problems, node *yaml.Node, into any, at *path) { p.Decode(node, into, at.String()) }
+
+// substitute replaces ${name} in every value below root. A value that is nothing else gets the parameter's type with it,
+// quoted or not: replicas: ${workers} is a number. Keys are left alone.
+func substitute(p *problems, known map[string]parameter) {
+	values := make(map[string]strict.Value, len(known))
+	for name, one := range known {
+		values[name] = strict.Value{Text: one.value, Tag: one.kind.tag()}
+	}
+	p.root = p.Substitute(p.root, "", strict.Values{Known: values})
 }
 
 // mark reports an error of the field p at a node's position.
 func (p *problems) mark(node *yaml.Node, field *path, hint, format string, args ...any) {
-	text := field.String()
-	p.reported[text] = struct{}{}
-	p.add(max(node.Line, 1), max(node.Column, 1), text, hint, fmt.Sprintf(format, args...))
+	p.Hint(node, field.String(), hint, format, args...)
 }
 
 // field reports an error of the field p where the file has it, or else where it should have been.
@@ -42,16 +64,15 @@ func (p *problems) field(field *path, hint, format string, args ...any) {
 
 // has tells whether the field has been reported already, or something around it, without which it means nothing.
 func (p *problems) has(field *path) bool {
-	if len(p.reported) == 0 {
+	if !p.Failed() {
 		return false
 	}
 	for ; field != nil; field = field.up {
-		if _, found := p.reported[field.String()]; found {
+		if p.Reported(field.String()) {
 			return true
 		}
 	}
-	_, found := p.reported[""]
-	return found
+	return p.Reported("")
 }
 
 // line is where the file has a field, for messages about the field at that point at another one: "12", or "12 of
@@ -62,33 +83,13 @@ func (p *problems) line(at, field *path) string {
 	return p.sources.describe(node.Line, here.Line)
 }
 
-// nearest is the candidate that name is probably a misspelling of, or "".
-func (p *problems) nearest(name string, candidates []string) string {
-	if !p.afford(len(candidates)) {
-		return ""
-	}
-	return nearest(name, candidates)
-}
-
-// afford tells whether a hint may be looked up among that many names.
-func (p *problems) afford(names int) bool {
-	p.guesses -= names + 1
-	return p.guesses >= 0
-}
-
-func (p *problems) add(line, column int, path, hint, message string) {
-	p.list = append(p.list, Error{Line: line, Column: column, Path: path, Message: message, Hint: hint})
-}
-
 // err is the collected errors in order, or nil. Nothing can be added after it.
 func (p *problems) err() error {
-	if len(p.list) == 0 {
-		return nil
+	err := p.Err()
+	list, _ := err.(Errors) //nolint:errorlint // it is not wrapped
+	for i := range list {
+		file, line := p.sources.find(list[i].Line)
+		list[i].File, list[i].Line = file.name, line
 	}
-	p.list.sort()
-	for i := range p.list {
-		file, line := p.sources.find(p.list[i].Line)
-		p.list[i].File, p.list[i].Line = file.name, line
-	}
-	return p.list
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // releases are the vSphere releases that a vCenter can say it is, newest first, each from its first update on, with the
@@ -47,7 +49,7 @@ func releaseVersion(version string) (complaint, hint string) {
 	if newestHardware(version+".0") > 0 {
 		hint = version + ".0"
 	}
-	return "must be a vSphere release from 6.5.0 to 9.0, such as 8.0.3, not " + shown(version), hint
+	return "must be a vSphere release from 6.5.0 to 9.0, such as 8.0.3, not " + strict.Shown(version), hint
 }
 
 func hardwareName(version int) string { return "vmx-" + strconv.Itoa(version) }
@@ -75,7 +77,7 @@ func checkHardware(p *problems, vcenter *VCenter, name string, at *path) {
 	number := hardwareNumber(name)
 	switch {
 	case number == 0:
-		p.field(at, "", "must be a hardware version of ESXi such as %s, not %s", hardwareName(newest), shown(name))
+		p.field(at, "", "must be a hardware version of ESXi such as %s, not %s", hardwareName(newest), strict.Shown(name))
 	case number > newest:
 		p.field(at, hardwareName(newest), "is newer than vSphere %s, the vCenter's version, knows", vcenter.Version)
 	}

@@ -3,6 +3,9 @@ package topology
 import (
 	"maps"
 	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // scope is a set of names that must differ, and that other fields refer to.
@@ -32,13 +35,13 @@ func (s *scope) add(name string, field *path) {
 	if s.has(field) {
 		return
 	}
-	s.field(field, "", "%s %s is already there, on line %s", s.noun, shown(name), s.line(field, first))
+	s.field(field, "", "%s %s is already there, on line %s", s.noun, strict.Shown(name), s.line(field, first))
 }
 
 // once is add for a list of words, of which an empty one has been reported.
 func (s *scope) once(word string, field *path) {
 	if first, taken := s.seen[word]; word != "" && taken {
-		s.field(field, "", "%s is already there, on line %s", shown(word), s.line(field, first))
+		s.field(field, "", "%s is already there, on line %s", strict.Shown(word), s.line(field, first))
 	}
 	s.seen[word] = field
 }
@@ -62,10 +65,10 @@ func (s *scope) refer(name string, field *path, where string) bool {
 	}
 	if !s.broken && !s.has(field) {
 		hint := ""
-		if s.afford(len(s.seen)) {
-			hint = nearest(name, slices.Sorted(maps.Keys(s.seen)))
+		if s.Afford(len(s.seen)) {
+			hint = nearest.Of(name, slices.Sorted(maps.Keys(s.seen)))
 		}
-		s.field(field, hint, "there is no %s %s in %s", s.noun, shown(name), where)
+		s.field(field, hint, "there is no %s %s in %s", s.noun, strict.Shown(name), where)
 	}
 	return false
 }

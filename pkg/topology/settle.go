@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // parameter is a parameter with its value settled.
@@ -21,11 +23,11 @@ func parameters(p *problems, settings []Setting) map[string]parameter {
 		node = p.root
 	}
 	var list []Parameter
-	before := len(p.list)
+	before := p.Len()
 	if found {
 		decode(p, node, &list, at)
 	}
-	if len(p.list) > before {
+	if p.Len() > before {
 		return nil
 	}
 	set, known := make(map[string]string, len(settings)), map[string]parameter{}
@@ -52,7 +54,7 @@ func parameters(p *problems, settings []Setting) map[string]parameter {
 // settle checks a parameter and returns it with its value: text if that was given, or else its default.
 func settle(p *problems, at *path, declared Parameter, text string, given bool) parameter {
 	def, has := locate(p.root, at.key("default"))
-	has = has && !isNull(def)
+	has = has && !strict.IsNull(def)
 	if declared.Type == "" {
 		declared.Type = StringParameter
 		if has {
@@ -61,16 +63,16 @@ func settle(p *problems, at *path, declared Parameter, text string, given bool) 
 	}
 	allowed := make([]string, 0, len(declared.Allowed))
 	for i, one := range declared.Allowed {
-		value, complaint := declared.Type.read(string(one))
+		value, complaint := declared.Type.Read(string(one))
 		if complaint != "" {
 			p.field(at.key("allowed").item(i), "", "%s", complaint)
 		}
 		allowed = append(allowed, value)
 	}
 	read := func(at *path, text, so string) parameter {
-		value, complaint := declared.Type.read(text)
+		value, complaint := declared.Type.Read(text)
 		if complaint == "" && len(allowed) > 0 && !slices.Contains(allowed, value) {
-			complaint = "must be one of " + listed(allowed) + ", not " + shown(value)
+			complaint = "must be one of " + strict.Listed(allowed) + ", not " + strict.Shown(value)
 		}
 		if complaint != "" {
 			p.field(at, "", "%s%s", so, complaint)
@@ -83,9 +85,9 @@ func settle(p *problems, at *path, declared Parameter, text string, given bool) 
 	}
 	switch {
 	case given:
-		return read(at, text, "parameter "+shown(declared.Name)+", as it was set, ")
+		return read(at, text, "parameter "+strict.Shown(declared.Name)+", as it was set, ")
 	case !has && declared.Name != "":
-		p.field(at, "", "parameter %s has no default and was not set (--set %s=VALUE)", shown(declared.Name), cut(declared.Name))
+		p.field(at, "", "parameter %s has no default and was not set (--set %s=VALUE)", strict.Shown(declared.Name), strict.Cut(declared.Name))
 	}
 	return settled
 }
@@ -106,9 +108,9 @@ func (p *problems) unknownSetting(node *yaml.Node, at *path, name string, list [
 	for i, one := range list {
 		names[i] = one.Name
 	}
-	message := "there is no parameter " + shown(name) + ", which was set"
+	message := "there is no parameter " + strict.Shown(name) + ", which was set"
 	if len(list) == 0 {
 		message += ": this topology has none"
 	}
-	p.add(max(node.Line, 1), max(node.Column, 1), at.String(), p.nearest(name, names), message)
+	p.Add(Error{Line: max(node.Line, 1), Column: max(node.Column, 1), Path: at.String(), Message: message, Hint: p.Nearest(name, names)})
 }

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -77,9 +78,7 @@ func feed(ctx context.Context, s Sandbox, after uint64, began time.Time) <-chan 
 				if send(told{cut: err}) != nil {
 					return
 				}
-				select {
-				case <-time.After(again):
-				case <-ctx.Done():
+				if backoff.Sleep(ctx, again) != nil {
 					return
 				}
 				var now time.Time

@@ -17,7 +17,7 @@ import (
 // header is the first line: what is shown, how it is, how late it is.
 func (m *Model) header() string {
 	a, t := m.state.About(), m.theme
-	left := []string{t.Title.Render(text.Clean(orElse(a.Sandbox, "vsphere-sandbox")))}
+	left := []string{t.Title.Render(text.Clean(cmp.Or(a.Sandbox, "vsphere-sandbox")))}
 	if a.Scenario != "" {
 		left = append(left, t.Text.Render(text.Clean(a.Scenario)))
 	}
@@ -232,11 +232,4 @@ func (m *Model) tabAt(x int) (intent.Screen, bool) {
 		}
 	}
 	return 0, false
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -119,6 +119,7 @@ func fromCloudConfig(name string, read *config.Config) (*Config, error) {
 		})
 	}
 	if len(read.VCenters) == 0 {
+		//nolint:revive,staticcheck // it ends with a key as YAML has it
 		errs = append(errs, fmt.Errorf("%s: names no vCenter: add one below vcenter:", name))
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -40,7 +40,7 @@ func cloudConfigEdited(s *sandbox) {
 	without := func(section string) string {
 		var kept []string
 		skip := -1 // how far the section is indented
-		for _, line := range strings.Split(conf, "\n") {
+		for line := range strings.SplitSeq(conf, "\n") {
 			indent := len(line) - len(strings.TrimLeft(line, " "))
 			if skip >= 0 && indent > skip {
 				continue

@@ -42,7 +42,7 @@ func TestCredentialsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := strings.Split(strings.TrimPrefix(access[0].URL, "https://"), ":")[0]
+	host, _, _ := strings.Cut(strings.TrimPrefix(access[0].URL, "https://"), ":")
 	secret := func(user, password string) {
 		t.Helper()
 		encode := base64.StdEncoding.EncodeToString

@@ -97,7 +97,7 @@ func wrongPassword(s *sandbox) {
 	set := func(password string) {
 		for _, a := range access {
 			if a.VCenter == "eu" {
-				host := strings.Split(strings.TrimPrefix(a.URL, "https://"), ":")[0]
+				host, _, _ := strings.Cut(strings.TrimPrefix(a.URL, "https://"), ":")
 				if password == "" {
 					password = a.Password
 				}

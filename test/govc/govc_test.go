@@ -95,10 +95,9 @@ func run(t *testing.T, self string, env []string, s step, variables map[string]s
 // fields splits a command line at spaces, save between single quotes.
 func fields(line string) (args []string) {
 	for i, part := range strings.Split(line, "'") {
-		switch {
-		case i%2 == 1:
+		if i%2 == 1 {
 			args = append(args, part)
-		default:
+		} else {
 			args = append(args, strings.Fields(part)...)
 		}
 	}

@@ -20,12 +20,11 @@ type step struct {
 
 // want is one thing that the output of a command is to be, or to do.
 type want struct {
-	line    int
-	kind    byte // ' ' a line matches, '-' none does, '<' a variable is taken from one, '#' so many lines there are
-	name    string
-	count   int
-	pattern *regexp.Regexp // with $VARIABLES still in it when late
-	late    string
+	line  int
+	kind  byte // ' ' a line matches, '-' none does, '<' a variable is taken from one, '#' so many lines there are
+	name  string
+	count int
+	late  string // a pattern with $VARIABLES still in it
 }
 
 // parse reads a session.

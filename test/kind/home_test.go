@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -93,6 +92,6 @@ func (h *home) refused(r program.Result, code int, words ...string) {
 func took(t *testing.T, what string, begin time.Time) time.Duration {
 	t.Helper()
 	d := time.Since(begin)
-	t.Log(fmt.Sprintf("%6.1fs  %s", d.Seconds(), what))
+	t.Logf("%6.1fs  %s", d.Seconds(), what)
 	return d
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
@@ -200,4 +201,4 @@ func (c *CCM) Log() string {
 }
 
 // WriteConfig replaces its vsphere.conf as a kubelet replaces a file of a ConfigMap.
-func (c *CCM) WriteConfig(text []byte) error { return replaceFile(c.ConfigFile, text) }
+func (c *CCM) WriteConfig(text []byte) error { return atomicfile.WriteFile(c.ConfigFile, text, 0o600) }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
@@ -95,17 +96,8 @@ func (l *Lab) mkdir(name string) string {
 func (l *Lab) write(name string, data []byte) string {
 	l.t.Helper()
 	path := filepath.Join(l.Dir, name)
-	if err := replaceFile(path, data); err != nil {
+	if err := atomicfile.WriteFile(path, data, 0o600); err != nil {
 		l.t.Fatal(err)
 	}
 	return path
-}
-
-// replaceFile puts a whole new file, for its owner only, in the place of path, as kubelets do with what they project.
-func replaceFile(path string, data []byte) error {
-	next := path + ".next"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
 }

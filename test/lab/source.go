@@ -9,7 +9,7 @@ import (
 // The accounts that the lab adds to every vCenter: its own, and that of CCMs, which may read everything and nothing more.
 const (
 	operatorName     = "lab@operators.local"
-	operatorPassword = "operator" //nolint:gosec // of a simulated vCenter on loopback
+	operatorPassword = "operator" // of a simulated vCenter on loopback
 	ccmName          = "ccm@services.local"
 )
 

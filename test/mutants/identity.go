@@ -2,22 +2,22 @@ package mutants
 
 // identity breaks how a node finds its VM.
 func identity() []Mutant {
-	const match = "pkg/provider/match.go"
+	const match = "pkg/provider/match/match.go"
 	return []Mutant{
 		{
 			Name:   "uuid-remembered-by-name",
 			Breaks: "a node gets the providerID that the first node of its name had",
 			File:   "pkg/provider/instances.go",
-			Old:    "\t\tProviderID:       providerID(vm.UUID),\n" + metadataRest,
-			New:    "\t\tProviderID:       providerID(remembered(node.Name, vm.UUID)),\n" + metadataRest + rememberedSource,
+			Old:    "\t\tProviderID:       match.ProviderID(vm.UUID),\n" + metadataRest,
+			New:    "\t\tProviderID:       match.ProviderID(uuidOfName(node.Name, vm.UUID)),\n" + metadataRest + rememberedSource,
 			Caught: []Caught{{"lifecycle/recreate-at-once", `expect node worker-east-1: .*providerID`}},
 		},
 		{
 			Name:   "hostname-to-the-letter",
 			Breaks: "a node's VM is the one whose guest has its name, in the same case and without a domain",
-			File:   match,
-			Old:    "\tcase i.choices.nameDecides:\n",
-			New:    "\tcase node.Name != \"\":\n",
+			File:   "pkg/provider/instances.go",
+			Old:    "\tif node.Spec.ProviderID == \"\" && i.choices.nameDecides {\n",
+			New:    "\tif node.Spec.ProviderID == \"\" {\n",
 			Caught: []Caught{
 				{"identity/hostname-case", `expect node worker-west-1: .*initialized`},
 				{"identity/hostname-fqdn", `expect node worker-eu-1: .*initialized`},
@@ -27,8 +27,8 @@ func identity() []Mutant {
 			Name:   "system-uuid-ignored",
 			Breaks: "a node that registers is looked for by its name alone",
 			File:   match,
-			Old:    "\tif u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil {\n",
-			New:    "\tif u, err := inventory.ParseUUID(node.Status.NodeInfo.SystemUUID); err == nil && node.Name == \"\" {\n",
+			Old:    "\tif u, err := ParseUUID(n.SystemUUID); err == nil {\n",
+			New:    "\tif u, err := ParseUUID(n.SystemUUID); err == nil && n.Name == \"\" {\n",
 			Caught: []Caught{{"identity/hostname-duplicate", `expect node worker-east-1: .*initialized`}},
 		},
 		{
@@ -42,8 +42,8 @@ func identity() []Mutant {
 		{
 			Name:   "clone-as-good-as-any",
 			Breaks: "of several VMs with the UUID of a node nobody looks which of them has its name",
-			File:   "pkg/provider/match_several.go",
-			Old:    "\tvms = preferred(vms, func(vm *inventory.VM) bool { return strings.EqualFold(vm.HostName, node.Name) })\n",
+			File:   match,
+			Old:    "\tvms = preferred(vms, func(vm VM) bool { return strings.EqualFold(vm.HostName, node) })\n",
 			New:    "\t_ = strings.EqualFold\n",
 			Caught: []Caught{{"identity/clone-same-uuid", `expect node worker-eu-1: .*initialized`}},
 		},
@@ -51,8 +51,8 @@ func identity() []Mutant {
 			Name:   "template-is-no-vm",
 			Breaks: "a node that is bound to a template has no VM",
 			File:   match,
-			Old:    "\tvm, err := i.oneOfUUID(i.inv.ByUUID(u), node)\n",
-			New:    "\tvm, err := i.oneOfUUID(withoutTemplates(i.inv.ByUUID(u)), node)\n",
+			Old:    "\t\treturn oneOfUUID(r, n.Name, c)\n",
+			New:    "\t\treturn oneOfUUID(withoutTemplates(r), n.Name, c)\n",
 			Caught: []Caught{{"lifecycle/template", `expect node worker-west-1: .*/shutdown`}},
 		},
 	}
@@ -70,13 +70,13 @@ const metadataRest = `		InstanceType:     instanceType(vm),
 
 // rememberedSource is a cache as upstream's: by name, and nobody purges it.
 const rememberedSource = `
-var uuids = func() chan map[string]inventory.UUID {
-	c := make(chan map[string]inventory.UUID, 1)
-	c <- map[string]inventory.UUID{}
+var uuids = func() chan map[string]match.UUID {
+	c := make(chan map[string]match.UUID, 1)
+	c <- map[string]match.UUID{}
 	return c
 }()
 
-func remembered(name string, u inventory.UUID) inventory.UUID {
+func uuidOfName(name string, u match.UUID) match.UUID {
 	all := <-uuids
 	defer func() { uuids <- all }()
 	if first, ok := all[name]; ok {

@@ -27,8 +27,8 @@ func shutdown() []Mutant {
 			Name:   "one-vcenter-silences-all",
 			Breaks: "while one vCenter is out nothing is said of the VMs of the others",
 			File:   "pkg/provider/inventory/lookup.go",
-			Old:    "\tif len(exact) > 0 {\n\t\treturn Result{exact, doubt}\n\t}\n",
-			New:    "\tif doubt != nil {\n\t\treturn Result{nil, doubt}\n\t}\n\tif len(exact) > 0 {\n\t\treturn Result{exact, doubt}\n\t}\n",
+			Old:    "\tif len(exact) > 0 {\n\t\treturn Result{VMs: exact, Doubt: doubt}\n\t}\n",
+			New:    "\tif doubt != nil {\n\t\treturn Result{Doubt: doubt}\n\t}\n\tif len(exact) > 0 {\n\t\treturn Result{VMs: exact, Doubt: doubt}\n\t}\n",
 			Caught: []Caught{{"outages/vcenter-down", `expect node worker-west-1: taints .*/shutdown`}},
 		},
 	}

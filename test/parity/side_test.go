@@ -30,7 +30,7 @@ func oursLikeUpstream() side {
 func releases(t *testing.T) ([]side, error) {
 	t.Helper()
 	var all []side
-	for _, version := range strings.Split(*versions, ",") {
+	for version := range strings.SplitSeq(*versions, ",") {
 		source, err := ccm.Parse("module:" + version)
 		if err != nil {
 			return nil, err

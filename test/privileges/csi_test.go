@@ -170,10 +170,10 @@ func (d *driver) topology(ctx context.Context) error {
 		}
 		status, _, _ := unstructured.NestedString(o.Object, "status", "status")
 		why, _, _ := unstructured.NestedString(o.Object, "status", "errorMessage")
-		switch {
-		case status == nodetopology.Error:
+		switch status {
+		case nodetopology.Error:
 			return errors.New(why)
-		case status == nodetopology.Success:
+		case nodetopology.Success:
 			return nil
 		}
 		select {

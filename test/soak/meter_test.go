@@ -105,8 +105,7 @@ func faultName(err error) (name string, expected bool) {
 		return "NotAuthenticated", true // wrapped by govmomi in ways that lose the fault
 	}
 	var f types.AnyType
-	var failed task.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[task.Error](err); ok {
 		f = failed.Fault()
 	}
 	for e := err; e != nil && f == nil; e = errors.Unwrap(e) {

@@ -63,10 +63,4 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 }
 
 // Explain makes errors of a cluster ones that commands end with; others, and nil, are returned as they are.
-func Explain(err error) error {
-	var e *existing.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: report.Prerequisite}
-}
+func Explain(err error) error { return report.Coded(err, report.Prerequisite, nil) }

@@ -52,14 +52,7 @@ const maxPacked = 1<<20 - 4<<10
 func (o Options) intent() existing.Intent {
 	i := existing.Intent{Name: o.Name, BesideController: o.BesideController, BesideUnowned: o.BesideUnowned}
 	for _, n := range o.Topology.Nodes() {
-		i.Nodes = append(i.Nodes, strings.ToLower(n.VM.Hostname))
-		i.UUIDs = append(i.UUIDs, n.VM.UUID)
-		for _, nic := range n.VM.NICs {
-			for _, a := range nic.Addresses {
-				ip, _, _ := strings.Cut(a, "/")
-				i.Addresses = append(i.Addresses, ip)
-			}
-		}
+		i.VMs = append(i.VMs, existing.VMOf(n))
 	}
 	return i
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 func poolOf(t *testing.T, pem []byte) *x509.CertPool {
@@ -40,7 +41,7 @@ func TestValues(t *testing.T) {
 	o := options(t, existing.Target{})
 	o.Args = []string{"--csi", "off"}
 	i := o.intent()
-	if len(i.Nodes) == 0 || len(i.Nodes) != len(i.UUIDs) || len(i.Addresses) == 0 || strings.Contains(i.Addresses[0], "/") {
+	if len(i.VMs) == 0 || i.VMs[0].UUID == (match.UUID{}) || i.VMs[0].HostName == "" || len(i.VMs[0].Addresses) == 0 {
 		t.Errorf("%+v", i)
 	}
 	values, err := o.values()

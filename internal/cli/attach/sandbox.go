@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
@@ -107,7 +108,7 @@ func (s *Sandbox) boot(ctx context.Context) error {
 		begin := time.Now()
 		s.progress(sandbox.Progress{Step: n + 1, Steps: len(steps), Name: st.name})
 		if err := st.start(ctx); err != nil {
-			if known := (*existing.Error)(nil); errors.As(err, &known) {
+			if known := (*coded.Error)(nil); errors.As(err, &known) {
 				return err
 			}
 			return fmt.Errorf("%s: %w", st.name, err)
@@ -143,7 +144,7 @@ func (s *Sandbox) setPhase(p api.Phase) {
 
 func (s *Sandbox) note(level event.Level, kind, message string) {
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: level, Kind: kind, Message: message})
-	s.opts.Logger.Info(message, "kind", kind)
+	s.opts.Logger.Info(message, "kind", kind) //nolint:sloglint // the message is the event's
 }
 
 // Log are the events of this side. Those of the sandbox are to be had on its socket.

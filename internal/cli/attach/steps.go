@@ -12,6 +12,7 @@ import (
 
 	chart "github.com/vsphere-sandbox/vsphere-sandbox/charts/vsphere-sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
@@ -152,7 +153,7 @@ func (s *Sandbox) awaitReady(ctx context.Context) error {
 // withWords adds the last words of the pod to an error.
 func (s *Sandbox) withWords(err error) error {
 	const lines = 5
-	known := (*existing.Error)(nil)
+	known := (*coded.Error)(nil)
 	words := strings.TrimSpace(s.cluster.Words(context.Background(), s.opts.Name, lines))
 	if !errors.As(err, &known) || words == "" {
 		return err

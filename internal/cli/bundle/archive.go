@@ -5,18 +5,17 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret/mask"
 )
 
 // archive is a gzipped tar that becomes visible, for its owner alone, when it is whole. Whatever goes into it is masked.
 type archive struct {
-	file *os.File
+	file *atomicfile.File
 	gzip *gzip.Writer
 	tar  *tar.Writer
 	mask *mask.Mask
@@ -28,7 +27,7 @@ func create(path string, m *mask.Mask, made time.Time) (*archive, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
+	f, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +47,8 @@ func (a *archive) put(name string, text []byte) (int, error) {
 	return len(text), err
 }
 
-// finish puts the index in and the archive in its place.
-func (a *archive) finish(path string, x *Index) error {
+// finish puts the index in and the archive in its place, unless a file appeared there.
+func (a *archive) finish(x *Index) error {
 	x.Masked = a.mask.Count()
 	text, err := json.MarshalIndent(x, "", "  ")
 	if err != nil {
@@ -58,24 +57,8 @@ func (a *archive) finish(path string, x *Index) error {
 	if _, err := a.put(IndexName, append(text, '\n')); err != nil {
 		return err
 	}
-	if err := errors.Join(a.tar.Close(), a.gzip.Close(), a.file.Sync(), a.file.Close()); err != nil {
+	if err := errors.Join(a.tar.Close(), a.gzip.Close(), a.file.Sync()); err != nil {
 		return err
 	}
-	// Not a rename: it would replace what somebody has put there in the meantime.
-	if err := os.Link(a.file.Name(), path); errors.Is(err, fs.ErrExist) {
-		return err
-	} else if err == nil {
-		return os.Remove(a.file.Name())
-	}
-	if err := os.Rename(a.file.Name(), path); err != nil { // a file system without hard links
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
-
-// drop removes what there is of it; after finish it does nothing.
-func (a *archive) drop() {
-	a.file.Close()
-	// What is left, if anything, is a hidden file of masked text.
-	_ = os.Remove(a.file.Name())
+	return a.file.CommitNew()
 }

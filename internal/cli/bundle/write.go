@@ -56,7 +56,7 @@ func Write(ctx context.Context, o Options) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.drop()
+	defer a.file.Discard()
 	r := &report{Options: o, archive: a, index: &Index{
 		APIVersion: output.APIVersion, Kind: "BugReport", Made: o.Now.UTC(), Notice: notice, Sandboxes: []About{}, Files: []Entry{}, Missing: []Missing{},
 	}}
@@ -85,7 +85,7 @@ func Write(ctx context.Context, o Options) (*Index, error) {
 	if r.failed != nil {
 		return nil, r.failed
 	}
-	return r.index, a.finish(o.File, r.index)
+	return r.index, a.finish(r.index)
 }
 
 // report is one that is being written.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -118,9 +119,7 @@ func apiserver(t *testing.T) string {
 			"name": "worker-1", "managedFields": []any{"x"},
 			"annotations": map[string]any{"kubectl.kubernetes.io/last-applied-configuration": everywhere(), "note": everywhere()},
 		}}
-		for k, v := range extra {
-			o[k] = v
-		}
+		maps.Copy(o, extra)
 		return map[string]any{"kind": kind, "items": []any{o}}
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

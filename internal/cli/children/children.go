@@ -47,17 +47,22 @@ func newCmd(name string, run func(ctx context.Context, config string) error) *co
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := child.Lifeline(os.Exit); err != nil {
-				return err
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return run(ctx, config)
+			return live(cmd, func(ctx context.Context) error { return run(ctx, config) })
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "file that the sandbox wrote")
 	_ = cmd.MarkFlagRequired("config") // its only error is an unknown flag
 	return cmd
+}
+
+// live runs until the process is told to end, and never longer than the process that started it.
+func live(cmd *cobra.Command, run func(context.Context) error) error {
+	if err := child.Lifeline(os.Exit); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return run(ctx)
 }
 
 // NewCmdCCM returns the command that is the cloud controller manager. It takes the flags of any.
@@ -67,12 +72,7 @@ func NewCmdCCM() *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := child.Lifeline(os.Exit); err != nil {
-				return err
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return provider.Run(ctx, args)
+			return live(cmd, func(ctx context.Context) error { return provider.Run(ctx, args) })
 		},
 	}
 }
@@ -84,12 +84,7 @@ func NewCmdCSI() *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := child.Lifeline(os.Exit); err != nil {
-				return err
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return csi.Run(ctx, args)
+			return live(cmd, func(ctx context.Context) error { return csi.Run(ctx, args) })
 		},
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
@@ -37,14 +34,7 @@ func NewCmdLightNodes() *cobra.Command {
 		Use:    "light-nodes --feed=unix:PATH|https://HOST [FLAGS]",
 		Hidden: true,
 		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := child.Lifeline(os.Exit); err != nil {
-				return err
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return f.run(ctx)
-		},
+		RunE:   func(cmd *cobra.Command, _ []string) error { return live(cmd, f.run) },
 	}
 	to := cmd.Flags()
 	to.StringVar(&f.config.Feed.URL, "feed", "", "where machines are told of: unix:PATH or https://HOST[:PORT]")

@@ -70,10 +70,10 @@ func (d *Deps) FindRunning(ctx context.Context) (Sandbox, error) {
 func (s Sandbox) NotRunning(exit int) error {
 	down := fmt.Sprintf("%s down --name %s   # removes what it left", Program, s.Name)
 	logs := fmt.Sprintf("%s logs --name %s", Program, s.Name)
-	switch {
-	case s.Ended == Retained:
+	switch s.Ended {
+	case Retained:
 		return &report.Error{Code: Retained, Message: fmt.Sprintf("sandbox %q has ended, and its files are kept in %s", s.Name, s.Dir), Try: logs + "\n" + down, Exit: exit}
-	case s.Ended == Left:
+	case Left:
 		return &report.Error{Code: Left, Message: fmt.Sprintf("sandbox %q has ended, and could not remove all that it made", s.Name), Try: down, Exit: exit}
 	}
 	e := &report.Error{

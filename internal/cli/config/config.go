@@ -26,11 +26,3 @@ The environment, from which a cloud provider takes values too, is not looked at.
 func oneFile() cobra.PositionalArgs {
 	return cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne)
 }
-
-// files completes one file.
-func files(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveDefault
-}

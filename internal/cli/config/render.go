@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
 )
 
@@ -26,7 +27,7 @@ section's or defaults, and without what has no effect. Passwords are masked.
 		Example: `  vsphere-sandbox config render vsphere.conf
   vsphere-sandbox config render in-tree.ini`,
 		Args:              oneFile(),
-		ValidArgsFunction: files,
+		ValidArgsFunction: complete.OneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.file = args[0]
 			if runF != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -43,7 +44,7 @@ Exit status: 0 when the file can be used, 2 when it cannot.`,
   vsphere-sandbox config validate vsphere.conf --secret-dir ./secret -o json
   vsphere-sandbox config validate - < vsphere.conf`,
 		Args:              oneFile(),
-		ValidArgsFunction: files,
+		ValidArgsFunction: complete.OneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.file = args[0]
 			if runF != nil {

@@ -61,11 +61,11 @@ func TestFlags(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	words, directive := drivers(nil, nil, "")
+	words, _ := drivers(nil, nil, "")
 	if diff := cmp.Diff([]string{Builtin, Off, "image:", "module:"}, words); diff != "" {
 		t.Error(diff)
 	}
-	if words, directive = drivers(nil, nil, "b"); !cmp.Equal(words, []string{Builtin}) || directive != cobra.ShellCompDirectiveNoFileComp {
+	if words, directive := drivers(nil, nil, "b"); !cmp.Equal(words, []string{Builtin}) || directive != cobra.ShellCompDirectiveNoFileComp {
 		t.Errorf("%q, %d", words, directive)
 	}
 }

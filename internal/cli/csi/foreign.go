@@ -2,7 +2,6 @@ package csi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
@@ -54,16 +53,5 @@ func (f *Flags) Planned() *kind.ForeignCSI {
 
 // explain gives an error about a source its exit status: asked wrongly, or what this machine does not have.
 func explain(err error) error {
-	var e *csidriver.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	exit := report.Usage
-	switch e.Code {
-	case csidriver.GoMissing:
-		exit = report.Prerequisite
-	case csidriver.BuildFailed:
-		exit = report.Failure
-	}
-	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+	return report.Coded(err, report.Usage, map[string]int{csidriver.GoMissing: report.Prerequisite, csidriver.BuildFailed: report.Failure})
 }

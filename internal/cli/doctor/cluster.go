@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -50,30 +49,12 @@ func readNodes(ctx context.Context, file, name string) (*doctor.Cluster, error) 
 			return nil, clusterError(ctx, config.Host, err)
 		}
 		for i := range page.Items {
-			c.Nodes = append(c.Nodes, node(&page.Items[i]))
+			c.Nodes = append(c.Nodes, doctor.NodeOf(&page.Items[i]))
 		}
 		if next = page.Continue; next == "" {
 			return c, nil
 		}
 	}
-}
-
-// node takes out of a Node what binds it to a VM.
-func node(n *corev1.Node) doctor.Node {
-	out := doctor.Node{
-		Name: n.Name, SystemUUID: n.Status.NodeInfo.SystemUUID, ProviderID: n.Spec.ProviderID,
-		ProvidedIP: n.Annotations["alpha.kubernetes.io/provided-node-ip"],
-		Region:     n.Labels[corev1.LabelTopologyRegion], Zone: n.Labels[corev1.LabelTopologyZone],
-	}
-	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP {
-			out.Addresses = append(out.Addresses, a.Address)
-		}
-	}
-	for _, t := range n.Spec.Taints {
-		out.Uninitialized = out.Uninitialized || t.Key == "node.cloudprovider.kubernetes.io/uninitialized"
-	}
-	return out
 }
 
 func kubeconfigError(err error) error {

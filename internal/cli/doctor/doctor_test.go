@@ -17,6 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/preflight"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -114,7 +115,7 @@ func TestSick(t *testing.T) {
 // What kind wants fails nothing: it is not what a sandbox takes by default.
 func TestKind(t *testing.T) {
 	for name, b := range map[string]boxes{
-		"kind-absent": {absent: &runtime.Error{Code: runtime.Missing, Message: "no container runtime is installed", Try: "install Docker\nor not"}},
+		"kind-absent": {absent: &coded.Error{Code: runtime.Missing, Message: "no container runtime is installed", Try: "install Docker\nor not"}},
 		"kind-poor":   {inotify: 128, cgroup: 1, diskless: errors.New("files cannot be disks here: loop device: permission denied")},
 	} {
 		e := clitest.NewEnv(nil)

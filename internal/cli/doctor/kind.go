@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
 // containers is what nodes that are containers need of this machine. Nothing of it fails a machine: the default is nodes
@@ -50,7 +50,7 @@ func kindRuntime(name string, err error) finding {
 		return finding{Verdict: pass, Message: name + " answers: up --cluster kind can make containers"}
 	}
 	f := finding{Verdict: warn, Message: fmt.Sprintf("%v; only up --cluster kind needs one", err)}
-	if e, ok := errors.AsType[*runtime.Error](err); ok {
+	if e, ok := errors.AsType[*coded.Error](err); ok {
 		f.Try, _, _ = strings.Cut(e.Try, "\n")
 	}
 	return f

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/doctor"
 )
@@ -65,7 +66,7 @@ func TestVCenterAndCluster(t *testing.T) {
 		return func(ctx context.Context, o *options) error {
 			o.nodes = func(_ context.Context, kubeconfig, context string) (*doctor.Cluster, error) {
 				asked = kubeconfig + " " + context
-				return &doctor.Cluster{Name: "prod", Nodes: []doctor.Node{{Name: "lost", SystemUUID: "no one's"}}}, err
+				return &doctor.Cluster{Name: "prod", Nodes: []doctor.Node{{Node: match.Node{Name: "lost", SystemUUID: "no one's"}}}}, err
 			}
 			return run(ctx, o)
 		}
@@ -103,7 +104,7 @@ func TestFlagsThatDoNotGoTogether(t *testing.T) {
 }
 
 func TestNode(t *testing.T) {
-	got := node(&corev1.Node{
+	got := doctor.NodeOf(&corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "w", Labels: map[string]string{"topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "z"},
 			Annotations: map[string]string{"alpha.kubernetes.io/provided-node-ip": "10.0.0.1"},
@@ -115,7 +116,10 @@ func TestNode(t *testing.T) {
 		},
 	})
 	want := doctor.Node{
-		Name: "w", SystemUUID: "U", ProviderID: "vsphere://u", Addresses: []string{"10.0.0.1", "192.0.2.1"}, ProvidedIP: "10.0.0.1",
+		Node: match.Node{
+			Name: "w", SystemUUID: "U", ProviderID: "vsphere://u", HostNames: []string{"w"}, IPs: []string{"10.0.0.1", "10.0.0.1"},
+		},
+		Addresses: []string{"10.0.0.1", "192.0.2.1"}, ProvidedIP: "10.0.0.1",
 		Region: "r", Zone: "z", Uninitialized: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

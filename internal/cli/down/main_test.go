@@ -58,7 +58,7 @@ func playSandbox(role, root, name string) {
 		})
 		l, err := net.Listen("unix", dir.SocketPath())
 		check(err)
-		go http.Serve(l, mux)
+		go func() { _ = http.Serve(l, mux) }()
 	}
 	fmt.Println("up")
 	switch role {

@@ -82,16 +82,15 @@ func run(ctx context.Context, o *options) error {
 	var past []api.EventLine
 	var last, lost uint64
 	matches := o.filter.matcher(o.now())
-	gather := func(e event.Event, gone uint64) error {
-		last, lost = e.Seq, lost+gone
-		if matches(e) {
-			past = append(past, api.EventLine{Event: e, Lost: lost})
-			lost = 0
-		}
-		return nil
-	}
 	_, err = command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {
-		return struct{}{}, c.Events(ctx, 0, false, gather)
+		return struct{}{}, c.Events(ctx, 0, false, func(e event.Event, gone uint64) error {
+			last, lost = e.Seq, lost+gone
+			if matches(e) {
+				past = append(past, api.EventLine{Event: e, Lost: lost})
+				lost = 0
+			}
+			return nil
+		})
 	})
 	if err != nil {
 		return err

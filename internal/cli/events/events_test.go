@@ -27,7 +27,6 @@ func TestOptions(t *testing.T) {
 		{args: "--object VM/worker-1 --plane vsphere", want: filter{object: "VM/worker-1", plane: "vsphere"}},
 		{args: "--plane vshpere", try: "--plane vsphere"},
 		{args: "--plane moon", try: "--plane sandbox|vsphere|kubernetes"},
-		{args: "--kind [", try: "--kind 'vm.*'"},
 		{args: "--since -5m", try: "--since 5m"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

@@ -110,7 +110,8 @@ func runExport(ctx context.Context, o *exportOptions) error {
 		err = nil // that is how it ends
 	}
 	if err != nil && !(o.follow && c.began) { // else what was recorded is worth keeping
-		return errors.Join(err, out.discard())
+		out.Discard()
+		return err
 	}
 	if kerr := out.keep(); kerr != nil {
 		return errors.Join(err, kerr)
@@ -127,17 +128,17 @@ func (o *exportOptions) open() (sink, error) {
 	return create(o.file, o.force)
 }
 
-// sink takes a recording: until one of keep and discard is called.
+// sink takes a recording: until one of keep and Discard is called.
 type sink interface {
 	io.Writer
 	keep() error
-	discard() error
+	Discard()
 }
 
 type stdout struct{ io.Writer }
 
-func (stdout) keep() error    { return nil }
-func (stdout) discard() error { return nil }
+func (stdout) keep() error { return nil }
+func (stdout) Discard()    {}
 
 // errThere says that a file is there that nobody has said may be replaced.
 func errThere(path string) error {

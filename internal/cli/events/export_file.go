@@ -3,15 +3,15 @@ package events
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
-// pending is a file that is not there before it is complete: until then it is beside its place, under another name.
+// pending is a file that is not there before it is complete.
 type pending struct {
-	*os.File
+	*atomicfile.File
 	path  string
 	force bool
 }
@@ -21,7 +21,7 @@ func create(path string, force bool) (*pending, error) {
 	if there(path) && !force {
 		return nil, errThere(path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	f, err := atomicfile.Create(path, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &report.Error{
 			Code: "usage", Message: "events export " + path, Try: "mkdir -p " + filepath.Dir(path), Exit: report.Usage, Err: fs.ErrNotExist,
@@ -33,19 +33,12 @@ func create(path string, force bool) (*pending, error) {
 }
 
 func (p *pending) keep() error {
-	err := p.Close()
-	if err == nil && !p.force && there(p.path) { // somebody was faster
-		err = errThere(p.path)
+	if p.force {
+		return p.Commit()
 	}
-	if err == nil {
-		err = os.Rename(p.Name(), p.path)
+	err := p.CommitNew()
+	if errors.Is(err, fs.ErrExist) {
+		return errThere(p.path)
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(p.Name()))
-	}
-	return nil
-}
-
-func (p *pending) discard() error {
-	return errors.Join(p.Close(), os.Remove(p.Name()))
+	return err
 }

@@ -1,12 +1,12 @@
 package events
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
@@ -34,11 +34,6 @@ func (f *filter) validate() error {
 		}
 		return report.UsageError(try, "there is no plane %q", f.plane)
 	}
-	for _, k := range f.kinds {
-		if _, err := path.Match(k, ""); err != nil {
-			return report.UsageError("--kind 'vm.*'", "--kind %q is not a pattern", k)
-		}
-	}
 	return nil
 }
 
@@ -52,10 +47,7 @@ func (f *filter) matcher(now time.Time) func(event.Event) bool {
 		return !e.Time.Before(oldest) &&
 			(f.plane == "" || string(e.Plane) == f.plane) &&
 			(f.object == "" || named(e.Object, f.object)) &&
-			(len(f.kinds) == 0 || slices.ContainsFunc(f.kinds, func(k string) bool {
-				ok, _ := path.Match(k, e.Kind)
-				return ok
-			}))
+			(len(f.kinds) == 0 || slices.ContainsFunc(f.kinds, func(k string) bool { return glob.Match(k, e.Kind) }))
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"io"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -35,10 +37,7 @@ func Each(ctx context.Context, t *command.Target, look func() (done bool, err er
 	ended := make(chan error, 1)
 	go func() {
 		ended <- t.Client.Events(streamCtx, s.LastEvent, true, func(event.Event, uint64) error {
-			select {
-			case wake <- struct{}{}:
-			default: // it will look anyway
-			}
+			notify.Wake(wake)
 			return nil
 		})
 	}()
@@ -60,7 +59,7 @@ func wait(ctx context.Context, wake <-chan struct{}, ended <-chan error, look fu
 		select {
 		case <-wake:
 			recheck.Stop()
-			if err := pause(ctx, settle); err != nil {
+			if err := backoff.Sleep(ctx, settle); err != nil {
 				return err
 			}
 			select { // what came in meanwhile
@@ -73,17 +72,6 @@ func wait(ctx context.Context, wake <-chan struct{}, ended <-chan error, look fu
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -3,7 +3,6 @@ package get
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -86,7 +85,7 @@ func runKubeconfig(ctx context.Context, o *kubeconfigOptions) error {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	if !o.merge {
-		_, err := io.WriteString(o.streams.Out, string(text))
+		_, err := o.streams.Out.Write(text)
 		return err
 	}
 	path, err := kubeconfig.Path(o.getenv)

@@ -9,13 +9,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 )
 
@@ -86,33 +84,23 @@ func ExplainRun(err error, name, freePort string) error {
 // something about.
 func behind(err error, name string) error {
 	try := "vsphere-sandbox down --name " + name + "   # takes away what is left"
-	var e *runtime.Error
-	var there *existing.Error // whose advice is the same
-	if errors.As(err, &e) && e.Try != "" {
+	var e *coded.Error
+	if errors.As(err, &e) && strings.Contains(e.Try, "vsphere-sandbox down ") {
+		try = e.Try
+	} else if e != nil && e.Try != "" {
 		try = e.Try + "\n" + try
-	} else if errors.As(err, &there) && there.Try != "" {
-		try = there.Try
 	}
 	return &report.Error{Code: "left-behind", Message: fmt.Sprintf("sandbox %q: not all of it is gone", name), Try: try, Err: err, Exit: report.Failure}
 }
 
 // groundError is an error of what the cluster of a sandbox stands on, as one that commands end with; nil for any other.
 func groundError(err error) error {
-	if errors.As(err, new(*existing.Error)) {
-		return attach.Explain(err)
-	}
-	var e *runtime.Error
-	if !errors.As(err, &e) {
+	if _, ok := errors.AsType[*coded.Error](err); !ok {
 		return nil
 	}
-	exit := report.Prerequisite
-	switch e.Code {
-	case kind.ConfigInvalid, "usage":
-		exit = report.Usage
-	case kind.CreateFailed:
-		exit = report.Failure
-	}
-	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+	return report.Coded(err, report.Prerequisite, map[string]int{
+		kind.ConfigInvalid: report.Usage, "usage": report.Usage, kind.CreateFailed: report.Failure,
+	})
 }
 
 // full tells whether the disk is. A child can only tell so in words.

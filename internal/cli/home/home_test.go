@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -60,7 +61,7 @@ func TestLeave(t *testing.T) {
 
 // That something is left is told before why, and what to do about both.
 func TestLeftBehind(t *testing.T) {
-	stopped := &runtime.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers", Try: "start docker"}
+	stopped := &coded.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers", Try: "start docker"}
 	err := errors.Join(errors.New("boom"), fmt.Errorf("stop kind cluster: %w", &ground.LeftError{Err: stopped}))
 	got := report.Of(ExplainRun(err, "lab", ""))
 	want := report.Record{
@@ -70,7 +71,7 @@ func TestLeftBehind(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	there := &existing.Error{Code: existing.CodeLeft, Message: "not everything is gone", Try: "vsphere-sandbox down --name lab"}
+	there := &coded.Error{Code: existing.CodeLeft, Message: "not everything is gone", Try: "vsphere-sandbox down --name lab"}
 	if got := report.Of(ExplainRun(&ground.LeftError{Err: there}, "lab", "")); got.Code != "left-behind" || got.Try != there.Try {
 		t.Errorf("of a cluster that was there: %+v", got)
 	}
@@ -78,7 +79,7 @@ func TestLeftBehind(t *testing.T) {
 
 // What a cluster that was there says is what the command ends with.
 func TestClusterThere(t *testing.T) {
-	err := fmt.Errorf("cluster: %w", &existing.Error{Code: existing.CodeRights, Message: "no rights", Try: "--context NAME"})
+	err := fmt.Errorf("cluster: %w", &coded.Error{Code: existing.CodeRights, Message: "no rights", Try: "--context NAME"})
 	want := report.Record{Code: existing.CodeRights, Message: "no rights", Try: "--context NAME", Exit: report.Prerequisite}
 	if got := report.Of(ExplainRun(err, "lab", "")); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -1,8 +1,6 @@
 package images
 
 import (
-	"errors"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/nodeimage"
@@ -11,16 +9,9 @@ import (
 
 // explain gives an error its exit status: asked wrongly, or what this machine does not have.
 func explain(err error) error {
-	var e *runtime.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	exit := report.Failure
-	switch e.Code {
-	case images.Foreign, images.Broken:
-		exit = report.Usage
-	case nodeimage.Missing, nodeimage.Unknown, nodeimage.Version, runtime.Missing, runtime.Stopped, runtime.Denied:
-		exit = report.Prerequisite
-	}
-	return &report.Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+	return report.Coded(err, report.Failure, map[string]int{
+		images.Foreign: report.Usage, images.Broken: report.Usage,
+		nodeimage.Missing: report.Prerequisite, nodeimage.Unknown: report.Prerequisite, nodeimage.Version: report.Prerequisite,
+		runtime.Missing: report.Prerequisite, runtime.Stopped: report.Prerequisite, runtime.Denied: report.Prerequisite,
+	})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/clitest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/sidecars"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -93,7 +94,7 @@ func newPlace(t *testing.T, d *docker) place {
 	o.cache = t.TempDir()
 	o.detect = func(context.Context, string) (*runtime.Runtime, error) {
 		if d == nil {
-			return nil, &runtime.Error{Code: runtime.Stopped, Message: "docker does not answer", Try: "start it"}
+			return nil, &coded.Error{Code: runtime.Stopped, Message: "docker does not answer", Try: "start it"}
 		}
 		return runtime.With("docker", d), nil
 	}

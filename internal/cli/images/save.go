@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
@@ -59,27 +60,18 @@ hack/kind-node; where there is neither it is fetched first.`,
 	return cmd
 }
 
-func save(ctx context.Context, o *saveOptions) (err error) {
+func save(ctx context.Context, o *saveOptions) error {
 	if _, err := os.Lstat(o.file); err == nil && !o.force {
 		return report.UsageError("--force replaces it", "%s is there already", o.file)
 	}
-	unfinished := o.file + ".partial"
-	f, err := os.OpenFile(unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	f, err := atomicfile.Create(o.file, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
 		return report.UsageError("a folder that exists", "%s: its folder does not exist", o.file)
 	}
 	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, f.Close())
-		if err == nil {
-			err = os.Rename(unfinished, o.file)
-		}
-		if err != nil {
-			_ = os.Remove(unfinished)
-		}
-	}()
+	defer f.Discard()
 	p := newProgress(o.streams)
 	defer p.end()
 	w := images.NewWriter(&counter{w: f, told: p.written}, build.Version())
@@ -89,12 +81,12 @@ func save(ctx context.Context, o *saveOptions) (err error) {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
 	p.end()
 	info, err := f.Stat()
-	if err != nil {
+	if err = errors.Join(err, f.Sync()); err != nil {
+		return err
+	}
+	if err := f.Commit(); err != nil {
 		return err
 	}
 	for _, i := range w.Images() {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
@@ -102,17 +103,16 @@ func replace(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	f, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return unwritable(err)
 	}
-	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Chmod(mode), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
+	defer f.Discard()
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Chmod(mode)); err == nil {
+		err = f.Commit()
 	}
 	if err != nil {
-		_ = os.Remove(temp.Name())
 		return unwritable(err)
 	}
 	return nil

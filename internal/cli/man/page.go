@@ -2,6 +2,7 @@ package man
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func page(cmd *cobra.Command, version string) []byte {
 	b.WriteString(".SH SYNOPSIS\n")
 	fmt.Fprintf(&b, ".B %s\n", text(synopsis(cmd)))
 	b.WriteString(".SH DESCRIPTION\n")
-	asIs(&b, firstOf(cmd.Long, cmd.Short+"."))
+	asIs(&b, cmp.Or(cmd.Long, cmd.Short+"."))
 	commands(&b, cmd)
 	flags(&b, "OPTIONS", cmd.LocalFlags())
 	flags(&b, "GLOBAL OPTIONS", cmd.InheritedFlags())
@@ -104,11 +105,4 @@ func related(b *bytes.Buffer, cmd *cobra.Command) {
 		}
 		fmt.Fprintf(b, ".BR %s (1)%s\n", text(p), comma)
 	}
-}
-
-func firstOf(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

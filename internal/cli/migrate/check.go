@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
@@ -64,7 +65,7 @@ fails, 4 when the cluster cannot be asked.`,
   vsphere-sandbox migrate check --vcenter-config env --kubeconfig admin.conf
   vsphere-sandbox migrate check vsphere.conf --context prod -o json`,
 		Args:              command.AtMostOne,
-		ValidArgsFunction: oneFile,
+		ValidArgsFunction: complete.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				o.old = args[0]
@@ -85,13 +86,6 @@ fails, 4 when the cluster cannot be asked.`,
 }
 
 const noForce = "--force is about a FILE, and none is named"
-
-func oneFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveDefault
-}
 
 func runCheck(ctx context.Context, o *checkOptions) error {
 	var old migration.Source

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/output"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
@@ -53,7 +54,7 @@ mended; 2 for a bad flag or file, 4 when the cluster cannot be asked.`,
   vsphere-sandbox migrate plan vsphere.conf --context prod --out plan.md
   vsphere-sandbox migrate plan vsphere.conf --kubeconfig admin.conf -o json`,
 		Args:              command.ExactlyOne("FILE"),
-		ValidArgsFunction: oneFile,
+		ValidArgsFunction: complete.OneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.old = args[0]
 			if err := o.real.Unasked(cmd); err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate/steps"
 )
@@ -77,17 +77,14 @@ func (o *planOptions) replace(text []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(o.out), ".unfinished-")
+	f, err := atomicfile.Create(o.out, 0o600)
 	if err != nil {
 		return err
 	}
+	defer f.Discard()
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(is.Mode().Perm()), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), o.out)
+	if err = errors.Join(err, f.Chmod(is.Mode().Perm())); err != nil {
+		return err
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return f.Commit()
 }

@@ -64,7 +64,7 @@ func (t *target) open(ctx context.Context, old migration.Source, force bool) (*s
 	} else if w.cluster, err = openCluster(t.kubeconfig, t.context); err != nil {
 		return nil, err
 	}
-	chosen := &vcenter.Config{}
+	var chosen *vcenter.Config
 	switch {
 	case t.real.Asked():
 		real, err := t.real.Complete(t.deps.Getenv)

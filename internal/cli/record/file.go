@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
-// pending is a file that is not there before it is complete: until then it is beside its place, under another name.
+// pending is a file that is not there before it is complete.
 type pending struct {
-	file  *os.File
+	*atomicfile.File
 	path  string
 	force bool
 }
@@ -25,7 +25,7 @@ func create(path string, force bool) (*pending, error) {
 	case err == nil && info.IsDir():
 		return nil, unwritable(fmt.Errorf("%s: is a directory", path))
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // 0600
+	f, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return nil, unwritable(err)
 	}
@@ -34,32 +34,21 @@ func create(path string, force bool) (*pending, error) {
 
 // keep writes the text and puts the file in its place, in one step.
 func (p *pending) keep(text []byte) error {
-	_, err := p.file.Write(text)
-	if err = errors.Join(err, p.file.Sync(), p.file.Close()); err != nil {
+	_, err := p.Write(text)
+	err = errors.Join(err, p.Sync())
+	switch {
+	case err == nil && p.force:
+		err = p.Commit()
+	case err == nil:
+		err = p.CommitNew()
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist) && !p.force:
+		return there(p.path)
+	case err != nil:
 		return unwritable(err)
 	}
-	if p.force {
-		if err := os.Rename(p.file.Name(), p.path); err != nil {
-			return unwritable(err)
-		}
-		return nil
-	}
-	// A link is refused where somebody was faster, and a rename is not. The first name goes with discard.
-	switch err := os.Link(p.file.Name(), p.path); {
-	case errors.Is(err, fs.ErrExist):
-		return there(p.path)
-	case err != nil: // a file system without links
-		if err := os.Rename(p.file.Name(), p.path); err != nil {
-			return unwritable(err)
-		}
-	}
 	return nil
-}
-
-// discard takes away what is left of it beside its place.
-func (p *pending) discard() {
-	_ = p.file.Close()           // closed already when it was kept
-	_ = os.Remove(p.file.Name()) // gone already when it was renamed
 }
 
 func there(path string) error {

@@ -118,7 +118,7 @@ func TestSomebodyFaster(t *testing.T) {
 	if r := report.Of(p.keep([]byte("ours"))); r.Code != "file-exists" {
 		t.Errorf("ended with %+v", r)
 	}
-	p.discard()
+	p.Discard()
 	if text, err := os.ReadFile(file); err != nil || string(text) != "theirs" {
 		t.Errorf("%q, %v", text, err)
 	}

@@ -36,7 +36,7 @@ func run(ctx context.Context, o *options) error {
 		if out, err = create(o.file, o.force); err != nil {
 			return err
 		}
-		defer out.discard()
+		defer out.Discard()
 	}
 	recorded, err := o.ask(ctx, real.Config, ro)
 	if err != nil {

@@ -1,6 +1,11 @@
 package report
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+)
 
 // The exit statuses of every command.
 const (
@@ -36,6 +41,20 @@ func (e *Error) Error() string {
 
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Coded gives the error of another package an exit status: that of its code in exits, or else otherwise. Errors that have no
+// code, and nil, are returned as they are.
+func Coded(err error, otherwise int, exits map[string]int) error {
+	e, ok := errors.AsType[*coded.Error](err)
+	if !ok {
+		return err
+	}
+	exit, ok := exits[e.Code]
+	if !ok {
+		exit = otherwise
+	}
+	return &Error{Code: e.Code, Message: e.Message, Try: e.Try, Err: e.Err, Exit: exit}
+}
 
 // UsageError returns an error for a command that was asked wrongly. try may be empty.
 func UsageError(try, format string, args ...any) error {

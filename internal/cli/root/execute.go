@@ -60,13 +60,11 @@ func usageError(cmd *cobra.Command, err error) error {
 
 // flagError explains what pflag did not understand.
 func flagError(cmd *cobra.Command, err error) error {
-	var ours *report.Error
-	if errors.As(err, &ours) { // a flag of ours that explains itself
+	if ours, ok := errors.AsType[*report.Error](err); ok { // a flag of ours that explains itself
 		return ours
 	}
 	try := cmd.CommandPath() + " --help"
-	var wrong *pflag.InvalidValueError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return report.UsageError(try, "--%s %s: want %s", wrong.GetFlag().Name, wrong.GetValue(), wanted(wrong.GetFlag()))
 	}
 	var unknown *pflag.NotExistError

@@ -47,11 +47,12 @@ func greet(cmd *cobra.Command, d *command.Deps) error {
 	for _, l := range lines {
 		width = max(width, len(l[0]))
 	}
-	text := "Kubernetes on vSphere, on this machine: no vCenter, no Docker, no network.\n\n"
+	var text strings.Builder
+	text.WriteString("Kubernetes on vSphere, on this machine: no vCenter, no Docker, no network.\n\n")
 	for _, l := range lines {
-		text += fmt.Sprintf("  %-*s  %s\n", width, l[0], l[1])
+		fmt.Fprintf(&text, "  %-*s  %s\n", width, l[0], l[1])
 	}
-	_, err := fmt.Fprintf(d.Streams.Out, "%s\nStep by step: %s tutorial start 1\nAll commands: %[2]s --help\n", text, me)
+	_, err := fmt.Fprintf(d.Streams.Out, "%s\nStep by step: %s tutorial start 1\nAll commands: %[2]s --help\n", text.String(), me)
 	return err
 }
 

@@ -33,7 +33,7 @@ func TestOptions(t *testing.T) {
 		{"-o xml", `there is no output format "xml"`, report.Usage},
 		{"--only upgrade,lifecycle/power-off", "", 0},
 		{"--only upgrad", `--only "upgrad": there is no such check`, report.Usage},
-		{"--only [", `--only "[": is no pattern of names`, report.Usage},
+		{"--only ,upgrade", `--only "": is no pattern of names`, report.Usage},
 		{"--only vcenter-down-at-start", `--only "vcenter-down-at-start": is in the suite full, not in core`, report.Usage},
 		{"--only vcenter-down-at-start --suite full", "", 0},
 	} {

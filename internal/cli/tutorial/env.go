@@ -103,7 +103,7 @@ func runEnv(_ context.Context, o *envOptions) error {
 		}
 		text.WriteString(sh.set(v.name, v.value) + "\n")
 	}
-	text.WriteString(fmt.Sprintf("# To have it take effect, run this:\n#   %s\n", sh.eval(command.Program+" tutorial env "+page.Name)))
+	fmt.Fprintf(&text, "# To have it take effect, run this:\n#   %s\n", sh.eval(command.Program+" tutorial env "+page.Name))
 	_, err = io.WriteString(o.streams.Out, text.String())
 	return err
 }

@@ -36,20 +36,20 @@ func detach(ctx context.Context, o *options) error {
 	environ, secrets := secret.Split(environ)
 	handed, variable, err := secret.Hand(secrets, secretsFD)
 	if err != nil {
-		w.Close()
+		_ = w.Close()
 		return err
 	}
 	defer handed.Close()
-	cmd := exec.Command(o.Self, o.again()...)
+	cmd := exec.Command(o.Self, o.again()...) //nolint:noctx // it outlives this process
 	cmd.Env = append(environ, variable)
 	cmd.Stdout, cmd.Stderr = o.Streams.Out, o.Streams.Err
 	cmd.ExtraFiles = []*os.File{w, handed}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // neither Ctrl-C nor the end of this terminal is for it
 	if err := cmd.Start(); err != nil {
-		w.Close()
+		_ = w.Close()
 		return err
 	}
-	w.Close()
+	_ = w.Close()
 
 	ready := make(chan bool, 1)
 	go func() {

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 )
 
@@ -30,17 +31,8 @@ func writeEnv(ctx context.Context, path, lines string) error {
 }
 
 func replace(_ context.Context, path, lines string) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // its mode is 0600
-	if err != nil {
+	if err := atomicfile.WriteFile(path, []byte(lines), 0o600); err != nil {
 		return plain(path, err)
-	}
-	_, err = temp.WriteString(lines)
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return plain(path, errors.Join(err, os.Remove(temp.Name())))
 	}
 	return nil
 }
@@ -65,10 +57,8 @@ func feed(ctx context.Context, path, lines string) error {
 		if !errors.Is(err, syscall.ENXIO) {
 			return plain(path, err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		if err := backoff.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

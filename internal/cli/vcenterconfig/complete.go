@@ -3,9 +3,7 @@ package vcenterconfig
 import (
 	"errors"
 	"io/fs"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,11 +37,6 @@ func (f *Flags) Complete(getenv func(string) string) (*sandbox.Real, error) {
 	}
 	if err := f.checkScope(); err != nil {
 		return nil, err
-	}
-	for _, pattern := range slices.Concat(f.chosen.Nodes, f.chosen.ControlPlane) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, report.UsageError("--nodes 'worker-*'", "--nodes, --control-plane: pattern %q: %v", pattern, err)
-		}
 	}
 	c := f.chosen
 	var err error

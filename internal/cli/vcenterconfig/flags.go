@@ -25,7 +25,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.chosen.Selection.Folders, "folder", nil,
 		"VMs in this `FOLDER` and below: a path below any datacenter's VM folder, or from the root (/dc/vm/k8s); repeat it for more")
 	flags.StringArrayVar(&f.chosen.Selection.Tags, "tag", nil, "VMs with this tag, `CATEGORY:TAG`; repeat it for more")
-	flags.StringArrayVar(&f.chosen.Selection.Names, "vm", nil, "VMs of this name, a `PATTERN` with *, ? and [a-z]; repeat it for more")
+	flags.StringArrayVar(&f.chosen.Selection.Names, "vm", nil, "VMs of this name, a `PATTERN` with * and ?; repeat it for more")
 	flags.StringArrayVar(&f.chosen.Selection.Pools, "pool", nil, "VMs in this resource `POOL` and below; repeat it for more")
 	flags.StringArrayVar(&f.chosen.Selection.Datacenters, "datacenter", nil, "VMs of this `DATACENTER`; repeat it for more")
 	quiet(cmd, "folder", "tag", "vm", "pool", "datacenter")

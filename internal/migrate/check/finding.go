@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/doctor"
 )
 
@@ -51,7 +52,7 @@ func (l *list) each(f Finding, wrong []string, of int, noun, fine, what string) 
 		return
 	}
 	f.Objects = wrong
-	f.Found = fmt.Sprintf("%d of %d %s %s: %s", len(wrong), of, plural(noun), what, few(wrong))
+	f.Found = fmt.Sprintf("%d of %d %s %s: %s", len(wrong), of, plural(noun), what, shorten.List(wrong, shown))
 	l.add(f)
 }
 
@@ -72,13 +73,6 @@ func (l *list) take(all []doctor.Finding) {
 
 // shown is how many names a finding spells out.
 const shown = 5
-
-func few(names []string) string {
-	if more := len(names) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
 
 func count(n int, noun string) string {
 	if n == 1 {

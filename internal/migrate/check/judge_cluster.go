@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // judgeCluster says what could be read, and which provider runs as far as it can be seen.
@@ -105,11 +107,11 @@ func (c *run) judgeFlags() {
 		})
 	case len(inTree) > 0:
 		c.add(Finding{
-			Check: "control-plane-flags", Verdict: Warn, Where: cluster, Found: "--cloud-provider=vsphere: " + few(inTree),
+			Check: "control-plane-flags", Verdict: Warn, Where: cluster, Found: "--cloud-provider=vsphere: " + shorten.List(inTree, shown),
 			Why: "the in-tree provider is in charge there, and is not there any more in newer releases of Kubernetes", Try: "vsphere-sandbox migrate plan FILE", Objects: inTree,
 		})
 	default:
-		c.pass("control-plane-flags", cluster, "no --cloud-provider=vsphere: %s", few(fine))
+		c.pass("control-plane-flags", cluster, "no --cloud-provider=vsphere: %s", shorten.List(fine, shown))
 	}
 }
 

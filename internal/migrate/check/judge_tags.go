@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
@@ -125,7 +126,7 @@ func (c *run) judgeElsewhere(s *seen) {
 	}
 	slices.Sort(found)
 	c.add(Finding{
-		Check: "tags-elsewhere", Verdict: Warn, Where: s.name, Found: "tags of regions and zones are on datastores and networks: " + few(found),
+		Check: "tags-elsewhere", Verdict: Warn, Where: s.name, Found: "tags of regions and zones are on datastores and networks: " + shorten.List(found, shown),
 		Why: "nobody looks there: a datastore is in the zones of the hosts that reach it", Try: "detach them: govc tags.detach -c CATEGORY TAG PATH", Objects: found,
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // judgeVolumes says of the volumes of the in-tree provider whether they will do with the CSI driver.
@@ -171,7 +173,7 @@ func (c *run) judgeInline() {
 		return
 	}
 	c.add(Finding{
-		Check: "inline-volumes", Verdict: Warn, Where: cluster, Found: count(len(c.report.Inline), "pod") + " with a disk of vSphere in its own specification: " + few(c.report.Inline),
+		Check: "inline-volumes", Verdict: Warn, Where: cluster, Found: count(len(c.report.Inline), "pod") + " with a disk of vSphere in its own specification: " + shorten.List(c.report.Inline, shown),
 		Why: "Kubernetes hands these to the CSI driver, too, and nobody but the pod knows of them", Try: "make a PersistentVolume of each, and have the pod claim it", Objects: c.report.Inline,
 	})
 }

@@ -5,35 +5,17 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/csi-translation-lib/plugins"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/doctor"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-const (
-	taintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
-	// annotationIP is what a kubelet was told its address is.
-	annotationIP = "alpha.kubernetes.io/provided-node-ip"
-)
-
-// binding is what doctor needs of a node.
-func binding(n *corev1.Node) doctor.Node {
-	out := doctor.Node{
-		Name: n.Name, SystemUUID: n.Status.NodeInfo.SystemUUID, ProviderID: n.Spec.ProviderID, ProvidedIP: n.Annotations[annotationIP],
-		Region: n.Labels[corev1.LabelTopologyRegion], Zone: n.Labels[corev1.LabelTopologyZone], Uninitialized: uninitialized(n),
-	}
-	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP {
-			out.Addresses = append(out.Addresses, a.Address)
-		}
-	}
-	return out
-}
-
 func uninitialized(n *corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taintUninitialized })
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 }
 
 // readNodes takes the nodes into the report, control plane first: the order in which they are migrated.
@@ -83,21 +65,22 @@ func (c *run) bind(cluster *doctor.Cluster, found []doctor.Finding) {
 	}
 	for _, n := range cluster.Nodes {
 		i := slices.IndexFunc(c.report.Nodes, func(r Node) bool { return r.Name == n.Name })
-		bySystem := n
-		bySystem.ProviderID = ""
-		vm, swapped, ok := doctor.Match(bySystem, vms)
-		match := "uuid"
-		if !ok {
-			if vm, swapped, ok = doctor.Match(n, vms); !ok {
-				continue
-			}
-			match = "provider ID"
+		a := doctor.Match(n, vms, nil)
+		if a.Reason != match.Found {
+			continue
+		}
+		vm, swapped, by := a.VM, a.Swapped, string(a.By)
+		switch u, err := match.ParseUUID(n.SystemUUID); {
+		case err == nil && u.Is(vm.Facts().UUID):
+			by, swapped = "uuid", u != vm.Facts().UUID
+		case a.By == match.ByProviderID:
+			by = "provider ID"
 		}
 		if swapped {
-			match += ", other byte order"
+			by += ", other byte order"
 		}
 		c.report.Nodes[i].VM = &VM{
-			VCenter: vm.VCenter, Path: vm.Path, UUID: vm.UUID, Match: match, Power: vm.Power, Hostname: vm.Hostname,
+			VCenter: vm.VCenter, Path: vm.Path, UUID: vm.UUID, Match: by, Power: vm.Power, Hostname: vm.Hostname,
 			HardwareVersion: vm.HardwareVersion, DiskUUID: !without[vm.VCenter+vm.Path], Region: vm.Region, Zone: vm.Zone,
 		}
 	}

@@ -80,7 +80,7 @@ type run struct {
 func (c *run) askVCenters(ctx context.Context) []doctor.Finding {
 	cluster := &doctor.Cluster{Name: c.in.Cluster}
 	for i := range c.objects.nodes {
-		cluster.Nodes = append(cluster.Nodes, binding(&c.objects.nodes[i]))
+		cluster.Nodes = append(cluster.Nodes, doctor.NodeOf(&c.objects.nodes[i]))
 	}
 	options := doctor.Options{
 		UserAgent: c.in.UserAgent, Selection: c.in.Selection, Patience: c.in.Patience, Now: c.in.Now,

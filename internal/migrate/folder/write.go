@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/migrate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Occupied is the error for a folder that holds something already.
@@ -19,12 +19,7 @@ type Occupied struct {
 
 // Error names the folder and the first of what is in it.
 func (e *Occupied) Error() string {
-	const most = 3
-	names := strings.Join(e.Names[:min(most, len(e.Names))], ", ")
-	if more := len(e.Names) - most; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("folder %s is not empty: it holds %s", e.Dir, names)
+	return fmt.Sprintf("folder %s is not empty: it holds %s", e.Dir, shorten.List(e.Names, 3))
 }
 
 // Write makes the folder, whose parent has to be there, and the files in it. A folder that is there already has to be empty,

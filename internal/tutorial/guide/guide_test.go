@@ -112,7 +112,7 @@ func newLab(t *testing.T) *lab {
 
 func newLabOf(t *testing.T, text string) *lab {
 	t.Helper()
-	root, err := os.MkdirTemp("", "guide-") //nolint:usetesting // a path that is short
+	root, err := os.MkdirTemp("", "guide-") // a path that is short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/tutorial"
 )
 
@@ -62,11 +63,7 @@ func (p *Place) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(dir, placeFile)
-	if err := os.WriteFile(file+".new", append(data, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
+	return atomicfile.WriteFile(filepath.Join(dir, placeFile), append(data, '\n'), 0o600)
 }
 
 // text is what a page has at a place.

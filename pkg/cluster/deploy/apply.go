@@ -70,7 +70,7 @@ func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured
 	var mu sync.Mutex
 	var foreign []string
 	skip := map[*unstructured.Unstructured]bool{}
-	err := each(ctx, all, atOnce, func(ctx context.Context, o *unstructured.Unstructured) error {
+	err := each(ctx, all, func(ctx context.Context, o *unstructured.Unstructured) error {
 		into, err := d.resource(o)
 		if meta.IsNoMatchError(err) {
 			return nil // its kind is not there, and so it is not
@@ -104,10 +104,10 @@ func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured
 	return slices.DeleteFunc(slices.Clone(all), func(o *unstructured.Unstructured) bool { return skip[o] }), nil
 }
 
-// each calls f for all objects, so many at once, and names the object in an error.
-func each(ctx context.Context, all []*unstructured.Unstructured, limit int, f func(context.Context, *unstructured.Unstructured) error) error {
+// each calls f for all objects, [atOnce] at a time, and names the object in an error.
+func each(ctx context.Context, all []*unstructured.Unstructured, f func(context.Context, *unstructured.Unstructured) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(limit)
+	g.SetLimit(atOnce)
 	for _, o := range all {
 		g.Go(func() error {
 			if err := f(ctx, o); err != nil {
@@ -126,7 +126,7 @@ func (d *Deployment) install(ctx context.Context, all []*unstructured.Unstructur
 		return err
 	}
 	for _, phase := range phases(all) {
-		if err := each(ctx, phase, atOnce, d.apply); err != nil {
+		if err := each(ctx, phase, d.apply); err != nil {
 			return err
 		}
 	}

@@ -165,7 +165,7 @@ func (d *Deployment) Watch(ctx context.Context, f func(Change)) error {
 	for {
 		all, changed, err := d.tracker.picture(ctx)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was asked to end
+			return nil // it was asked to end
 		}
 		if err != nil {
 			return err

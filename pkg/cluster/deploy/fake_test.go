@@ -128,7 +128,7 @@ func (r *rig) applied(a clienttesting.Action) (bool, runtime.Object, error) {
 	if !ok || patch.GetPatchType() != types.ApplyPatchType {
 		return false, nil, nil
 	}
-	r.note(a)
+	_, _, _ = r.note(a)
 	given := &unstructured.Unstructured{}
 	if err := given.UnmarshalJSON(patch.GetPatch()); err != nil {
 		return true, nil, err

@@ -9,9 +9,10 @@ import (
 const Namespace = "vsphere-sandbox"
 
 const (
-	// ManagedByLabel and ManagedBy mark everything that was made here.
+	// ManagedByLabel marks everything that was made here.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
-	ManagedBy      = "vsphere-sandbox"
+	// ManagedBy is its value.
+	ManagedBy = "vsphere-sandbox"
 	// InstanceLabel says of which sandbox it is, where [Options.Instance] does.
 	InstanceLabel = "app.kubernetes.io/instance"
 	// selectOurs is what has the mark.

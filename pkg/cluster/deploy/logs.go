@@ -19,7 +19,7 @@ func (d *Deployment) Logs(ctx context.Context, component string, to io.Writer) e
 	for {
 		c, changed, err := d.present(ctx, component)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was asked to end
+			return nil // it was asked to end
 		}
 		if err != nil {
 			return fmt.Errorf("logs of %s: %w", component, err)
@@ -86,7 +86,7 @@ func (f *follower) follow(ctx context.Context, d *Deployment, c Change, to io.Wr
 	stream, err := d.client.CoreV1().Pods(c.Namespace).GetLogs(c.Pod, options).Stream(ctx)
 	if err != nil {
 		f.broken = c.State != Waiting // a container that is only being made has no log yet, and rings when it has
-		return nil                    //nolint:nilerr // the pod may be gone already: what comes next tells
+		return nil                    // the pod may be gone already: what comes next tells
 	}
 	defer stream.Close()
 	skip := f.count
@@ -102,7 +102,7 @@ func (f *follower) follow(ctx context.Context, d *Deployment, c Change, to io.Wr
 			// The end of the stream is that of the process, or of the connection: which, the pod's state tells.
 			f.complete = c.State != Running
 			f.broken = !f.complete
-			return nil //nolint:nilerr // a stream that broke is read again from where it was
+			return nil // a stream that broke is read again from where it was
 		}
 	}
 }

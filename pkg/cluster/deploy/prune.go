@@ -15,25 +15,25 @@ import (
 // kinds are those of which there can be objects of ours, beside namespaces and definitions, those that run first: what a
 // controller is needed for has to be gone before it.
 func kinds() []schema.GroupVersionKind {
-	of := func(group, version string, names ...string) (all []schema.GroupVersionKind) {
+	of := func(group string, names ...string) (all []schema.GroupVersionKind) {
 		for _, n := range names {
-			all = append(all, schema.GroupVersionKind{Group: group, Version: version, Kind: n})
+			all = append(all, schema.GroupVersionKind{Group: group, Version: "v1", Kind: n})
 		}
 		return all
 	}
 	var all []schema.GroupVersionKind
-	all = append(all, of("apps", "v1", "DaemonSet", "Deployment", "StatefulSet")...)
-	all = append(all, of("batch", "v1", "CronJob", "Job")...)
-	all = append(all, of("snapshot.storage.k8s.io", "v1", "VolumeSnapshotClass")...)
-	all = append(all, of("storage.k8s.io", "v1", "StorageClass", "CSIDriver")...)
-	all = append(all, of("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")...)
-	all = append(all, of("policy", "v1", "PodDisruptionBudget")...)
-	all = append(all, of("networking.k8s.io", "v1", "NetworkPolicy")...)
-	all = append(all, of("discovery.k8s.io", "v1", "EndpointSlice")...)
-	all = append(all, of("", "v1", "Service", "ConfigMap", "Secret")...)
-	all = append(all, of("rbac.authorization.k8s.io", "v1", "RoleBinding", "Role", "ClusterRoleBinding", "ClusterRole")...)
-	all = append(all, of("", "v1", "ServiceAccount")...)
-	all = append(all, of("scheduling.k8s.io", "v1", "PriorityClass")...)
+	all = append(all, of("apps", "DaemonSet", "Deployment", "StatefulSet")...)
+	all = append(all, of("batch", "CronJob", "Job")...)
+	all = append(all, of("snapshot.storage.k8s.io", "VolumeSnapshotClass")...)
+	all = append(all, of("storage.k8s.io", "StorageClass", "CSIDriver")...)
+	all = append(all, of("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")...)
+	all = append(all, of("policy", "PodDisruptionBudget")...)
+	all = append(all, of("networking.k8s.io", "NetworkPolicy")...)
+	all = append(all, of("discovery.k8s.io", "EndpointSlice")...)
+	all = append(all, of("", "Service", "ConfigMap", "Secret")...)
+	all = append(all, of("rbac.authorization.k8s.io", "RoleBinding", "Role", "ClusterRoleBinding", "ClusterRole")...)
+	all = append(all, of("", "ServiceAccount")...)
+	all = append(all, of("scheduling.k8s.io", "PriorityClass")...)
 	return all
 }
 
@@ -69,7 +69,7 @@ func identity(o *unstructured.Unstructured) string {
 func (d *Deployment) marked(ctx context.Context, kind schema.GroupVersionKind, part string) ([]*unstructured.Unstructured, error) {
 	m, err := d.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the cluster has no such kind, and so none of it
+		return nil, nil // the cluster has no such kind, and so none of it
 	}
 	selector := d.selector()
 	if part != "" {
@@ -108,7 +108,7 @@ func (d *Deployment) prune(ctx context.Context, part string, wanted []*unstructu
 				superfluous = append(superfluous, o)
 			}
 		}
-		if err := each(ctx, superfluous, atOnce, d.remove); err != nil {
+		if err := each(ctx, superfluous, d.remove); err != nil {
 			return err
 		}
 	}

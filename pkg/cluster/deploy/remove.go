@@ -60,7 +60,7 @@ func (d *Deployment) Remove(ctx context.Context, abandon bool) error {
 	if err != nil {
 		return errors.Join(left, fmt.Errorf("remove: %w", err))
 	}
-	if err := each(ctx, namespaces, atOnce, d.removeNamespace); err != nil {
+	if err := each(ctx, namespaces, d.removeNamespace); err != nil {
 		return errors.Join(left, fmt.Errorf("remove: %w", err))
 	}
 	return left
@@ -73,7 +73,7 @@ func (d *Deployment) removeMarked(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("remove: %w", err)
 		}
-		if err := each(ctx, there, atOnce, d.remove); err != nil {
+		if err := each(ctx, there, d.remove); err != nil {
 			return fmt.Errorf("remove: %w", err)
 		}
 	}
@@ -106,7 +106,7 @@ func (d *Deployment) removeDefinitions(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("remove: %w", err)
 	}
-	return each(ctx, definitions, atOnce, func(ctx context.Context, crd *unstructured.Unstructured) error {
+	return each(ctx, definitions, func(ctx context.Context, crd *unstructured.Unstructured) error {
 		plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 		if group == "cns.vmware.com" {
@@ -176,7 +176,7 @@ func (d *Deployment) removeVolumes(ctx context.Context, abandon bool) error {
 		}
 		return e
 	}
-	if err := each(ctx, append(guarded, contents...), atOnce, d.abandon); err != nil {
+	if err := each(ctx, append(guarded, contents...), d.abandon); err != nil {
 		return fmt.Errorf("remove: %w", err)
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 // for the first time.
 type tracker struct {
 	client kubernetes.Interface
-	ended  context.Context //nolint:containedctx // the life of the watches
+	ended  context.Context // the life of the watches
 	end    context.CancelFunc
 
 	starting  sync.Mutex // held while watches are started

@@ -124,7 +124,7 @@ func (c *Cluster) writeConfig() error {
 			return err
 		}
 	}
-	return cfg.write(c.config)
+	return child.WriteConfig(c.config, cfg)
 }
 
 // auditPolicy records who asked for what, never bodies: those hold Secrets.

@@ -1,10 +1,7 @@
 package embedded
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 )
 
@@ -32,22 +29,4 @@ type Config struct {
 }
 
 // ReadConfig reads the file that the parent wrote.
-func ReadConfig(path string) (Config, error) {
-	var c Config
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return c, err
-	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
-	}
-	return c, nil
-}
-
-func (c Config) write(path string) error {
-	b, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, b, 0o600)
-}
+func ReadConfig(path string) (Config, error) { return child.ReadConfig[Config](path) }

@@ -1,13 +1,12 @@
 package embedded
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 )
 
 // Tuning is what may be changed of a control plane while it runs. It travels as a file, [Config.Tuning], which the control
@@ -20,32 +19,16 @@ type Tuning struct {
 
 // ReadTuning reads the file; none is the zero value.
 func ReadTuning(path string) (Tuning, error) {
-	var t Tuning
-	b, err := os.ReadFile(path)
+	t, err := child.ReadConfig[Tuning](path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
-	if err != nil {
-		return t, err
-	}
-	if err := json.Unmarshal(b, &t); err != nil {
-		return t, fmt.Errorf("%s: %w", path, err)
-	}
-	return t, nil
+	return t, err
 }
 
 // Tune changes the control plane to t, a moment after it returns.
 func (c *Cluster) Tune(t Tuning) error {
-	b, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	path := c.tuning()
-	whole := path + ".new" // nobody reads half a file
-	if err := os.WriteFile(whole, b, 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(whole, path); err != nil {
+	if err := child.WriteConfig(c.tuning(), t); err != nil {
 		return err
 	}
 	return c.bell.ring()

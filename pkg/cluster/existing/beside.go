@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/metadata"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // What is here is for a sandbox that is a process of this machine, beside a cluster whose nodes it watches.
@@ -50,7 +52,7 @@ func (c *Cluster) GuardBeside(ctx context.Context, name string, besideController
 	if err != nil || where == "" {
 		return c.explain(ctx, err)
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeController, Message: "the cluster runs a cloud controller manager, and two would work on the same nodes: " + where,
 		Try: "leave --ccm out   # the sandbox then only watches\n--beside-cloud-controller   # when that one is stopped, or leaves these nodes alone\n--context NAME   # another cluster",
 	}
@@ -64,7 +66,7 @@ func (c *Cluster) namespaceFree(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s already", NamespaceOf(name)),
 		Try: "--name ANOTHER\nkubectl --context " + c.context + " delete namespace " + NamespaceOf(name) + "   # when nothing in it is needed",
 	}
@@ -82,7 +84,7 @@ func (c *Cluster) Straight() error {
 	default:
 		return nil
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeKubeconfig, Message: fmt.Sprintf("context %q reaches its API server %s, and a cloud controller manager here would need its address", c.context, how),
 		Try: "--context NAME   # one that leads to the API server itself\nleave --ccm out   # the sandbox then only watches",
 	}

@@ -3,7 +3,7 @@
 //
 //	c, err := existing.Open(existing.Target{Context: "lab"}, dir)
 //	_, err = c.Reach(ctx)                                        // within seconds, or why not
-//	err = c.Guard(ctx, existing.Intent{Name: "mine", Nodes: names}) // nobody comes to harm
+//	err = c.Guard(ctx, existing.Intent{Name: "mine", VMs: vms}) // nobody comes to harm
 //	objects, err := existing.Objects(chart.Files(), existing.ReleaseOf("mine"), values)
 //	err = c.CheckRights(ctx, objects)
 //	err = c.Install(ctx, "mine", feed, objects)

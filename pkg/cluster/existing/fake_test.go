@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // served is the cluster behind a server of the test's.
@@ -42,7 +44,7 @@ func codeOf(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	var e *Error
+	var e *coded.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("%T: %v", err, err)
 	}

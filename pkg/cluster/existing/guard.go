@@ -2,6 +2,7 @@ package existing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,21 +11,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 // Intent is what is to be brought into a cluster, as far as its own nodes have to be guarded from it.
 type Intent struct {
 	// Name is the sandbox's.
 	Name string
-	// Nodes are the names that Nodes of the sandbox will have, UUIDs the BIOS UUIDs of their VMs, Addresses what is theirs: by
-	// each of them a cloud controller manager may take a node of the cluster for one of the VMs.
-	Nodes, UUIDs, Addresses []string
+	// VMs are those that will be Nodes of the sandbox: a cloud controller manager may take a node of the cluster for one of them.
+	VMs []match.VM
 	// BesideController allows a cluster that has a cloud controller manager, BesideUnowned one with nodes that no cloud has
 	// given a providerID. Nothing else is allowed by either.
 	BesideController, BesideUnowned bool
 }
 
-// Guard looks for whatever in the cluster would come to harm, or do harm, and returns the first of it as an [*Error]. The
+// Guard looks for whatever in the cluster would come to harm, or do harm, and returns the first of it as an [*coded.Error]. The
 // cloud controller manager that comes sees every Node of the cluster. Of one with another cloud's providerID it concludes
 // nothing (package provider says why), so nothing is done to it; this refuses those of which it might conclude something.
 func (c *Cluster) Guard(ctx context.Context, i Intent) error {
@@ -46,7 +51,7 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 	}
 	for _, ns := range all.Items {
 		name := ns.Labels[instanceLabel]
-		return &Error{
+		return &coded.Error{
 			Code: CodeTaken, Message: fmt.Sprintf("the cluster has the sandbox %q already, in namespace %s, and there can be one", name, ns.Name),
 			Try: fmt.Sprintf("vsphere-sandbox down --name %s\n--context NAME   # another cluster", name),
 		}
@@ -59,7 +64,7 @@ func (c *Cluster) guardSandboxes(ctx context.Context, i Intent) error {
 		if err != nil {
 			return err
 		}
-		e := &Error{
+		e := &coded.Error{
 			Code: CodeTaken, Message: fmt.Sprintf("the cluster has a namespace %s, which no sandbox has made", name),
 			Try: "--context NAME   # another cluster\nkubectl --context " + c.context + " delete namespace " + name + "   # when nothing in it is needed",
 		}
@@ -79,8 +84,8 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 	}
 	var unowned []string
 	for _, n := range list.Items {
-		if slices.Contains(i.Nodes, n.Name) {
-			return &Error{
+		if slices.ContainsFunc(i.VMs, func(vm match.VM) bool { return strings.EqualFold(vm.HostName, n.Name) }) {
+			return &coded.Error{
 				Code: CodeName, Message: fmt.Sprintf("the cluster has a node %s, and a VM of the topology would be one of that name", n.Name),
 				Try: "give the VM another hostname in the topology\n--context NAME   # another cluster",
 			}
@@ -102,37 +107,49 @@ func (c *Cluster) guardNodes(ctx context.Context, i Intent) error {
 	if len(unowned) == 0 || i.BesideUnowned {
 		return nil
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeNodes, Message: fmt.Sprintf("%d nodes have no providerID, %s the first: a cloud controller manager may come to take them for its own", len(unowned), unowned[0]),
 		Try: "--beside-unowned-nodes   # none of them has a name, UUID or address of this topology\n--context NAME   # another cluster",
 	}
 }
 
 func endangered(why string) error {
-	return &Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
+	return &coded.Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
 }
 
-// isVSphere tells whether a providerID is one that vSphere's provider reads: with its prefix, or as a UUID alone.
+// isVSphere tells whether a providerID is one that vSphere's provider reads.
 func isVSphere(id string) bool {
-	id = strings.ToLower(strings.TrimSpace(id))
-	return strings.HasPrefix(id, "vsphere://") || id != "" && !strings.Contains(id, "://")
+	_, err := match.ParseProviderID(id)
+	return id != "" && !errors.Is(err, match.ErrForeignProviderID)
 }
 
 func uninitialized(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "node.cloudprovider.kubernetes.io/uninitialized" })
 }
 
-// alike says by what a node would be taken for a VM.
+// alike says by what the provider would take a node for a VM; "" when it would not.
 func alike(n corev1.Node, i Intent) string {
-	if slices.ContainsFunc(i.UUIDs, func(u string) bool { return strings.EqualFold(u, n.Status.NodeInfo.SystemUUID) }) {
+	a := match.Find(kubenode.Facts(&n), match.List[match.VM]{VMs: i.VMs}, match.Choices{})
+	switch {
+	case a.Reason == match.NotFound:
+		return ""
+	case a.By == match.BySystemUUID:
 		return "the system UUID"
 	}
-	for _, a := range n.Status.Addresses {
-		if slices.Contains(i.Addresses, a.Address) || slices.Contains(i.Nodes, strings.ToLower(a.Address)) {
-			return "the address " + a.Address
+	return "the " + string(a.By) + " " + a.Key
+}
+
+// VMOf returns what the provider compares of a VM of a topology.
+func VMOf(r topology.VMRef) match.VM {
+	vm := match.VM{VCenter: r.VCenter.Name, Ref: r.VM.Name, HostName: r.VM.Hostname, Template: r.VM.Template == topology.Yes, Connected: true}
+	vm.UUID, _ = match.ParseUUID(r.VM.UUID)
+	for _, nic := range r.VM.NICs {
+		for _, a := range nic.Addresses {
+			ip, _, _ := strings.Cut(a, "/")
+			vm.Addresses = append(vm.Addresses, match.ParseAddresses([]string{ip})...)
 		}
 	}
-	return ""
+	return vm
 }
 
 // fresh is how long ago a Lease may have been renewed by somebody who is still there.
@@ -148,7 +165,7 @@ func (c *Cluster) guardController(ctx context.Context, i Intent) error {
 	if err != nil || where == "" {
 		return err
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeController, Message: "the cluster runs a cloud controller manager, which may delete nodes of the sandbox: " + where,
 		Try: "--beside-cloud-controller   # when it leaves nodes alone that it does not know\n--context NAME   # another cluster",
 	}

@@ -11,6 +11,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
 func node(name, providerID string, change ...func(*corev1.Node)) *corev1.Node {
@@ -22,9 +25,9 @@ func node(name, providerID string, change ...func(*corev1.Node)) *corev1.Node {
 }
 
 func intent() Intent {
-	return Intent{
-		Name: "mine", Nodes: []string{"worker-1"}, UUIDs: []string{"4213a0fe-0000-4000-8000-000000000001"}, Addresses: []string{"10.10.0.4"},
-	}
+	return Intent{Name: "mine", VMs: []match.VM{VMOf(topology.VMRef{VCenter: &topology.VCenter{}, VM: &topology.VM{
+		Hostname: "worker-1", UUID: "4213a0fe-0000-4000-8000-000000000001", NICs: []topology.NIC{{Addresses: []string{"10.10.0.4/24"}}},
+	}})}}
 }
 
 func lease(name, holder string, ago time.Duration) *coordinationv1.Lease {

@@ -27,25 +27,25 @@ type made struct {
 // kinds are those of which a sandbox makes objects, in the order in which they go: what acts before what it acts on, its rights
 // after it, and namespaces last.
 func kinds() []made {
-	of := func(wide bool, group, version, kind, resource string) made {
-		return made{kind, schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, wide}
+	of := func(wide bool, group, kind, resource string) made {
+		return made{kind, schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, wide}
 	}
 	const rbac = "rbac.authorization.k8s.io"
 	return []made{
-		of(false, "apps", "v1", "Deployment", "deployments"),
-		of(false, "apps", "v1", "DaemonSet", "daemonsets"),
-		of(false, "apps", "v1", "StatefulSet", "statefulsets"),
-		of(true, "", "v1", "Node", "nodes"),
-		of(false, "discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
-		of(false, "", "v1", "Service", "services"),
-		of(false, "", "v1", "ConfigMap", "configmaps"),
-		of(false, "", "v1", "Secret", "secrets"),
-		of(false, "coordination.k8s.io", "v1", "Lease", "leases"),
-		of(false, rbac, "v1", "RoleBinding", "rolebindings"),
-		of(false, rbac, "v1", "Role", "roles"),
-		of(true, rbac, "v1", "ClusterRoleBinding", "clusterrolebindings"),
-		of(true, rbac, "v1", "ClusterRole", "clusterroles"),
-		of(false, "", "v1", "ServiceAccount", "serviceaccounts"),
-		of(true, "", "v1", "Namespace", "namespaces"),
+		of(false, "apps", "Deployment", "deployments"),
+		of(false, "apps", "DaemonSet", "daemonsets"),
+		of(false, "apps", "StatefulSet", "statefulsets"),
+		of(true, "", "Node", "nodes"),
+		of(false, "discovery.k8s.io", "EndpointSlice", "endpointslices"),
+		of(false, "", "Service", "services"),
+		of(false, "", "ConfigMap", "configmaps"),
+		of(false, "", "Secret", "secrets"),
+		of(false, "coordination.k8s.io", "Lease", "leases"),
+		of(false, rbac, "RoleBinding", "rolebindings"),
+		of(false, rbac, "Role", "roles"),
+		of(true, rbac, "ClusterRoleBinding", "clusterrolebindings"),
+		of(true, rbac, "ClusterRole", "clusterroles"),
+		of(false, "", "ServiceAccount", "serviceaccounts"),
+		of(true, "", "Namespace", "namespaces"),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 )
 
@@ -32,7 +33,7 @@ func Leave(dir string, n Note) error {
 	if err != nil {
 		return err
 	}
-	return private.WriteFile(NotePath(dir), append(text, '\n'))
+	return atomicfile.WriteFile(NotePath(dir), append(text, '\n'), 0o600)
 }
 
 // Unnote removes it, when all is gone. That there is none is no error.

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // oldest is the oldest minor release of Kubernetes that has what the chart uses: the index of a StatefulSet's pod as a label,
@@ -26,14 +28,14 @@ func (c *Cluster) Reach(ctx context.Context) (*version.Info, error) {
 	}
 	v, err := parseVersion(raw)
 	if err != nil {
-		return nil, &Error{
+		return nil, &coded.Error{
 			Code: CodeUnreachable, Message: fmt.Sprintf("%s does not answer as a Kubernetes API server does", c.Server()),
 			Try: "kubectl --context " + c.context + " version\n--context NAME   # another one", Err: err,
 		}
 	}
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+"))
 	if err == nil && v.Major == "1" && minor < oldest {
-		return nil, &Error{
+		return nil, &coded.Error{
 			Code: CodeVersion, Message: fmt.Sprintf("the cluster runs Kubernetes %s, and 1.%d is needed at least", v.GitVersion, oldest),
 			Try: "upgrade it, or take another: --context NAME",
 		}
@@ -44,7 +46,7 @@ func (c *Cluster) Reach(ctx context.Context) (*version.Info, error) {
 // explain makes an error of a request one that says what to do about it; nil of nil.
 func (c *Cluster) explain(ctx context.Context, err error) error {
 	var (
-		known     *Error
+		known     *coded.Error
 		authority x509.UnknownAuthorityError
 		hostname  x509.HostnameError
 		expired   x509.CertificateInvalidError
@@ -55,22 +57,22 @@ func (c *Cluster) explain(ctx context.Context, err error) error {
 	case errors.Is(context.Cause(ctx), context.Canceled):
 		return context.Cause(ctx)
 	case apierrors.IsUnauthorized(err), strings.Contains(err.Error(), "getting credentials"):
-		return &Error{
+		return &coded.Error{
 			Code: CodeCredentials, Message: fmt.Sprintf("%s does not know who you are: the credentials of context %q are wrong or have expired", c.Server(), c.context),
 			Try: "log in anew, as you do for kubectl\nkubectl --context " + c.context + " auth whoami", Err: err,
 		}
 	case apierrors.IsForbidden(err):
-		return &Error{
+		return &coded.Error{
 			Code: CodeRights, Message: fmt.Sprintf("context %q may not do this", c.context),
 			Try: "take an administrator's context: --context NAME", Err: err,
 		}
 	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &expired):
-		return &Error{
+		return &coded.Error{
 			Code: CodeCertificate, Message: fmt.Sprintf("the certificate of %s cannot be verified", c.Server()),
 			Try: "kubectl config view   # certificate-authority-data of that cluster", Err: err,
 		}
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodeUnreachable, Message: fmt.Sprintf("the cluster of context %q does not answer at %s", c.context, c.Server()),
 		Try: "kubectl --context " + c.context + " version\n--context NAME   # another one", Err: err,
 	}

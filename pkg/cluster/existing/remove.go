@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // patience is how long removed objects may take to be gone, namespaces with their pods among them.
@@ -39,7 +42,7 @@ func (c *Cluster) Remove(ctx context.Context, name string, say func(string)) err
 
 // left is the error of what is not gone.
 func (c *Cluster) left(name string, waits *stillThere) error {
-	return &Error{
+	return &coded.Error{
 		Code: CodeLeft, Message: fmt.Sprintf("not everything of sandbox %q is gone from the cluster: %s", name, waits),
 		Try: fmt.Sprintf("vsphere-sandbox down --name %s\nkubectl --context %s get namespace %s -o yaml", name, c.context, NamespaceOf(name)),
 	}
@@ -69,14 +72,7 @@ func (o object) String() string {
 // stillThere is the error of a removal that was not over in time.
 type stillThere struct{ what []string }
 
-func (e *stillThere) Error() string {
-	const most = 5
-	text := strings.Join(e.what[:min(len(e.what), most)], ", ")
-	if rest := len(e.what) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
-}
+func (e *stillThere) Error() string { return shorten.List(e.what, 5) }
 
 func (r remover) all(ctx context.Context, say func(string)) error {
 	for _, k := range r.kinds {

@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // asked is how many reviews are under way at the same time.
@@ -58,13 +61,8 @@ func (c *Cluster) holds(ctx context.Context, wanted []authorizationv1.ResourceAt
 		return nil
 	}
 	slices.Sort(missing)
-	const most = 8
-	text := strings.Join(missing[:min(len(missing), most)], ", ")
-	if rest := len(missing) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return &Error{
-		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights %s: %s", c.context, what, text),
+	return &coded.Error{
+		Code: CodeRights, Message: fmt.Sprintf("context %q lacks rights %s: %s", c.context, what, shorten.List(missing, 8)),
 		Try: try,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 )
 
@@ -41,7 +42,7 @@ const Patience = 10 * time.Second
 
 // Open reads a kubeconfig and writes what it says of the one context to dir/kubeconfig, for its owner only: with every
 // certificate in it, so that it stays what it is while the user's own file changes. It asks the cluster nothing. The error is
-// an [*Error].
+// an [*coded.Error].
 func Open(t Target, dir string) (*Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.Kubeconfig
@@ -70,14 +71,14 @@ func minified(raw clientcmdapi.Config, t Target) (*clientcmdapi.Config, error) {
 	}
 	switch _, ok := raw.Contexts[raw.CurrentContext]; {
 	case len(raw.Contexts) == 0:
-		return nil, &Error{
+		return nil, &coded.Error{
 			Code: CodeKubeconfig, Message: "there is no kubeconfig, so no cluster is known",
 			Try: "--kubeconfig FILE, or export KUBECONFIG=FILE",
 		}
 	case raw.CurrentContext == "":
-		return nil, &Error{Code: CodeKubeconfig, Message: "the kubeconfig has no current context", Try: "--context NAME\nkubectl config get-contexts"}
+		return nil, &coded.Error{Code: CodeKubeconfig, Message: "the kubeconfig has no current context", Try: "--context NAME\nkubectl config get-contexts"}
 	case !ok:
-		return nil, &Error{
+		return nil, &coded.Error{
 			Code: CodeKubeconfig, Message: fmt.Sprintf("the kubeconfig has no context %q", raw.CurrentContext), Try: "kubectl config get-contexts",
 		}
 	}
@@ -91,7 +92,7 @@ func minified(raw clientcmdapi.Config, t Target) (*clientcmdapi.Config, error) {
 }
 
 func explainKubeconfig(t Target, err error) error {
-	e := &Error{Code: CodeKubeconfig, Message: "the kubeconfig cannot be used", Try: "kubectl config view", Err: err}
+	e := &coded.Error{Code: CodeKubeconfig, Message: "the kubeconfig cannot be used", Try: "kubectl config view", Err: err}
 	if errors.Is(err, fs.ErrNotExist) && t.Kubeconfig != "" {
 		e.Message, e.Try, e.Err = fmt.Sprintf("there is no kubeconfig %s", t.Kubeconfig), "--kubeconfig FILE", nil
 	}
@@ -104,10 +105,10 @@ func (c *Cluster) connect() (err error) {
 	c.rest.QPS, c.rest.Burst = 200, 400
 	c.rest.UserAgent = "vsphere-sandbox"
 	if c.server, _, err = rest.DefaultServerUrlFor(c.rest); err != nil {
-		return &Error{Code: CodeKubeconfig, Message: "the kubeconfig names no server that can be reached", Try: "kubectl config view", Err: err}
+		return &coded.Error{Code: CodeKubeconfig, Message: "the kubeconfig names no server that can be reached", Try: "kubectl config view", Err: err}
 	}
 	if c.client, err = kubernetes.NewForConfig(c.rest); err != nil {
-		return &Error{Code: CodeKubeconfig, Message: "the kubeconfig cannot be used", Try: "kubectl config view", Err: err}
+		return &coded.Error{Code: CodeKubeconfig, Message: "the kubeconfig cannot be used", Try: "kubectl config view", Err: err}
 	}
 	return nil
 }
@@ -146,7 +147,7 @@ func InCluster(dir string) (*Cluster, error) {
 	c := &Cluster{kubeconfig: filepath.Join(dir, "kubeconfig"), context: "default"}
 	var err error
 	if c.rest, err = rest.InClusterConfig(); err != nil {
-		return nil, &Error{
+		return nil, &coded.Error{
 			Code: CodeNoPod, Message: "this process is in no pod of a cluster", Err: err,
 			Try: "vsphere-sandbox up --cluster existing   # which starts one in a pod",
 		}

@@ -11,13 +11,15 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // connect connects to a pod.
 func (t *Tunnel) connect(ctx context.Context, pod *corev1.Pod) error {
 	if pod == nil || !running(pod) {
 		waiting, _ := state(pod)
-		return &Error{
+		return &coded.Error{
 			Code: CodePod, Message: "the sandbox's pod does not run: it waits for " + waiting,
 			Try: "kubectl -n " + NamespaceOf(t.name) + " get pods",
 		}
@@ -89,7 +91,7 @@ func (t *Tunnel) upgraded(ctx context.Context, pod *corev1.Pod) (httpstream.Conn
 		return nil, err
 	}
 	old := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
-	dialer := httpstream.Dialer(old)
+	dialer := old
 	if websocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(to, config); err == nil {
 		// API servers before 1.30, and proxies on the way, know the older protocol alone.
 		dialer = portforward.NewFallbackDialerForStreaming(websocket, old, func(err error) bool {

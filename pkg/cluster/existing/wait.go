@@ -3,11 +3,13 @@ package existing
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // look is how often pods are looked at while they start.
@@ -17,7 +19,7 @@ const look = 500 * time.Millisecond
 const hopeless = 20 * time.Second
 
 // Pod waits until the sandbox's pod runs, and returns its name. Say is told what is waited for, whenever that changes. A pod
-// that cannot run, for want of its image or because it ends again and again, is an [*Error] with the reason.
+// that cannot run, for want of its image or because it ends again and again, is an [*coded.Error] with the reason.
 func (c *Cluster) Pod(ctx context.Context, name string, say func(string)) (string, error) {
 	var last string
 	var stuck time.Time
@@ -52,7 +54,7 @@ func (c *Cluster) Pod(ctx context.Context, name string, say func(string)) (strin
 		case <-tick.C:
 		case <-ctx.Done():
 			tick.Stop()
-			return "", &Error{
+			return "", &coded.Error{
 				Code: CodePod, Message: "the sandbox's pod does not run: it waits for " + waiting, Err: context.Cause(ctx),
 				Try: "kubectl -n " + NamespaceOf(name) + " get pods",
 			}
@@ -87,12 +89,12 @@ func running(p *corev1.Pod) bool {
 // known everywhere yet.
 const secondChance = 1
 
-func endsAgain(p *corev1.Pod) *Error {
+func endsAgain(p *corev1.Pod) *coded.Error {
 	why := ""
 	if t := p.Status.ContainerStatuses[0].LastTerminationState.Terminated; t != nil {
 		why = fmt.Sprintf(" with exit status %d", t.ExitCode)
 	}
-	return &Error{
+	return &coded.Error{
 		Code: CodePod, Message: "the sandbox ends again and again" + why,
 		Try: fmt.Sprintf("kubectl -n %s logs %s --previous", p.Namespace, p.Name),
 	}
@@ -109,14 +111,14 @@ func restarts(p *corev1.Pod) (n int32) {
 }
 
 // state says what a pod waits for; failed, when that will not come by itself.
-func state(p *corev1.Pod) (waiting string, failed *Error) {
+func state(p *corev1.Pod) (waiting string, failed *coded.Error) {
 	if p == nil {
 		return "the Deployment to make a pod", nil
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
 			text := "a machine for pod " + p.Name + ": " + c.Message
-			return text, &Error{Code: CodePod, Message: "the cluster has no room for the sandbox's pod: " + c.Message, Try: "make room, or ask for less: the chart's sandbox.resources"}
+			return text, &coded.Error{Code: CodePod, Message: "the cluster has no room for the sandbox's pod: " + c.Message, Try: "make room, or ask for less: the chart's sandbox.resources"}
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
@@ -126,8 +128,8 @@ func state(p *corev1.Pod) (waiting string, failed *Error) {
 		}
 		switch w.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ErrImageInspect", "CreateContainerConfigError", "CreateContainerError":
-			return fmt.Sprintf("image %s: %s", s.Image, w.Reason), &Error{
-				Code: CodeImage, Message: fmt.Sprintf("image %s: %s: %s", s.Image, w.Reason, firstLine(w.Message)),
+			return fmt.Sprintf("image %s: %s", s.Image, w.Reason), &coded.Error{
+				Code: CodeImage, Message: fmt.Sprintf("image %s: %s: %s", s.Image, w.Reason, shorten.FirstLine(w.Message)),
 				Try: "--image REGISTRY/vsphere-sandbox:TAG   # one that the cluster's machines can pull\nkind load image-archive FILE   # where it is one of kind's",
 			}
 		case "CrashLoopBackOff":
@@ -136,11 +138,6 @@ func state(p *corev1.Pod) (waiting string, failed *Error) {
 		return fmt.Sprintf("pod %s: %s", p.Name, w.Reason), nil
 	}
 	return "pod " + p.Name, nil
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // Words returns the last lines that the sandbox's pod has written, of the one before when it was restarted; "" when there is

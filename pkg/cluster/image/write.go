@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // blobs is where content is in an archive.
@@ -115,18 +115,14 @@ func document(w *tar.Writer, name string, v any) error {
 }
 
 // WriteFile is Write into a file, which is complete or not there. Only its owner can read it.
-func (s *Set) WriteFile(ctx context.Context, path string) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".image-*")
+func (s *Set) WriteFile(ctx context.Context, path string) error {
+	f, err := atomicfile.Create(path, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := errors.Join(s.Write(ctx, f), f.Close()); err != nil {
+	defer f.Discard()
+	if err := s.Write(ctx, f); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return f.Commit()
 }

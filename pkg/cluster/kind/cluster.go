@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -39,7 +40,7 @@ type Cluster struct {
 // New checks the options and renders the configuration. Nothing is touched, and nothing has to be given back.
 func New(opts Options) (*Cluster, error) {
 	if err := opts.check(); err != nil {
-		return nil, &Error{Code: "usage", Message: "kind", Err: err}
+		return nil, &coded.Error{Code: "usage", Message: "kind", Err: err}
 	}
 	c := &Cluster{opts: opts, machines: machines(opts), rt: opts.Runtime}
 	if err := c.render(); err != nil {
@@ -57,13 +58,13 @@ func (c *Cluster) render() error {
 			err = u.merge(rendered, c.machines)
 		}
 		if err != nil {
-			return &Error{Code: ConfigInvalid, Message: "kind configuration", Err: err}
+			return &coded.Error{Code: ConfigInvalid, Message: "kind configuration", Err: err}
 		}
 	}
 	var err error
 	c.pods, _ = ipv4(rendered.Networking.PodSubnet)
 	if c.services, err = ipv4(rendered.Networking.ServiceSubnet); err != nil {
-		return &Error{Code: ConfigInvalid, Message: "kind configuration", Err: err}
+		return &coded.Error{Code: ConfigInvalid, Message: "kind configuration", Err: err}
 	}
 	c.config, err = encode(rendered)
 	return err

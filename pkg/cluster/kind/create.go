@@ -10,6 +10,7 @@ import (
 
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -143,7 +144,7 @@ func (c *Cluster) takeAway(ctx context.Context) error {
 	}
 	for _, name := range names {
 		err := c.rt.Kill(ctx, name)
-		if err != nil && !runtime.Is(err, runtime.ContainerMissing) && !runtime.Is(err, runtime.ContainerStopped) {
+		if err != nil && !coded.Is(err, runtime.ContainerMissing) && !coded.Is(err, runtime.ContainerStopped) {
 			return err
 		}
 	}

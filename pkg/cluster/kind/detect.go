@@ -2,8 +2,8 @@ package kind
 
 import (
 	"context"
-	"fmt"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -19,8 +19,8 @@ func Detect(ctx context.Context) (*runtime.Runtime, error) {
 
 func local(ctx context.Context, rt *runtime.Runtime) error {
 	if host := rt.Remote(ctx); host != "" {
-		return wrong(RuntimeRemote, "run the sandbox on that machine\nor unset DOCKER_HOST, or docker context use default", nil,
-			fmt.Sprintf("%s works on another machine (%s): vCenters and disks of this one would be out of the nodes' reach", rt.Name(), host))
+		return coded.New(RuntimeRemote, "run the sandbox on that machine\nor unset DOCKER_HOST, or docker context use default", nil,
+			"%s works on another machine (%s): vCenters and disks of this one would be out of the nodes' reach", rt.Name(), host)
 	}
 	return nil
 }

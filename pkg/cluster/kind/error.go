@@ -4,14 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"syscall"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
-// Error is what stands in the way of a cluster, in words for people. Its codes are those of package runtime and these.
-type Error = runtime.Error
-
-// Further codes of an [Error].
+// Codes of a [coded.Error], beside those of package runtime.
 const (
 	ConfigInvalid = "kind-config-invalid" // the user's kind configuration cannot be merged
 	NameTaken     = "cluster-name-taken"  // by a cluster that is not this sandbox's
@@ -23,10 +18,6 @@ const (
 	PortTaken     = "port-in-use"
 	NoLoopDevices = "no-loop-devices" // files cannot be disks here
 )
-
-func wrong(code, try string, err error, message string) *Error {
-	return &Error{Code: code, Message: message, Try: try, Err: err}
-}
 
 func isNotEmpty(err error) bool {
 	var p *fs.PathError

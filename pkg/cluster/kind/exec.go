@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -27,16 +28,16 @@ func (c *Cluster) of(ctx context.Context, node, container string, err error) err
 	switch {
 	case err == nil:
 		return nil
-	case runtime.Is(err, runtime.ContainerMissing):
-		return wrong(NodeGone, "a node cannot be put back: take the sandbox down and up again", nil,
-			fmt.Sprintf("node %q: its container %s is gone; somebody has removed it", node, container))
-	case runtime.Is(err, runtime.ContainerStopped):
+	case coded.Is(err, runtime.ContainerMissing):
+		return coded.New(NodeGone, "a node cannot be put back: take the sandbox down and up again", nil,
+			"node %q: its container %s is gone; somebody has removed it", node, container)
+	case coded.Is(err, runtime.ContainerStopped):
 		state := "does not run"
 		if known, e := c.rt.Inspect(ctx, container); e == nil {
 			state = "is " + known.Status
 		}
-		return wrong(runtime.ContainerStopped, c.rt.Name()+" start "+container+", unless its VM is powered off", nil,
-			fmt.Sprintf("node %q: its container %s %s", node, container, state))
+		return coded.New(runtime.ContainerStopped, c.rt.Name()+" start "+container+", unless its VM is powered off", nil,
+			"node %q: its container %s %s", node, container, state)
 	}
 	return fmt.Errorf("node %q: %w", node, err)
 }

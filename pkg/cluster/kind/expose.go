@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -58,8 +59,8 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 		err = fmt.Errorf("network %s has no IPv4 gateway", name)
 	}
 	if errors.Is(err, syscall.EADDRNOTAVAIL) || len(errs) == 0 {
-		return netip.AddrPort{}, wrong(Unreachable, "run "+c.rt.Name()+" as root, not rootless: then network "+name+" is this machine's", err,
-			fmt.Sprintf("the nodes cannot reach programs of this machine: network %s of %s is in a network namespace or a machine of its own", name, c.rt.Name()))
+		return netip.AddrPort{}, coded.New(Unreachable, "run "+c.rt.Name()+" as root, not rootless: then network "+name+" is this machine's", err,
+			"the nodes cannot reach programs of this machine: network %s of %s is in a network namespace or a machine of its own", name, c.rt.Name())
 	}
 	return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
 }
@@ -70,7 +71,7 @@ func (c *Cluster) exposeDesktop(ctx context.Context, target string) (netip.AddrP
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	host, parsed := netip.ParseAddr(first)
 	if err = errors.Join(err, parsed); err != nil {
-		return netip.AddrPort{}, wrong(Unreachable, "", err, "the nodes do not know this machine as "+runtime.HostName)
+		return netip.AddrPort{}, coded.New(Unreachable, "", err, "the nodes do not know this machine as %s", runtime.HostName)
 	}
 	r, err := newRelay(ctx, netip.MustParseAddrPort("127.0.0.1:0"), target, netip.Addr.IsLoopback)
 	if err != nil {

@@ -2,9 +2,9 @@ package kind
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -31,11 +31,11 @@ const buildTry = "sudo hack/kind-node/build -load makes one without a registry; 
 func (c *Cluster) image(ctx context.Context, say sayf) error {
 	name := c.opts.Image
 	known, err := c.rt.Image(ctx, name)
-	if runtime.Is(err, runtime.ImageMissing) {
+	if coded.Is(err, runtime.ImageMissing) {
 		say("pulling node image %s", name)
 		if err := c.rt.Pull(ctx, name, &lines{say: say}); err != nil {
-			if runtime.Is(err, runtime.ImageMissing) {
-				return wrong(runtime.ImageMissing, buildTry, err, "kind")
+			if coded.Is(err, runtime.ImageMissing) {
+				return coded.New(runtime.ImageMissing, buildTry, err, "kind")
 			}
 			return err
 		}
@@ -54,13 +54,13 @@ func (c *Cluster) image(ctx context.Context, say sayf) error {
 			if context.Cause(ctx) != nil {
 				return err
 			}
-			return wrong(ImageUnfit, buildTry, err, fmt.Sprintf("image %s is no node image: it has no file %s", name, versionFile))
+			return coded.New(ImageUnfit, buildTry, err, "image %s is no node image: it has no file %s", name, versionFile)
 		}
 	}
 	switch {
 	case minor(got) != minor(want):
-		return wrong(ImageUnfit, buildTry+"\nkindest/node:"+minor(want)+".x where there is a registry", nil,
-			fmt.Sprintf("image %s is of Kubernetes %s: this release needs %s", name, got, minor(want)))
+		return coded.New(ImageUnfit, buildTry+"\nkindest/node:"+minor(want)+".x where there is a registry", nil,
+			"image %s is of Kubernetes %s: this release needs %s", name, got, minor(want))
 	case got != want:
 		say("node image %s is of Kubernetes %s, not %s: that may do", name, got, want)
 	}

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // TestRealCancel ends the making at several moments: nothing may be left.
@@ -94,7 +94,7 @@ kubeadmConfigPatches:
 	}
 	err = c.Create(t.Context())
 	t.Logf("error:\n%v", err)
-	if !runtime.Is(err, CreateFailed) || !strings.Contains(err.Error(), "while starting control-plane") || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
+	if !coded.Is(err, CreateFailed) || !strings.Contains(err.Error(), "while starting control-plane") || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
 		t.Errorf("the kubelet's reason is lost: %v", err)
 	}
 	if left, err := Leftovers(t.Context(), c.rt, "kind-fails"); err != nil || len(left) > 0 {

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -211,7 +212,7 @@ func realIdentity(t *testing.T, c *Cluster) {
 	if out, err = c.Exec(t.Context(), "worker-west-1", nil, "cat", "/dev/disk/by-id/wwn-0x6000"); err != nil || string(out) != "disk" {
 		t.Errorf("by-id: %q, %v", out, err)
 	}
-	var e *Error
+	var e *coded.Error
 	if _, err = c.Exec(t.Context(), "nobody", nil, "true"); err == nil || errors.As(err, &e) {
 		t.Errorf("a node that is not there: %v", err)
 	}
@@ -308,7 +309,7 @@ func realTaken(t *testing.T, c *Cluster) {
 		t.Fatal(err)
 	}
 	err = other.Create(t.Context())
-	if !runtime.Is(err, NameTaken) || !strings.Contains(err.Error(), c.opts.Dir) {
+	if !coded.Is(err, NameTaken) || !strings.Contains(err.Error(), c.opts.Dir) {
 		t.Errorf("the name of another sandbox's cluster: %v", err)
 	}
 	if removed, err := Reap(t.Context(), c.rt, "kind-test", opts.Dir); err != nil || len(removed) > 0 {
@@ -324,7 +325,7 @@ func realGone(t *testing.T, c *Cluster) {
 	if err := c.rt.Pause(ctx, container); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Exec(ctx, "worker-west-1", nil, "true"); !runtime.Is(err, runtime.ContainerStopped) || !strings.Contains(err.Error(), "paused") {
+	if _, err := c.Exec(ctx, "worker-west-1", nil, "true"); !coded.Is(err, runtime.ContainerStopped) || !strings.Contains(err.Error(), "paused") {
 		t.Errorf("in a paused node: %v", err)
 	}
 	if err := errors.Join(c.rt.Unpause(ctx, container), c.rt.Kill(ctx, container)); err != nil {
@@ -339,13 +340,13 @@ func realGone(t *testing.T, c *Cluster) {
 			break
 		}
 	}
-	if _, err := c.Exec(ctx, "worker-west-1", nil, "true"); !runtime.Is(err, runtime.ContainerStopped) {
+	if _, err := c.Exec(ctx, "worker-west-1", nil, "true"); !coded.Is(err, runtime.ContainerStopped) {
 		t.Errorf("in a stopped node: %v", err)
 	}
 	if err := c.rt.Remove(ctx, container); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Exec(ctx, "worker-west-1", nil, "true"); !runtime.Is(err, NodeGone) {
+	if _, err := c.Exec(ctx, "worker-west-1", nil, "true"); !coded.Is(err, NodeGone) {
 		t.Errorf("in a node that was removed: %v", err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -25,7 +25,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	} {
 		opts := planned(t, "single")
 		edit(&opts)
-		if _, err := New(opts); !runtime.Is(err, "usage") || !strings.Contains(err.Error(), want) {
+		if _, err := New(opts); !coded.Is(err, "usage") || !strings.Contains(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -27,7 +28,7 @@ func Leftovers(ctx context.Context, rt *runtime.Runtime, sandbox string) ([]Left
 	var all []Leftover
 	for _, name := range names {
 		known, err := rt.Inspect(ctx, name)
-		if runtime.Is(err, runtime.ContainerMissing) {
+		if coded.Is(err, runtime.ContainerMissing) {
 			continue // gone meanwhile
 		}
 		if err != nil {
@@ -86,7 +87,7 @@ func (c *Cluster) claim(ctx context.Context, say sayf) error {
 			whose = "which the sandbox in " + l.Dir + " has made"
 			try = "take that one down, with the same state directory\nor give this one another name: --name"
 		}
-		return wrong(NameTaken, try, nil, fmt.Sprintf("there is a cluster called %s already, %s (container %s)", c.Name(), whose, l.Container))
+		return coded.New(NameTaken, try, nil, "there is a cluster called %s already, %s (container %s)", c.Name(), whose, l.Container)
 	}
 	if len(left) == 0 {
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -89,10 +90,10 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, f, _ := fakedCluster(t, tc.answers)
 			err := c.Create(t.Context())
-			if !runtime.Is(err, tc.code) || !strings.Contains(err.Error(), tc.want) {
+			if !coded.Is(err, tc.code) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got  %v\nwant %s: %s", err, tc.code, tc.want)
 			}
-			var e *Error
+			var e *coded.Error
 			if errors.As(err, &e) && e.Try == "" && tc.code != runtime.Failed {
 				t.Error("nothing to try")
 			}

@@ -11,12 +11,13 @@ import (
 
 	"sigs.k8s.io/kind/pkg/exec"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
 // reason makes of kind's error one with the few lines that matter: what the command said that failed, and what the nodes say.
 func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
-	if _, ok := errors.AsType[*Error](err); ok {
+	if _, ok := errors.AsType[*coded.Error](err); ok {
 		return err
 	}
 	var said []string
@@ -26,9 +27,9 @@ func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
 	all := strings.Join(said, "\n")
 	switch {
 	case strings.Contains(all, "port is already allocated"), strings.Contains(all, "address already in use"):
-		return wrong(PortTaken, "name another port, or none: then a free one is taken", telling(said, 2), "the API server's port, or one of the kind configuration's extraPortMappings, is in use")
+		return coded.New(PortTaken, "name another port, or none: then a free one is taken", telling(said, 2), "the API server's port, or one of the kind configuration's extraPortMappings, is in use")
 	case strings.Contains(all, "unable to apply caps"):
-		return wrong(CreateFailed, "hack/kind-node/dockerd FOLDER starts a Docker daemon that can", telling(said, 1),
+		return coded.New(CreateFailed, "hack/kind-node/dockerd FOLDER starts a Docker daemon that can", telling(said, 1),
 			"this machine withholds a capability that Docker asks for, so it runs no node")
 	}
 	var b strings.Builder
@@ -46,9 +47,9 @@ func (c *Cluster) reason(ctx context.Context, err error, l *logger) error {
 		try = inotifyTry + ": this machine has no inotify instances left, which all its clusters share\n" + try
 	}
 	if errors.Is(err, context.DeadlineExceeded) || len(said) == 0 {
-		return wrong(CreateFailed, try, err, b.String())
+		return coded.New(CreateFailed, try, err, "%s", b.String())
 	}
-	return wrong(CreateFailed, try, nil, b.String())
+	return coded.New(CreateFailed, try, nil, "%s", b.String())
 }
 
 func stepOr(step string) string {

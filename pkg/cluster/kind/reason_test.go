@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kind/pkg/exec"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -67,23 +68,23 @@ func TestReason(t *testing.T) {
   container vsphere-sandbox-demo-worker has ended (exited, exit code 137)
   vsphere-sandbox-demo-worker: failed to mount cgroups`
 	want = strings.Replace(want, "  - The kubelet is not running\n", "  [kubelet-check] The kubelet is not healthy after 4m0.000000000s\n", 1)
-	if diff := cmp.Diff(want, err.Error()); !runtime.Is(err, CreateFailed) || diff != "" {
+	if diff := cmp.Diff(want, err.Error()); !coded.Is(err, CreateFailed) || diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	err = c.reason(t.Context(), failed("docker: Error response from daemon: driver failed: Bind for 127.0.0.1:6443 failed: port is already allocated."), l)
-	if !runtime.Is(err, PortTaken) || !strings.Contains(err.Error(), "127.0.0.1:6443") {
+	if !coded.Is(err, PortTaken) || !strings.Contains(err.Error(), "127.0.0.1:6443") {
 		t.Errorf("port: %v", err)
 	}
 	err = c.reason(t.Context(), failed("OCI runtime create failed: unable to apply caps: operation not permitted: unknown"), l)
-	if !runtime.Is(err, CreateFailed) || !strings.Contains(err.Error(), "withholds a capability") {
+	if !coded.Is(err, CreateFailed) || !strings.Contains(err.Error(), "withholds a capability") {
 		t.Errorf("capability: %v", err)
 	}
 	c.rt, _ = faked(t, map[string]string{"container inspect": running, "exec": "E1122 17:00:00.0 1 a.go:170] \"Failed to watch\" err=\"couldn't initialize inotify: too many open files\"\n"})
-	var e *Error
+	var e *coded.Error
 	if err = c.reason(t.Context(), failed(kubeadmSaid), l); !errors.As(err, &e) || !strings.HasPrefix(e.Try, inotifyTry) {
 		t.Errorf("inotify: %v", err)
 	}
-	known := wrong(NodeGone, "", nil, "known")
+	known := coded.New(NodeGone, "", nil, "known")
 	if got := c.reason(t.Context(), known, l); got != error(known) {
 		t.Errorf("a known reason: %v", got)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // serve answers connections with do until the test ends, and returns where.
@@ -39,7 +39,7 @@ func relayTo(t *testing.T, target string, lets func(netip.Addr) bool) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { r.close() })
+	t.Cleanup(func() { _ = r.close() })
 	return r
 }
 
@@ -176,7 +176,7 @@ func TestExpose(t *testing.T) {
 	}
 	// A gateway that is somewhere else, as with rootless runtimes.
 	c, _, _ = fakedCluster(t, network("192.0.2.1"))
-	if _, err := c.Expose(t.Context(), target); !runtime.Is(err, Unreachable) || !strings.Contains(err.Error(), "in a network namespace or a machine of its own") {
+	if _, err := c.Expose(t.Context(), target); !coded.Is(err, Unreachable) || !strings.Contains(err.Error(), "in a network namespace or a machine of its own") {
 		t.Errorf("rootless: %v", err)
 	}
 	// Docker Desktop's virtual machine.

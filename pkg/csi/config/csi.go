@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -122,7 +123,7 @@ func (w *written) topology(cfg *Config) {
 }
 
 func nearestCategory(name string, all []string) string {
-	if best := provider.Nearest(name, all); best != "" {
+	if best := nearest.Of(name, all); best != "" {
 		return "did you mean " + strconv.Quote(best) + "?"
 	}
 	return ""

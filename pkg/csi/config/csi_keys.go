@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	provider "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
@@ -107,7 +108,7 @@ func (s section) names() []string {
 
 // keyHint says what may have been meant by a key that its section does not know.
 func keyHint(in section, name string) string {
-	if best := provider.Nearest(name, in.names()); best != "" {
+	if best := nearest.Of(name, in.names()); best != "" {
 		return "did you mean " + best + "?"
 	}
 	for _, s := range sections() {
@@ -124,7 +125,7 @@ func sectionHint(name string) string {
 	for _, s := range sections() {
 		names = append(names, s.name)
 	}
-	if best := provider.Nearest(name, names); best != "" {
+	if best := nearest.Of(name, names); best != "" {
 		return "did you mean [" + best + "]?"
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
@@ -62,7 +63,7 @@ func readParameters(given map[string]string) (parameters, error) {
 				continue
 			}
 			known := []string{names.ParameterPolicy, names.ParameterDatastore, names.ParameterFSType}
-			if best := nearest(lower, known); best != "" {
+			if best := nearest.Of(lower, known); best != "" {
 				return p, invalid("parameter %s: not known: did you mean %s?", key, best)
 			}
 			return p, invalid("parameter %s: not known: there are %s", key, strings.Join(known, ", "))

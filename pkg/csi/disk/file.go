@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // writeJSON replaces a file as a whole: a reader sees what was there before or v.
@@ -14,18 +16,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".*-"+filepath.Base(path)) // of mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return atomicfile.WriteFile(path, append(b, '\n'), 0o600)
 }
 
 // removeAll is os.RemoveAll that also gets into directories which their owner made unwritable, as a container may.

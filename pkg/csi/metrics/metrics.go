@@ -3,7 +3,6 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	k8smetrics "k8s.io/component-base/metrics"
@@ -14,12 +13,6 @@ import (
 // namespace begins every name.
 const namespace = "vsphere_csi"
 
-// MaxMethods is how many methods of a vCenter's API are told apart; later ones are "other".
-const MaxMethods = 64
-
-// other stands for label values that are not to be told apart.
-const other = "other"
-
 // Metrics counts. Make one with [New]. All methods may be called from any goroutine, on a nil Metrics too, where they do
 // nothing.
 type Metrics struct {
@@ -28,8 +21,7 @@ type Metrics struct {
 	vcenterCalls  *k8smetrics.HistogramVec
 	vcenterTotals *k8smetrics.CounterVec
 
-	mu      sync.Mutex
-	methods map[string]bool
+	methods providermetrics.Methods
 }
 
 // New registers at r. The source is asked at every scrape for the vCenters as they are then, each with another name; it
@@ -46,14 +38,15 @@ func New(r providermetrics.Registry, source func() []VCenter) (*Metrics, error) 
 			Namespace: namespace, Name: "vcenter_calls_total", StabilityLevel: k8smetrics.ALPHA,
 			Help: "Calls made to vCenters, by method and result (ok, error, timeout, unreachable, canceled).",
 		}, []string{"vcenter", "method", "result"}),
-		methods: map[string]bool{},
 	}
 	var errs []error
 	for _, family := range []k8smetrics.Registerable{m.calls, m.operations, m.vcenterCalls, m.vcenterTotals} {
 		errs = append(errs, r.Register(family))
 	}
 	if source != nil {
-		errs = append(errs, r.CustomRegister(&collector{source: source}))
+		errs = append(errs, r.CustomRegister(&providermetrics.Collector[VCenter]{
+			Namespace: namespace, Source: source, Name: func(v VCenter) string { return v.Name }, States: states(),
+		}))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
@@ -89,20 +82,7 @@ func (m *Metrics) VCenterCall(vcenter, method, result string, took time.Duration
 	if m == nil {
 		return
 	}
-	method = m.known(method)
+	method = m.methods.Label(method)
 	m.vcenterTotals.WithLabelValues(vcenter, method, result).Inc()
 	m.vcenterCalls.WithLabelValues(vcenter, method).Observe(took.Seconds())
-}
-
-// known is the method itself, for the first so many.
-func (m *Metrics) known(method string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.methods[method] {
-		if len(m.methods) >= MaxMethods {
-			return other
-		}
-		m.methods[method] = true
-	}
-	return method
 }

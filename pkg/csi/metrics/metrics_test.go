@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/metrics"
+	providermetrics "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/metrics"
 )
 
 func scrape(t *testing.T, r k8smetrics.KubeRegistry) string {
@@ -34,7 +35,7 @@ func TestCounts(t *testing.T) {
 	}
 	m.Call("CreateVolume", "OK", 2*time.Second)
 	m.Operation("us", "attach", "ok", 200*time.Millisecond)
-	for i := range 2 * metrics.MaxMethods {
+	for i := range 2 * providermetrics.MaxMethods {
 		m.VCenterCall("us", fmt.Sprint("Method", i), "ok", time.Millisecond)
 	}
 	text := scrape(t, r)
@@ -43,7 +44,7 @@ func TestCounts(t *testing.T) {
 		`vsphere_csi_operations_seconds_bucket{grpc_status_code="OK",method_name="CreateVolume",le="1"} 0`,
 		`vsphere_csi_volume_operations_seconds_count{operation="attach",result="ok",vcenter="us"} 1`,
 		`vsphere_csi_vcenter_calls_total{method="Method0",result="ok",vcenter="us"} 1`,
-		fmt.Sprintf(`vsphere_csi_vcenter_calls_total{method="other",result="ok",vcenter="us"} %d`, metrics.MaxMethods),
+		fmt.Sprintf(`vsphere_csi_vcenter_calls_total{method="other",result="ok",vcenter="us"} %d`, providermetrics.MaxMethods),
 		`vsphere_csi_vcenter_connected{vcenter="eu"} 1`,
 		`vsphere_csi_vcenter_synced{vcenter="eu"} 0`,
 		`vsphere_csi_vcenter_synced{vcenter="us"} 1`,

@@ -100,7 +100,7 @@ func (s *Store) datastore(ctx context.Context, p Path) (volume.Datastore, error)
 	}
 	var where strings.Builder
 	for _, d := range all {
-		where.WriteString(fmt.Sprintf(", datacenter %q of vcenter %q", d.Datacenter, d.VCenter))
+		fmt.Fprintf(&where, ", datacenter %q of vcenter %q", d.Datacenter, d.VCenter)
 	}
 	return volume.Datastore{}, fmt.Errorf("%w: the path may mean any of %d datastores named %q%s: set migration-datastore-url to the one that is meant, or rename the others",
 		volume.ErrNoDatastore, len(all), p.Datastore, where.String())

@@ -19,7 +19,7 @@ import (
 // shortDir is a directory whose path leaves room for that of a socket.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "csi") //nolint:usetesting // a path that is short
+	dir, err := os.MkdirTemp("", "csi") // a path that is short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
 // ask looks for a VM in every vCenter directly, in all at once. Without an error, and with a nil VM, there is none: every
 // vCenter is in sync, reachable, readable, and says so. It is for what no picture has, as pkg/provider/inventory's
 // ConfirmAbsent is.
-func (n *Nodes) ask(ctx context.Context, u inventory.UUID) (*member, *vm, error) {
+func (n *Nodes) ask(ctx context.Context, u match.UUID) (*member, *vm, error) {
 	members := *n.members.Load()
 	found, errs := make([]*vm, len(members)), make([]error, len(members))
 	var wg sync.WaitGroup
@@ -41,7 +41,7 @@ func (n *Nodes) ask(ctx context.Context, u inventory.UUID) (*member, *vm, error)
 }
 
 // ask asks one vCenter; nil without an error when it has none.
-func (m *member) ask(ctx context.Context, u inventory.UUID) (*vm, error) {
+func (m *member) ask(ctx context.Context, u match.UUID) (*vm, error) {
 	r, err := m.search(ctx, u)
 	if err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func (m *member) ask(ctx context.Context, u inventory.UUID) (*vm, error) {
 }
 
 // search asks the search index of the whole vCenter in both byte orders.
-func (m *member) search(ctx context.Context, u inventory.UUID) (found ref, err error) {
-	for _, u := range [...]inventory.UUID{u, u.Swapped()} {
+func (m *member) search(ctx context.Context, u match.UUID) (found ref, err error) {
+	for _, u := range [...]match.UUID{u, u.Swapped()} {
 		err := m.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
 			res, err := methods.FindByUuid(ctx, s.Vim, &types.FindByUuid{
 				This: *s.Vim.ServiceContent.SearchIndex, Uuid: u.String(), VmSearch: true,
@@ -75,7 +75,7 @@ func (m *member) search(ctx context.Context, u inventory.UUID) (found ref, err e
 }
 
 // absent returns what speaks against the absence of a VM that no search finds.
-func (m *member) absent(ctx context.Context, u inventory.UUID) error {
+func (m *member) absent(ctx context.Context, u match.UUID) error {
 	if err := m.doubt(); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (m *member) readable(ctx context.Context, datacenters []ref) error {
 
 // resolve asks for the VM by the reference under which it was last seen: one whose datastore is lost leaves the search
 // index and still exists (kubernetes/cloud-provider-vsphere#642).
-func (m *member) resolve(ctx context.Context, u inventory.UUID) error {
+func (m *member) resolve(ctx context.Context, u match.UUID) error {
 	m.picture.mu.RLock()
 	last := []ref{m.picture.departed[u], m.picture.departed[u.Swapped()]}
 	m.picture.mu.RUnlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -35,7 +35,7 @@ func many(b *testing.B) (*Nodes, *member) {
 		p.entities[obj("HostSystem", h)] = entity{name: fmt.Sprint("host-", h), parent: obj("ClusterComputeResource", h%10)}
 	}
 	for i := range 1000 {
-		u := inventory.UUID{1, byte(i >> 8), byte(i)}
+		u := match.UUID{1, byte(i >> 8), byte(i)}
 		v := &vm{ref: obj("VirtualMachine", i), name: fmt.Sprint("vm-", i), uuid: u, host: obj("HostSystem", i%100)}
 		p.vms[v.ref], p.byUUID[u] = v, []*vm{v}
 		cluster = append(cluster, KubeNode{Name: v.name, SystemUUID: u.String()})
@@ -89,7 +89,7 @@ func BenchmarkChoose(b *testing.B) {
 // BenchmarkNode is what an attach asks.
 func BenchmarkNode(b *testing.B) {
 	n, _ := many(b)
-	id := inventory.UUID{1, 0, 7}.String()
+	id := match.UUID{1, 0, 7}.String()
 	for b.Loop() {
 		if _, err := n.Node(b.Context(), id); err != nil {
 			b.Fatal(err)

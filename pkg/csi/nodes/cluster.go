@@ -3,7 +3,7 @@ package nodes
 import (
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // Cluster tells which VMs are nodes. All methods may be called concurrently, and answer from memory.
@@ -22,22 +22,21 @@ type KubeNode struct {
 	ProviderID, SystemUUID string
 }
 
-// uuid returns the BIOS UUID of the node's VM: what the cloud provider says counts before what the kubelet does.
-func (n KubeNode) uuid() (inventory.UUID, bool) {
-	if id, ok := strings.CutPrefix(n.ProviderID, "vsphere://"); ok {
-		if u, err := parseUUID(id); err == nil {
-			return u, true
-		}
+// uuid returns the BIOS UUID of the node's VM: what the cloud provider says counts before what the kubelet does. Where the
+// providerID is another provider's (that of k3s is), the node may still run on a VM.
+func (n KubeNode) uuid() (match.UUID, bool) {
+	if u, err := match.ParseProviderID(n.ProviderID); err == nil {
+		return u, true
 	}
 	u, err := parseUUID(n.SystemUUID)
 	return u, err == nil
 }
 
 // parseUUID takes the form with dashes and the one without.
-func parseUUID(s string) (inventory.UUID, error) {
+func parseUUID(s string) (match.UUID, error) {
 	s = strings.TrimSpace(s)
 	if len(s) == 32 {
 		s = s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 	}
-	return inventory.ParseUUID(s)
+	return match.ParseUUID(s)
 }

@@ -11,13 +11,15 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // Informer is a [Cluster] that watches Node objects. Make one with [NewInformer] and give it a goroutine with
 // [Informer.Run]; all other methods may be called from any goroutine at any time.
 type Informer struct {
 	informer  cache.SharedIndexInformer
-	listeners listeners[string]
+	listeners notify.Listeners[string]
 }
 
 var _ Cluster = (*Informer)(nil)
@@ -85,19 +87,19 @@ func (i *Informer) Labels(node string) (map[string]string, bool) {
 }
 
 // Listen implements [Cluster].
-func (i *Informer) Listen(f func()) (stop func()) { return i.listeners.listen(func(string) { f() }) }
+func (i *Informer) Listen(f func()) (stop func()) { return i.listeners.Listen(func(string) { f() }) }
 
 // ListenNode has f called with the name of a node that came, went, or has changed in what is kept of it, its labels
 // included.
-func (i *Informer) ListenNode(f func(node string)) (stop func()) { return i.listeners.listen(f) }
+func (i *Informer) ListenNode(f func(node string)) (stop func()) { return i.listeners.Listen(f) }
 
 func (i *Informer) tell(obj any) {
 	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		i.listeners.tell(gone.Key)
+		i.listeners.Tell(gone.Key)
 		return
 	}
 	if n, ok := obj.(*corev1.Node); ok {
-		i.listeners.tell(n.Name)
+		i.listeners.Tell(n.Name)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // layout is where the cluster's nodes are at one moment. It is never changed.
@@ -17,7 +17,7 @@ type layout struct {
 	nodes    []*located
 	lost     []lost
 	segments []*segment
-	names    map[inventory.UUID]string // nodes by what they say of their UUID
+	names    map[match.UUID]string // nodes by what they say of their UUID
 }
 
 // located is a node whose VM is in a picture.
@@ -73,7 +73,7 @@ func (n *Nodes) current() *layout {
 func (n *Nodes) lay(version uint64) *layout {
 	all, known := n.cfg.Cluster.Nodes()
 	slices.SortFunc(all, func(a, b KubeNode) int { return strings.Compare(a.Name, b.Name) })
-	l := &layout{version: version, known: known, names: map[inventory.UUID]string{}}
+	l := &layout{version: version, known: known, names: map[match.UUID]string{}}
 	byKey := map[string]*segment{}
 	for _, k := range all {
 		u, ok := k.uuid()
@@ -125,8 +125,8 @@ func perHost(nodes []*located) (some []*located) {
 
 // lookup finds a VM in the pictures: of the UUID as given or, when none has it, with the byte order swapped. A picture
 // that is not in sync does not count.
-func (n *Nodes) lookup(u inventory.UUID) (*member, *vm, error) {
-	for _, u := range [...]inventory.UUID{u, u.Swapped()} {
+func (n *Nodes) lookup(u match.UUID) (*member, *vm, error) {
+	for _, u := range [...]match.UUID{u, u.Swapped()} {
 		var in *member
 		var found []*vm
 		for _, m := range *n.members.Load() {

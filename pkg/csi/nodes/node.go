@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // Node implements [volume.Nodes]. It answers from memory. An id of which no picture has a VM is asked of every vCenter
@@ -57,7 +57,7 @@ func (n *Nodes) In(vcenter string) ([]volume.Node, error) {
 }
 
 // nodeName is the name of the Kubernetes node with that UUID, "" without one.
-func (n *Nodes) nodeName(u inventory.UUID) string {
+func (n *Nodes) nodeName(u match.UUID) string {
 	names := n.current().names
 	if name, ok := names[u]; ok {
 		return name

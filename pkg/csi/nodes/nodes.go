@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
@@ -25,8 +26,8 @@ type Nodes struct {
 
 	spelled spelled
 
-	moved listeners[[]string] // nodes of which the answer has changed
-	any   listeners[struct{}] // the version has changed
+	moved notify.Listeners[[]string] // nodes of which the answer has changed
+	any   notify.Listeners[struct{}] // the version has changed
 
 	mu     sync.Mutex
 	latest *layout // nil before it was asked for
@@ -75,15 +76,15 @@ func (n *Nodes) replace(vcenters []VCenter, categories []Category) {
 	}
 	n.members.Store(&members)
 	n.mu.Unlock()
-	poke(n.reset)
+	notify.Wake(n.reset)
 	n.changed()
 }
 
 // changed says that nodes may be somewhere else.
 func (n *Nodes) changed() {
 	n.version.Add(1)
-	poke(n.wake)
-	n.any.tell(struct{}{})
+	notify.Wake(n.wake)
+	n.any.Tell(struct{}{})
 }
 
 // Run keeps the picture current until ctx ends, and returns nil. It is called once. The vCenters' clients have to run
@@ -152,7 +153,7 @@ func (n *Nodes) member(name string) (*member, error) {
 // error that says what is missing when ctx ends. Tags that cannot be read are waited for too.
 func (n *Nodes) WaitSynced(ctx context.Context) error {
 	woken := make(chan struct{}, 1)
-	defer n.any.listen(func(struct{}) { poke(woken) })()
+	defer n.any.Listen(func(struct{}) { notify.Wake(woken) })()
 	for {
 		err := n.complete()
 		if err == nil {

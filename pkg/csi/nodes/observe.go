@@ -12,7 +12,7 @@ const settle = 20 * time.Millisecond
 // Listen has f called with the names of nodes, in order, whose answer to [Nodes.Segment] may have changed: because of
 // vMotion, of tags, of nodes that came or went, or because a vCenter came into sync or lost it. f must not block; it is
 // not called any more when stop has returned. Nothing is told before Run.
-func (n *Nodes) Listen(f func(nodes []string)) (stop func()) { return n.moved.listen(f) }
+func (n *Nodes) Listen(f func(nodes []string)) (stop func()) { return n.moved.Listen(f) }
 
 // observe tells listeners, until ctx ends.
 func (n *Nodes) observe(ctx context.Context) {
@@ -45,7 +45,7 @@ func (n *Nodes) observe(ctx context.Context) {
 		told = answers
 		if len(differ) > 0 {
 			slices.Sort(differ)
-			n.moved.tell(differ)
+			n.moved.Tell(differ)
 		}
 	}
 }

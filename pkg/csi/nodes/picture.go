@@ -7,7 +7,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // ref is a managed object of one vCenter.
@@ -20,9 +20,9 @@ const maxDepth = 256
 type picture struct {
 	mu         sync.RWMutex
 	vms        map[ref]*vm
-	byUUID     map[inventory.UUID][]*vm
+	byUUID     map[match.UUID][]*vm
 	unknown    map[ref]*vm // those whose UUID was never told
-	departed   map[inventory.UUID]ref
+	departed   map[match.UUID]ref
 	entities   map[ref]entity
 	datastores map[ref]*datastore
 }
@@ -31,7 +31,7 @@ type picture struct {
 type vm struct {
 	ref                ref
 	name               string
-	uuid               inventory.UUID // zero when none was told yet
+	uuid               match.UUID // zero when none was told yet
 	template           bool
 	host, parent, pool ref // zero when unknown
 }
@@ -64,16 +64,16 @@ type mount struct {
 func newPicture() *picture {
 	return &picture{
 		vms:        map[ref]*vm{},
-		byUUID:     map[inventory.UUID][]*vm{},
+		byUUID:     map[match.UUID][]*vm{},
 		unknown:    map[ref]*vm{},
-		departed:   map[inventory.UUID]ref{},
+		departed:   map[match.UUID]ref{},
 		entities:   map[ref]entity{},
 		datastores: map[ref]*datastore{},
 	}
 }
 
 // find returns the VMs of a BIOS UUID in the given byte order; templates are no nodes.
-func (p *picture) find(u inventory.UUID) []*vm {
+func (p *picture) find(u match.UUID) []*vm {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.byUUID[u]

@@ -5,7 +5,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -54,7 +54,7 @@ func (p *picture) takeVM(u vcenter.Update) (moved bool) {
 	old := p.vms[u.Ref]
 	if u.Kind == vcenter.Leave {
 		p.drop(old)
-		if old != nil && old.uuid != (inventory.UUID{}) && len(p.departed) < maxDeparted {
+		if old != nil && old.uuid != (match.UUID{}) && len(p.departed) < maxDeparted {
 			p.departed[old.uuid] = old.ref
 		}
 		return old != nil
@@ -78,7 +78,7 @@ func (p *picture) takeVM(u vcenter.Update) (moved bool) {
 	}
 	p.drop(old)
 	p.vms[fresh.ref] = fresh
-	if fresh.uuid == (inventory.UUID{}) {
+	if fresh.uuid == (match.UUID{}) {
 		p.unknown[fresh.ref] = fresh
 	} else {
 		p.byUUID[fresh.uuid] = append(slices.Clone(p.byUUID[fresh.uuid]), fresh)
@@ -103,7 +103,7 @@ func (v *vm) set(c types.PropertyChange) {
 		// A VM keeps its UUID for life; a vCenter may tell a blank one for seconds during a failover
 		// (kubernetes/cloud-provider-vsphere#521).
 		s, _ := c.Val.(string)
-		if u, err := inventory.ParseUUID(s); err == nil {
+		if u, err := match.ParseUUID(s); err == nil {
 			v.uuid = u
 		}
 	}

@@ -3,7 +3,7 @@ package nodes
 import (
 	"sync"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // maxSpelled bounds what is remembered.
@@ -14,10 +14,10 @@ const maxSpelled = 100_000
 // value is ready.
 type spelled struct {
 	mu sync.Mutex
-	as map[inventory.UUID]string
+	as map[match.UUID]string
 }
 
-func (s *spelled) learn(u inventory.UUID, id string) {
+func (s *spelled) learn(u match.UUID, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == u.String() {
@@ -25,12 +25,12 @@ func (s *spelled) learn(u inventory.UUID, id string) {
 		return
 	}
 	if s.as == nil || len(s.as) >= maxSpelled {
-		s.as = map[inventory.UUID]string{}
+		s.as = map[match.UUID]string{}
 	}
 	s.as[u] = id
 }
 
-func (s *spelled) of(u inventory.UUID) string {
+func (s *spelled) of(u match.UUID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id, ok := s.as[u]; ok {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -80,7 +82,7 @@ func newTagIndex(cfg *Config, client *vcenter.Client, categories []Category, log
 func (t *tagIndex) follow(ok bool) { t.following.Store(ok) }
 
 // event says that a tag was attached or detached.
-func (t *tagIndex) event() { poke(t.wake) }
+func (t *tagIndex) event() { notify.Wake(t.wake) }
 
 // missed asks for an early reading: somebody found no tag where one should be.
 func (t *tagIndex) missed() {
@@ -96,7 +98,7 @@ func (t *tagIndex) missed() {
 	}
 	t.mu.Unlock()
 	if due {
-		poke(t.wake)
+		notify.Wake(t.wake)
 	}
 }
 
@@ -132,11 +134,8 @@ func (t *tagIndex) idle(ctx context.Context, failed bool) bool {
 	if failed {
 		most = min(most, tagsFailed)
 	}
-	least := t.pause
-	for i := 4; i <= t.fruitless && least < tagsSlowest; i++ { // somebody else's tags change
-		least *= 2
-	}
-	timer, pause := time.NewTimer(most), time.NewTimer(min(max(t.pause, min(least, tagsSlowest)), most))
+	least := backoff.Backoff{Min: t.pause, Max: max(t.pause, tagsSlowest)} // of other people's tags, which change
+	timer, pause := time.NewTimer(most), time.NewTimer(min(least.After(t.fruitless-2), most))
 	defer timer.Stop()
 	defer pause.Stop()
 	select {

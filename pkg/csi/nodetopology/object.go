@@ -31,10 +31,10 @@ const (
 // Object is one CSINodeTopology object, named as its Node and owned by it.
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 
 	Spec   Spec   `json:"spec"`
-	Status Status `json:"status,omitempty"`
+	Status Status `json:"status"`
 }
 
 // Spec is the question.

@@ -184,7 +184,7 @@ func placed(result cnstypes.BaseCnsVolumeOperationResult, spec volume.Spec, err 
 				if reason == nil {
 					continue
 				}
-				where.WriteString(fmt.Sprintf("; %s: %s", datastoreName(p.Datastore, spec), reason))
+				fmt.Fprintf(&where, "; %s: %s", datastoreName(p.Datastore, spec), reason)
 				if f.kind == nil || errors.Is(reason, volume.ErrNoSpace) {
 					f.kind = reason.kind
 				}

@@ -82,7 +82,8 @@ func goneKind(obj types.ManagedObjectReference) error {
 	return nil
 }
 
-// wordsKind looks at the words of faults that have no type of their own. They are those of CNS in vSphere 7 and 8.
+// wordsKind looks at the words of faults that have no type of their own. They are those of CNS in vSphere 7 and 8, in
+// English: sessions log in with that locale (package vcenter).
 func wordsKind(message string) error {
 	message = strings.ToLower(message)
 	has := func(words ...string) bool {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
@@ -73,7 +75,7 @@ func (t *tasks) add(id ref) *task {
 	defer t.mu.Unlock()
 	p := &task{told: make(chan struct{}), news: time.Now()}
 	t.pending[id] = p
-	poke(t.changed)
+	notify.Wake(t.changed)
 	return p
 }
 
@@ -81,6 +83,13 @@ func (t *tasks) drop(id ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.pending, id)
+}
+
+// waits reports whether an operation waits for a task.
+func (t *tasks) waits(id ref) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pending[id] != nil
 }
 
 // quiet is for how long nothing has been heard of a task.
@@ -171,7 +180,7 @@ func (t *tasks) run(ctx context.Context) {
 		if err := t.read(ctx, t.some()); err != nil && !errors.Is(err, context.Canceled) {
 			t.conn.log.Debug("tasks not read", "err", err)
 		}
-		if !pause(ctx, min(50*time.Millisecond<<min(failures, 8), 5*time.Second)) {
+		if backoff.Sleep(ctx, backoff.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}.After(failures)) != nil {
 			return
 		}
 	}
@@ -200,23 +209,4 @@ func (t *tasks) some() []ref {
 		}
 	}
 	return ids
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// poke wakes the reader of a channel of capacity one.
-func poke(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }

@@ -24,6 +24,30 @@ func readTasks(ctx context.Context, c *vim25.Client, ids []ref) ([]types.TaskInf
 	return infos, nil
 }
 
+// recentTasks reads the tasks that a vCenter has under way or ended lately.
+func recentTasks(ctx context.Context, c *vim25.Client) ([]types.TaskInfo, error) {
+	res, err := property.DefaultCollector(c).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{{
+		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
+		ObjectSet: []types.ObjectSpec{{
+			Obj: *c.ServiceContent.TaskManager, Skip: types.NewBool(true),
+			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "TaskManager", Path: "recentTask"}},
+		}},
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	var infos []types.TaskInfo
+	for _, content := range res.Returnval {
+		for _, p := range content.PropSet {
+			if info, ok := p.Val.(types.TaskInfo); ok {
+				info.Task = content.Obj
+				infos = append(infos, info)
+			}
+		}
+	}
+	return infos, nil
+}
+
 func contains(list []ref, id ref) bool { return slices.Contains(list, id) }
 
 func without(list []ref, id ref) []ref {

@@ -11,6 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -123,7 +125,7 @@ func (r *round) change(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		pause(ctx, gather)
+		_ = backoff.Sleep(ctx, gather)
 		add, remove := r.differences()
 		if len(add) == 0 && len(remove) < 256 {
 			continue // what has ended can stay until something is added
@@ -169,7 +171,7 @@ func (r *round) put(add, remove []ref) {
 	for id, p := range r.pending {
 		p.viewed = r.inView[id]
 	}
-	poke(r.kick)
+	notify.Wake(r.kick)
 }
 
 // awaited is whether the view holds anything that is waited for.

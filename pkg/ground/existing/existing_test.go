@@ -9,10 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
@@ -58,16 +59,25 @@ func TestStrays(t *testing.T) {
 		ids = append(ids, r.VM.UUID)
 	}
 	got := strays([]corev1.Node{
-		*nodeWith("straight", "", strings.ToUpper(ids[0])), *nodeWith("turned", "", world.Orders(ids[1])[1]),
-		*nodeWith("bound", "vsphere://"+world.Orders(ids[0])[1], "42000000-0000-4000-8000-000000000001"),
+		*nodeWith("straight", "", strings.ToUpper(ids[0])), *nodeWith("turned", "", swapped(ids[1])),
+		*nodeWith("bound", "vsphere://"+swapped(ids[0]), "42000000-0000-4000-8000-000000000001"),
 		*nodeWith("mislead", "vsphere://42000000-0000-4000-8000-000000000001", ids[0]),
 		*nodeWith("cloud", "aws:///eu/i-1", ids[0]), *nodeWith("blank", "", ""),
 	}, top)
 	if want := []string{"mislead", "cloud", "blank"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	refused := endangered(got).(*existing.Error)
+	refused := endangered(got).(*coded.Error)
 	if refused.Code != existing.CodeNodes || !strings.Contains(refused.Message, "mislead, cloud, blank") || !strings.Contains(refused.Try, "leave --ccm out") {
 		t.Errorf("%+v", refused)
 	}
+}
+
+// swapped is a UUID in the other byte order.
+func swapped(id string) string {
+	u, err := match.ParseUUID(id)
+	if err != nil {
+		panic(err)
+	}
+	return u.Swapped().String()
 }

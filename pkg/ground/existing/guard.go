@@ -3,7 +3,6 @@ package existing
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,8 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -51,41 +54,27 @@ func (g *Ground) guard(ctx context.Context) error {
 	return nil
 }
 
-// strays are the names of Nodes whose VM is none of the topology's: neither by providerID nor by system UUID.
+// strays are the names of Nodes of which the provider would find none of the topology's VMs.
 func strays(nodes []corev1.Node, top *topology.Topology) []string {
-	chosen := map[string]bool{}
+	var chosen match.List[match.VM]
 	for r := range top.AllVMs() {
-		if r.VM.UUID != "" {
-			chosen[strings.ToLower(r.VM.UUID)] = true
-		}
+		chosen.VMs = append(chosen.VMs, existing.VMOf(r))
 	}
 	var names []string
 	for i := range nodes {
-		has := false
-		for _, id := range uuidsOf(&nodes[i]) {
-			has = has || chosen[id]
-		}
-		if !has {
+		switch match.Find(kubenode.Facts(&nodes[i]), chosen, match.Choices{}).Reason {
+		case match.Found, match.Ambiguous:
+		default:
 			names = append(names, nodes[i].Name)
 		}
 	}
 	return names
 }
 
-// some names the first few.
-func some(names []string) string {
-	const most = 5
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if rest := len(names) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
-}
-
 func endangered(stray []string) error {
-	return &existing.Error{
+	return &coded.Error{
 		Code:    existing.CodeNodes,
-		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", some(stray)),
+		Message: fmt.Sprintf("a cloud controller manager deletes Nodes whose VM it does not find, and these have none among the chosen VMs: %s", shorten.List(stray, 5)),
 		Try: "choose their VMs, too: --folder, --vm, --tag, or all by leaving these out\n" +
 			"leave --ccm out   # the sandbox then only watches\n" +
 			"vsphere-sandbox doctor --vcenter-config FILE --kubeconfig FILE   # which VM each node is",
@@ -97,9 +86,9 @@ func (g *Ground) noteStrays(stray []string, all int) {
 	if len(stray) == 0 {
 		return
 	}
-	text := "nodes whose VM is none of the chosen ones: " + some(stray)
+	text := "nodes whose VM is none of the chosen ones: " + shorten.List(stray, 5)
 	if len(stray) == all {
-		text = fmt.Sprintf("no node of the cluster of context %q is one of the chosen VMs: %s", g.cluster.Context(), some(stray))
+		text = fmt.Sprintf("no node of the cluster of context %q is one of the chosen VMs: %s", g.cluster.Context(), shorten.List(stray, 5))
 	}
 	g.Log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Warning, Kind: "nodes.without-vm", Message: text})
 }

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -86,12 +86,12 @@ func (t *nodes) drop(name string) []string {
 // uuidsOf are the UUIDs, in both byte orders, by which a Node has its VM: that of its providerID where it has one, else that
 // which its kubelet has read. None for a Node of another cloud.
 func uuidsOf(n *corev1.Node) []string {
-	if id := n.Spec.ProviderID; id != "" {
-		id, ours := strings.CutPrefix(id, "vsphere://")
-		if !ours {
-			return nil
-		}
-		return world.Orders(id)
+	u, err := match.ParseProviderID(n.Spec.ProviderID)
+	if n.Spec.ProviderID == "" {
+		u, err = match.ParseUUID(n.Status.NodeInfo.SystemUUID)
 	}
-	return world.Orders(n.Status.NodeInfo.SystemUUID)
+	if err != nil {
+		return nil
+	}
+	return []string{u.String(), u.Swapped().String()}
 }

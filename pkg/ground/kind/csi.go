@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
 // ForeignCSI is a CSI driver that is not ours.
@@ -117,11 +117,11 @@ func (g *Ground) writeForeignCSI(ctx context.Context, w *images.Writer, names []
 			continue
 		}
 		switch _, err := store.Image(ctx, from); {
-		case images.Is(err, images.Missing) && from == name:
+		case coded.Is(err, images.Missing) && from == name:
 			g.Logger.Info("nodes have to pull an image", "image", name)
 			continue
-		case images.Is(err, images.Missing):
-			return &runtime.Error{
+		case coded.Is(err, images.Missing):
+			return &coded.Error{
 				Code: images.Missing, Message: fmt.Sprintf("--csi %s: %s has no such image, and the manifest names %s, so no node would pull it", f.Source, g.rt.Name(), name),
 				Try: g.rt.Name() + " pull " + from,
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	kindmachine "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
@@ -32,7 +33,7 @@ func (g *Ground) chooseDisks(possible func(folder string) error) error {
 	foreign := g.Foreign != nil // it knows block devices alone
 	as := g.Options.Volumes
 	if foreign && as == VolumesDir {
-		return &kind.Error{Code: kind.NoLoopDevices, Message: "this CSI driver takes block devices alone", Try: "--kind-volumes auto\nor --csi builtin"}
+		return &coded.Error{Code: kind.NoLoopDevices, Message: "this CSI driver takes block devices alone", Try: "--kind-volumes auto\nor --csi builtin"}
 	}
 	if as != VolumesDir {
 		err := possible(g.Dir)
@@ -40,10 +41,10 @@ func (g *Ground) chooseDisks(possible func(folder string) error) error {
 			return nil
 		}
 		if foreign {
-			return &kind.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices, and this CSI driver takes no others", Err: err, Try: "--csi builtin\nor --csi off, for none"}
+			return &coded.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices, and this CSI driver takes no others", Err: err, Try: "--csi builtin\nor --csi off, for none"}
 		}
 		if as == VolumesDevice {
-			return &kind.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices", Err: err, Try: "--kind-volumes dir\nor --csi off, for none"}
+			return &coded.Error{Code: kind.NoLoopDevices, Message: "volumes cannot be block devices", Err: err, Try: "--kind-volumes dir\nor --csi off, for none"}
 		}
 		why = err.Error()
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -44,7 +45,7 @@ func TestVolumesOnKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k, err := withVolumes(t, tc.volumes, tc.loops)
 			if tc.code != "" {
-				if !runtime.Is(err, tc.code) || !errors.Is(err, refused) {
+				if !coded.Is(err, tc.code) || !errors.Is(err, refused) {
 					t.Errorf("%v, want %s", err, tc.code)
 				}
 				return

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -38,7 +39,7 @@ func (g *Ground) note(image string) error {
 	if err != nil {
 		return err
 	}
-	return private.WriteFile(filepath.Join(g.Dir, noteFile), append(text, '\n'))
+	return atomicfile.WriteFile(filepath.Join(g.Dir, noteFile), append(text, '\n'), 0o600)
 }
 
 func (g *Ground) unnote() error { return Forget(g.Dir) }

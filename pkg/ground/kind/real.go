@@ -129,10 +129,10 @@ func waysOf(uuid string, all map[string][]netip.Addr) string {
 	var script strings.Builder
 	script.WriteString("set -e\n")
 	for _, a := range own {
-		script.WriteString(fmt.Sprintf("ip -4 address replace %s/32 dev eth0\n", a))
+		fmt.Fprintf(&script, "ip -4 address replace %s/32 dev eth0\n", a)
 	}
 	for _, a := range others {
-		script.WriteString(fmt.Sprintf("ip -4 route replace %s/32 dev eth0\n", a))
+		fmt.Fprintf(&script, "ip -4 route replace %s/32 dev eth0\n", a)
 	}
 	return script.String()
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
@@ -78,7 +79,7 @@ func (k *Ground) noted(t *testing.T) bool {
 func TestKindStop(t *testing.T) {
 	d := &daemon{dead: true}
 	k, _ := onKind(t, d)
-	if err := k.stop(t.Context()); !errors.As(err, new(*ground.LeftError)) || !runtime.Is(err, runtime.Stopped) {
+	if err := k.stop(t.Context()); !errors.As(err, new(*ground.LeftError)) || !coded.Is(err, runtime.Stopped) {
 		t.Errorf("of a runtime that does not answer: %v", err)
 	}
 	if !k.noted(t) {

@@ -40,7 +40,7 @@ const (
 // kubelet's own volume plugin, as kubelet runs it: the plugin watcher finds the registration socket, the driver gets into
 // CSINode, and a volume is mounted for a pod, measured, expanded and unmounted.
 func TestVolume(t *testing.T) {
-	root, err := os.MkdirTemp("", "csi") // short, for the sockets
+	root, err := os.MkdirTemp("", "csi") // a path that is short, for the sockets
 	if err != nil {
 		t.Fatal(err)
 	}

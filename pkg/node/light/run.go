@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
@@ -121,9 +122,7 @@ func serverVersion(ctx context.Context, c Config) (string, error) {
 			said = err.Error()
 			c.Logger.Warn("API server", "err", err)
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, time.Second) != nil {
 			return "", fmt.Errorf("API server: %w", err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
 // iniReader reads the INI form: upstream's, and the in-tree provider's in both its forms.
@@ -37,7 +39,7 @@ func iniKeys() []string {
 // chance.
 func familiar(word string, all []string) bool {
 	const long = 8
-	return len(word) >= long && nearest(word, all) != "" || slices.ContainsFunc(all, func(name string) bool { return fold(name) == fold(word) })
+	return len(word) >= long && nearest.Of(word, all) != "" || slices.ContainsFunc(all, func(name string) bool { return fold(name) == fold(word) })
 }
 
 // readINI returns nil when there is nothing worth checking further.
@@ -84,7 +86,7 @@ func (r *iniReader) section(f *file, s iniSection) {
 		setSection(r, s, at, &f.nodes, nodeFields())
 	default:
 		hint := ""
-		if best := nearest(s.name, iniSections()); best != "" {
+		if best := nearest.Of(s.name, iniSections()); best != "" {
 			hint = "did you mean [" + best + "]?"
 		}
 		f.lost = true

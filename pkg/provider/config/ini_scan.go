@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"unicode"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
 // iniSection is one section as written.
@@ -161,7 +163,7 @@ func (s *iniScanner) header() (iniSection, bool) {
 func (s *iniScanner) entry() (iniEntry, bool) {
 	e := iniEntry{key: s.word()}
 	if e.tail = s.afterPassword && !familiar(e.key, iniKeys()); !e.tail {
-		s.afterPassword = nearest(e.key, []string{"password"}) != ""
+		s.afterPassword = nearest.Of(e.key, []string{"password"}) != ""
 	}
 	s.spaces()
 	switch c := s.peek(); c {

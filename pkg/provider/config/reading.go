@@ -53,9 +53,6 @@ func ReadINI(name string, data []byte) ([]INISection, []Problem) {
 // LooksLikeINI reports whether text is meant to be INI, by the first line that says anything.
 func LooksLikeINI(data []byte) bool { return looksLikeINI(data) }
 
-// Nearest returns the name that key is but for case, hyphens or a slip or two; empty when there is none.
-func Nearest(key string, all []string) string { return nearest(key, all) }
-
 // HostProblem says what keeps text from being the host of a vCenter, and what to write instead where that is known; both
 // are empty when nothing does.
 func HostProblem(text string) (message, hint string) {

@@ -66,7 +66,7 @@ func TestValues(t *testing.T) {
 		{"server: [vc]", "vcenter.a.server: must be text, not a list"},
 		{"server: vc, port: 65536", "65536 is out of range"},
 		{"server: vc, port: '443'", `must be a whole number, not the text "443", leave the quotes out`},
-		{"server: vc, port: 4.5", "must be a whole number, not 4.5"},
+		{"server: vc, port: 4.5", "must be a whole number, not the number 4.5"},
 		{"server: vc, insecureFlag: 'true'", `must be true or false, not the text "true", leave the quotes out`},
 		{"server: vc, insecureFlag: {}", "must be true or false, not a mapping"},
 		{"server: vc, datacenters: 'dc1, dc2'", `must be a list, not the text "dc1, dc2", write [dc1, dc2]`},

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // yamlReader reads the YAML form. It walks the nodes itself, so that every mistake is told with its key.
@@ -23,7 +25,7 @@ func readYAML(name string, data []byte, p *problems) *file {
 	var doc yaml.Node
 	err := dec.Decode(&doc)
 	switch {
-	case errors.Is(err, io.EOF) || err == nil && (len(doc.Content) == 0 || isNull(doc.Content[0])):
+	case errors.Is(err, io.EOF) || err == nil && (len(doc.Content) == 0 || strict.IsNull(doc.Content[0])):
 		p.at(position{file: name}, "", "file is empty")
 		return nil
 	case err != nil:
@@ -32,7 +34,7 @@ func readYAML(name string, data []byte, p *problems) *file {
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		p.at(r.at(root, ""), notMapping(root), "must be a mapping, not %s", describe(root))
+		p.at(r.at(root, ""), notMapping(root), "must be a mapping, not %s", strict.Describe(root))
 		return nil
 	}
 	if k := repeats(root); k != nil {
@@ -62,7 +64,7 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 			f.global.at = e.at
 			readSection(r, e, &f.global, globalFields())
 		case "vcenter":
-			f.lost = f.lost || e.value.Kind != yaml.MappingNode && !isNull(e.value)
+			f.lost = f.lost || e.value.Kind != yaml.MappingNode && !strict.IsNull(e.value)
 			for _, t := range r.entries(e.value, e.at.path) {
 				readSection(r, t, f.vcenter(t.key, t.at), vcenterFields())
 			}
@@ -71,7 +73,7 @@ func (r *yamlReader) file(root *yaml.Node) *file {
 		case "nodes":
 			readSection(r, e, &f.nodes, nodeFields())
 		case "nsxt", "loadBalancer", "loadBalancerClass", "route": // upstream's for NSX-T
-			if !isNull(e.value) {
+			if !strict.IsNull(e.value) {
 				r.p.warn(e.at, "has no effect")
 			}
 		default:
@@ -122,13 +124,13 @@ func readSection[S any](r *yamlReader, section entry, into *S, fields []field[S]
 // set puts a value into dst, which is a pointer to a cell. What is null or empty sets nothing.
 func (r *yamlReader) set(dst any, e entry) {
 	n := e.value
-	if isNull(n) {
+	if strict.IsNull(n) {
 		return
 	}
 	switch dst := dst.(type) {
 	case *cell[string]:
 		if n.Kind != yaml.ScalarNode {
-			r.p.at(e.at, "", "must be text, not %s", describe(n))
+			r.p.at(e.at, "", "must be text, not %s", strict.Describe(n))
 			dst.spoil(e.at)
 		} else if n.Value != "" {
 			dst.put(n.Value, e.at)
@@ -136,7 +138,7 @@ func (r *yamlReader) set(dst any, e entry) {
 	case *cell[int]:
 		var i int
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || n.Decode(&i) != nil {
-			r.p.at(e.at, quoted(n), "must be a whole number, not %s", describe(n))
+			r.p.at(e.at, quoted(n), "must be a whole number, not %s", strict.Describe(n))
 			dst.spoil(e.at)
 			return
 		}
@@ -144,7 +146,7 @@ func (r *yamlReader) set(dst any, e entry) {
 	case *cell[bool]:
 		var b bool
 		if n.Kind != yaml.ScalarNode || n.Decode(&b) != nil {
-			r.p.at(e.at, quoted(n), "must be true or false, not %s", describe(n))
+			r.p.at(e.at, quoted(n), "must be true or false, not %s", strict.Describe(n))
 			dst.spoil(e.at)
 			return
 		}
@@ -167,17 +169,17 @@ func (r *yamlReader) list(e entry) ([]string, bool) {
 		if e.value.Kind == yaml.ScalarNode {
 			hint = "write [" + strings.Join(splitList(e.value.Value), ", ") + "]"
 		}
-		r.p.at(e.at, hint, "must be a list, not %s", describe(e.value))
+		r.p.at(e.at, hint, "must be a list, not %s", strict.Describe(e.value))
 		return nil, false
 	}
 	var list []string
 	for _, item := range e.value.Content {
 		item = resolveAlias(item)
 		if item.Kind != yaml.ScalarNode {
-			r.p.at(r.at(item, e.at.path), "", "an entry must be text, not %s", describe(item))
+			r.p.at(r.at(item, e.at.path), "", "an entry must be text, not %s", strict.Describe(item))
 			return nil, false
 		}
-		if isNull(item) {
+		if strict.IsNull(item) {
 			item = &yaml.Node{}
 		}
 		list = append(list, item.Value)

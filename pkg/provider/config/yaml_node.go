@@ -1,11 +1,12 @@
 package config
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 )
 
 // entry is a key of a mapping with its value, aliases resolved.
@@ -22,11 +23,11 @@ const maxMerges = 8
 // mapping. Nothing at all is an empty mapping.
 func (r *yamlReader) entries(n *yaml.Node, path string) []entry {
 	n = resolveAlias(n)
-	if isNull(n) {
+	if strict.IsNull(n) {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		r.p.at(r.at(n, path), "", "must be a mapping, not %s", describe(n))
+		r.p.at(r.at(n, path), "", "must be a mapping, not %s", strict.Describe(n))
 		return nil
 	}
 	seen := map[string]bool{}
@@ -69,29 +70,6 @@ func resolveAlias(n *yaml.Node) *yaml.Node {
 		return n.Alias
 	}
 	return n
-}
-
-func isNull(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
-}
-
-// describe says what stands where something else should. Text longer than any sensible value is cut.
-func describe(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	}
-	const longest = 40
-	text := n.Value
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
-	}
-	if n.ShortTag() == "!!str" {
-		return fmt.Sprintf("the text %q", text)
-	}
-	return text
 }
 
 // quoted says that a number or a truth value is text by its quotes only.

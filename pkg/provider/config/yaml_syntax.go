@@ -5,13 +5,12 @@ import (
 	"cmp"
 	"errors"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-)
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
+)
 
 // syntax tells what the decoder says; root is nil before there are nodes.
 func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
@@ -21,17 +20,10 @@ func (r *yamlReader) syntax(err error, data []byte, root *yaml.Node) {
 	}
 	for _, text := range messages {
 		at := position{file: r.name}
-		text = strings.TrimPrefix(text, "yaml: ")
-		if m := yamlLine.FindStringSubmatch(text); m != nil {
-			at.line, _ = strconv.Atoi(m[1]) // a number too large for a line is none
-			text = m[2]
-		}
-		if countsFromZero(text) {
-			at.line = min(at.line+1, 1+bytes.Count(bytes.TrimSpace(data), []byte("\n")))
-		}
+		at.line, text = strict.Syntax(data, text)
 		if key := complexKey(root); key != nil && strings.HasPrefix(text, "invalid map key") {
 			at.line, at.column = key.Line, key.Column
-			text = "a key must be text, not " + describe(resolveAlias(key))
+			text = "a key must be text, not " + strict.Describe(resolveAlias(key))
 		}
 		text, hint := withoutValues(text)
 		r.p.at(at, cmp.Or(hint, tabHint(text, at.line, data)), "%s", text)
@@ -68,16 +60,6 @@ func complexKey(n *yaml.Node) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// countsFromZero is whether the message is one of those for which yaml.v3 counts lines from 0, and tells none for the
-// first: the ones of its parser, not those of its scanner.
-func countsFromZero(text string) bool {
-	if strings.HasPrefix(text, "found a tab character that violates indentation") {
-		return true
-	}
-	what, ok := strings.CutPrefix(text, "did not find expected ")
-	return ok && (what == "key" || strings.HasPrefix(what, "node content") || strings.ContainsAny(what[:1], "',<-"))
 }
 
 // tabHint explains the message for a tab, which names none.

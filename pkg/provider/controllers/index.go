@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // indexName is that of the index over nodes by VM.
@@ -41,10 +41,9 @@ func indexNode(obj any) ([]string, error) {
 
 // vmKey is the same for every way to write the UUID of one VM, as a providerID or bare, in either byte order.
 func vmKey(id string) string {
-	id = strings.ToLower(strings.TrimSpace(id))
-	u, err := inventory.ParseUUID(strings.TrimPrefix(id, "vsphere://"))
+	u, err := match.ParseProviderID(id)
 	if err != nil {
-		return id
+		return strings.ToLower(strings.TrimSpace(id))
 	}
 	return min(u.String(), u.Swapped().String())
 }

@@ -3,6 +3,8 @@ package controllers
 import (
 	"context"
 	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // mostPending is how many VMs are remembered one by one; more are everything.
@@ -72,7 +74,7 @@ func (n *Nudges) goRun(f func()) {
 }
 
 // signal wakes whoever waits. The lock is held.
-func (n *Nudges) signal() { poke(n.channel()) }
+func (n *Nudges) signal() { notify.Wake(n.channel()) }
 
 // channel returns the channel that is written to when there is news. The lock is held.
 func (n *Nudges) channel() chan struct{} {

@@ -3,6 +3,8 @@ package controllers
 import (
 	"context"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
 // pace spaces out what is done about news: the first of it waits for debounce, so that what belongs together comes
@@ -21,19 +23,7 @@ func (p *pace) wait(ctx context.Context) bool {
 	} else {
 		p.gap = min(2*p.gap, p.floor)
 	}
-	ok := sleep(ctx, p.gap)
+	err := backoff.Sleep(ctx, p.gap)
 	p.last = time.Now()
-	return ok
-}
-
-// sleep waits for d; false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return err == nil
 }

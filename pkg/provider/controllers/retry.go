@@ -8,6 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 const (
@@ -38,17 +41,10 @@ func (r *retry) node(node *corev1.Node) {
 }
 
 // all tries all nodes soon. It does not block.
-func (r *retry) all() { poke(r.wake) }
+func (r *retry) all() { notify.Wake(r.wake) }
 
 // stranger says that a VM has changed which may be that of any of the nodes. It does not block.
-func (r *retry) stranger() { poke(r.met) }
-
-func poke(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}
+func (r *retry) stranger() { notify.Wake(r.met) }
 
 // run tries all nodes when asked to, no more often than the intervals allow, until ctx ends.
 func (r *retry) run(ctx context.Context) {
@@ -71,7 +67,7 @@ func (r *retry) run(ctx context.Context) {
 		for _, node := range nodes {
 			r.node(node)
 		}
-		if !sleep(ctx, burstInterval) {
+		if backoff.Sleep(ctx, burstInterval) != nil {
 			return
 		}
 	}

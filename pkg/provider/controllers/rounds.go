@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // rounds hands out nodes to those who look after them, its consumers: all nodes when the period is over, and single
@@ -64,7 +66,7 @@ func (r *rounds) urgeAll() {
 	r.signal()
 }
 
-func (r *rounds) signal() { poke(r.wake) }
+func (r *rounds) signal() { notify.Wake(r.wake) }
 
 // taken returns what was asked for since the last time.
 func (r *rounds) taken() (urged []string, early bool) {

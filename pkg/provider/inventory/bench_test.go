@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -59,8 +60,8 @@ func guestVM(i int, folder, host, pool types.ManagedObjectReference) vcenter.Upd
 	}
 }
 
-func crowdUUID(i int) inventory.UUID {
-	return inventory.UUID{0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, byte(i >> 16), byte(i >> 8), byte(i)}
+func crowdUUID(i int) match.UUID {
+	return match.UUID{0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, byte(i >> 16), byte(i >> 8), byte(i)}
 }
 
 // crowded is two vCenters in sync, with the crowd in one.

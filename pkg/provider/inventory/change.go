@@ -1,7 +1,5 @@
 package inventory
 
-import "sync"
-
 // Change says what happened to the index of one vCenter: the outcome of one batch of its updates. Changes of which nothing
 // is left in the end are not told.
 type Change struct {
@@ -29,36 +27,4 @@ func (m *member) change(d delta) (c Change, ok bool) {
 		}
 	}
 	return c, c.Everything || len(c.VMs) > 0 || len(c.Left) > 0
-}
-
-// listeners are those who want to be told something. Nobody is called any more when the function that listen returned has
-// returned.
-type listeners[T any] struct {
-	mu   sync.Mutex
-	next int
-	all  map[int]func(T)
-}
-
-func (l *listeners[T]) listen(f func(T)) (stop func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.all == nil {
-		l.all = map[int]func(T){}
-	}
-	id := l.next
-	l.next++
-	l.all[id] = f
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.all, id)
-	}
-}
-
-func (l *listeners[T]) tell(what T) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, f := range l.all {
-		f(what)
-	}
 }

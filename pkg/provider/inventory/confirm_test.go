@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -52,7 +53,7 @@ func TestConfirmBesidesUnreadable(t *testing.T) {
 		if err := w.ConfirmAbsent(t.Context(), gone); err != nil {
 			t.Errorf("%s: another VM: %v", step.name, err)
 		}
-		for _, u := range []inventory.UUID{lost, lost.Swapped()} {
+		for _, u := range []match.UUID{lost, lost.Swapped()} {
 			if err := w.ConfirmAbsent(t.Context(), u); !errors.Is(err, inventory.ErrStillThere) {
 				t.Errorf("%s: itself: %v", step.name, err)
 			}
@@ -200,7 +201,7 @@ func TestConfirmMoving(t *testing.T) {
 func TestConfirmNoUUID(t *testing.T) {
 	w := start(t, nil)
 	w.synced(t)
-	if err := w.ConfirmAbsent(t.Context(), inventory.UUID{}); err == nil {
+	if err := w.ConfirmAbsent(t.Context(), match.UUID{}); err == nil {
 		t.Error("confirmed")
 	}
 }

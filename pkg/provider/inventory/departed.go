@@ -26,7 +26,12 @@ func (d departed) add(vm *VM) {
 		}
 		delete(d, u)
 	}
-	refs := d[vm.UUID]
+	d.keep(vm)
+}
+
+// keep remembers where a VM is, once, among the last of its UUID.
+func (d departed) keep(vm *VM) {
+	refs := slices.DeleteFunc(d[vm.UUID], func(r types.ManagedObjectReference) bool { return r == vm.Ref })
 	d[vm.UUID] = append(refs[max(0, len(refs)-maxDepartedRef+1):], vm.Ref)
 }
 
@@ -65,17 +70,20 @@ func (x *index) forget(u UUID) {
 	delete(x.departed, u.Swapped())
 }
 
-// remember takes over where another index of the same vCenter last saw its VMs, those that are there included: one of
+// remember takes over where another index of the same vCenter last saw its VMs, all that are there included: one of
 // them may leave before this index is in sync. Those that it sees itself are forgotten here.
 func (x *index) remember(other *index) {
 	other.mu.RLock()
 	defer other.mu.RUnlock()
 	for u, refs := range other.departed {
+		if len(x.departed) == maxDeparted {
+			break
+		}
 		x.departed[u] = slices.Clone(refs)
 	}
 	for _, vm := range other.vms {
 		if vm.UUID != (UUID{}) {
-			x.departed[vm.UUID] = append(x.departed[vm.UUID], vm.Ref)
+			x.departed.keep(vm)
 		}
 	}
 }

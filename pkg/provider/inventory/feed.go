@@ -46,7 +46,7 @@ func (f feed) Update(batch []vcenter.Update) {
 	synced := f.inSync()
 	d := x.take(batch, f.freshVMs(batch), synced)
 	if synced && !d.empty() {
-		f.changes.tell(d)
+		f.changes.Tell(d)
 	}
 }
 
@@ -93,7 +93,7 @@ func (f feed) Synced() {
 	x.placeAll()
 	x.mu.Unlock()
 	f.setSync(true, nil)
-	f.changes.tell(delta{everything: true})
+	f.changes.Tell(delta{everything: true})
 }
 
 // Lost implements [vcenter.Handler].
@@ -102,7 +102,7 @@ func (f feed) Lost(err error) {
 	had := f.inSync()
 	f.setSync(false, err)
 	if had {
-		f.changes.tell(delta{everything: true})
+		f.changes.Tell(delta{everything: true})
 	}
 }
 
@@ -110,4 +110,4 @@ func (f feed) Lost(err error) {
 func (f feed) Following(ok bool) { f.following.Store(ok) }
 
 // Happened implements [vcenter.EventHandler].
-func (f feed) Happened() { f.tagged.tell(struct{}{}) }
+func (f feed) Happened() { f.tagged.Tell(struct{}{}) }

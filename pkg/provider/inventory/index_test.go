@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -47,7 +48,7 @@ func update(kind vcenter.Kind, r types.ManagedObjectReference, changes map[strin
 
 func uuidOf(t testing.TB, s string) UUID {
 	t.Helper()
-	u, err := ParseUUID(s)
+	u, err := match.ParseUUID(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -56,7 +57,7 @@ func TestLookups(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			vm, err := tc.got.One()
 			if tc.want == "" {
-				if !errors.Is(err, inventory.ErrNotFound) || tc.got.Doubt != nil {
+				if !errors.Is(err, match.ErrNotFound) || tc.got.Doubt != nil {
 					t.Errorf("got %v, %v, want none without doubt", vm, err)
 				}
 				return
@@ -144,7 +145,7 @@ func TestConfirmAbsent(t *testing.T) {
 	}
 	w.synced(t)
 	u := uuid(t, w1UUID)
-	for _, u := range []inventory.UUID{u, u.Swapped()} {
+	for _, u := range []match.UUID{u, u.Swapped()} {
 		if err := w.ConfirmAbsent(t.Context(), u); !errors.Is(err, inventory.ErrStillThere) {
 			t.Errorf("a VM that is there: %v", err)
 		}
@@ -179,7 +180,7 @@ func TestDatacenterFilter(t *testing.T) {
 	if err := w.ConfirmAbsent(t.Context(), uuid(t, strange)); err != nil {
 		t.Error(err)
 	}
-	for _, u := range []inventory.UUID{uuid(t, e1UUID), uuid(t, e1UUID).Swapped()} {
+	for _, u := range []match.UUID{uuid(t, e1UUID), uuid(t, e1UUID).Swapped()} {
 		err := w.ConfirmAbsent(t.Context(), u)
 		if err == nil || errors.Is(err, inventory.ErrStillThere) || !strings.Contains(err.Error(), "lies outside the configured datacenters") {
 			t.Errorf("%s in another datacenter: %v", u, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
@@ -106,8 +107,8 @@ func removed(ctx context.Context, s *vcenter.Session, at Location, u UUID) error
 	case vm.Self != ref:
 		return fmt.Errorf("read %s: the answer is empty", ref)
 	}
-	now, err := ParseUUID(vm.Summary.Config.Uuid)
-	if err == nil && now != u && now != u.Swapped() {
+	now, err := match.ParseUUID(vm.Summary.Config.Uuid)
+	if err == nil && !now.Is(u) {
 		return fmt.Errorf("%w: %s (%s), and %w to %s", ErrStillThere, vm.Name, at.VM, ErrUUIDChanged, now)
 	}
 	return fmt.Errorf("%w: %s (%s) resolves though no search finds it", ErrStillThere, vm.Name, at.VM)

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -36,7 +37,7 @@ func TestConfirmRemoved(t *testing.T) {
 			t.Errorf("%v, %v", at, err)
 		}
 	}
-	expect := func(what string, at inventory.Location, u inventory.UUID, want ...error) {
+	expect := func(what string, at inventory.Location, u match.UUID, want ...error) {
 		t.Helper()
 		err := w.ConfirmRemoved(t.Context(), at, u)
 		if (err == nil) != (len(want) == 0) {

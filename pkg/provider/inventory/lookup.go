@@ -2,39 +2,17 @@ package inventory
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// Result is the answer to a lookup.
-type Result struct {
-	// VMs are those found on vCenters that are in sync. It must not be changed.
-	VMs []*VM
-	// Doubt says which vCenters could not be asked, and why; nil when all could.
-	Doubt error
-}
-
-// One returns the only VM of the result. Without one the error is [ErrNotFound], joined with the doubt there is; with
-// several it names them and wraps [ErrAmbiguous].
-func (r Result) One() (*VM, error) {
-	switch {
-	case len(r.VMs) == 1:
-		return r.VMs[0], nil
-	case len(r.VMs) > 1:
-		return nil, fmt.Errorf("%w: %v", ErrAmbiguous, r.VMs)
-	case r.Doubt != nil:
-		return nil, fmt.Errorf("%w, but not every vcenter could be asked: %w", ErrNotFound, r.Doubt)
-	}
-	return nil, ErrNotFound
-}
-
-var (
-	// ErrNotFound says that the index holds no such VM. It is no proof that there is none: see
-	// [Inventory.ConfirmAbsent].
-	ErrNotFound = errors.New("vm not found")
-	// ErrAmbiguous says that several VMs answer to the same name, address or UUID.
-	ErrAmbiguous = errors.New("several vms match")
+type (
+	// UUID is a VM's BIOS UUID.
+	UUID = match.UUID
+	// Result is the answer to a lookup.
+	Result = match.Result[*VM]
 )
 
 // ByUUID finds VMs by BIOS UUID: as given, or when no vCenter has one of those, with the byte order swapped.
@@ -53,16 +31,16 @@ func (inv *Inventory) ByUUID(u UUID) Result {
 		}
 	}
 	if len(exact) > 0 {
-		return Result{exact, doubt}
+		return Result{VMs: exact, Doubt: doubt}
 	}
-	return Result{swapped, doubt}
+	return Result{VMs: swapped, Doubt: doubt}
 }
 
 // ByHostName finds VMs by the hostname that the guest reports, whatever its case. A short name finds a guest that
 // reports a full one and the other way round (a full name in another domain is somebody else's); VMs with exactly the
 // given name come before those.
 func (inv *Inventory) ByHostName(name string) Result {
-	name = foldHost(name)
+	name = match.FoldHostName(name)
 	if name == "" {
 		return Result{}
 	}
@@ -82,7 +60,7 @@ func (inv *Inventory) ByHostName(name string) Result {
 	if len(exact) == 0 {
 		exact = others
 	}
-	return Result{exact, doubt}
+	return Result{VMs: exact, Doubt: doubt}
 }
 
 // ByIP finds VMs by an address that the guest reports on one of the VM's own adapters.

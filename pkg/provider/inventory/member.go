@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
@@ -78,12 +79,12 @@ func (m *member) listen() (stop func()) {
 	if m.onChange == nil {
 		return func() {}
 	}
-	stopIndex := m.changes.listen(func(d delta) {
+	stopIndex := m.changes.Listen(func(d delta) {
 		if c, ok := m.change(d); ok {
 			m.onChange(c)
 		}
 	})
-	stopTags := m.tags.changes.listen(func(struct{}) { m.onChange(Change{VCenter: m.client.Name(), Everything: true}) })
+	stopTags := m.tags.changes.Listen(func(struct{}) { m.onChange(Change{VCenter: m.client.Name(), Everything: true}) })
 	return func() {
 		stopIndex()
 		stopTags()
@@ -99,10 +100,10 @@ type source struct {
 	static  staticFunc
 	follow  bool // whether the watch is to follow the events of tags
 
-	changes   listeners[delta]
-	tagged    listeners[struct{}] // tags may have changed
-	following atomic.Bool         // tagged is told of every change
-	current   atomic.Bool         // synced, for those in a hurry
+	changes   notify.Listeners[delta]
+	tagged    notify.Listeners[struct{}] // tags may have changed
+	following atomic.Bool                // tagged is told of every change
+	current   atomic.Bool                // synced, for those in a hurry
 
 	mu       sync.Mutex
 	synced   bool

@@ -16,6 +16,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
@@ -76,7 +77,7 @@ func TestStorm(t *testing.T) {
 			}
 		}
 	})
-	ids := []inventory.UUID{uuid(t, w1UUID), uuid(t, euUUID), uuid(t, e1UUID), uuid(t, eu2UUID).Swapped(), uuid(t, w1UUID).Swapped()}
+	ids := []match.UUID{uuid(t, w1UUID), uuid(t, euUUID), uuid(t, e1UUID), uuid(t, eu2UUID).Swapped(), uuid(t, w1UUID).Swapped()}
 	for n := range 32 {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(n), 1))
@@ -95,7 +96,7 @@ func TestStorm(t *testing.T) {
 }
 
 // look makes one call that a node's controllers make.
-func look(ctx context.Context, w *world, r *rand.Rand, ids []inventory.UUID) error {
+func look(ctx context.Context, w *world, r *rand.Rand, ids []match.UUID) error {
 	id := ids[r.IntN(len(ids))]
 	switch r.IntN(8) {
 	case 0:
@@ -115,7 +116,7 @@ func look(ctx context.Context, w *world, r *rand.Rand, ids []inventory.UUID) err
 			}
 		}
 	case 4:
-		_ = w.ConfirmAbsent(ctx, inventory.UUID{byte(r.IntN(256)), 1})
+		_ = w.ConfirmAbsent(ctx, match.UUID{byte(r.IntN(256)), 1})
 	default:
 		result := w.ByUUID(id)
 		vm, err := result.One()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
@@ -226,9 +227,9 @@ func eventually(t testing.TB, what string, cond func() error) {
 	t.Fatalf("not within 30 s: %s: %v", what, err)
 }
 
-func uuid(t testing.TB, s string) inventory.UUID {
+func uuid(t testing.TB, s string) match.UUID {
 	t.Helper()
-	u, err := inventory.ParseUUID(s)
+	u, err := match.ParseUUID(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // attached maps an object to the names of the tags on it, of one category, in order.
@@ -66,7 +68,7 @@ type tagIndex struct {
 	cfg     Config
 	log     *slog.Logger
 	running held
-	changes listeners[struct{}] // told when what was read differs from before
+	changes notify.Listeners[struct{}] // told when what was read differs from before
 
 	state atomic.Pointer[tagState]
 	ready chan struct{} // closed after the first reading
@@ -89,7 +91,7 @@ func (t *tagIndex) run(ctx context.Context) error {
 	if !t.cfg.Categories.enabled() {
 		return nil
 	}
-	defer t.source.tagged.listen(func(struct{}) { t.pace.event() })()
+	defer t.source.tagged.Listen(func(struct{}) { t.pace.event() })()
 	for why := byTimer; ; {
 		if _, err := t.source.client.Wait(ctx); err != nil {
 			return err
@@ -135,7 +137,7 @@ func (t *tagIndex) publish(old, fresh *tagState, why reason) {
 		t.log.Info("tags change without events: they are read more often")
 	}
 	if differs {
-		t.changes.tell(struct{}{})
+		t.changes.Tell(struct{}{})
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 const (
@@ -63,7 +66,7 @@ func (p *pace) nameAge() time.Duration {
 func (p *pace) event() {
 	p.seen.Store(true)
 	p.distrust.Store(false)
-	poke(p.events)
+	notify.Wake(p.events)
 }
 
 // miss says that somebody found no tag where one should be.
@@ -73,7 +76,7 @@ func (p *pace) miss(followed bool) {
 	if followed && now-last < int64(missInterval) || !p.lastMiss.CompareAndSwap(last, now) {
 		return
 	}
-	poke(p.misses)
+	notify.Wake(p.misses)
 }
 
 // trusted reports whether events, when they are followed, tell everything.
@@ -118,12 +121,8 @@ func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) 
 	}
 	timer := time.NewTimer(most)
 	defer timer.Stop()
-	least := time.NewTimer(min(p.least(), most))
-	defer least.Stop()
-	select {
-	case <-least.C:
-	case <-ctx.Done():
-		return byTimer, ctx.Err()
+	if err := backoff.Sleep(ctx, min(p.least(), most)); err != nil {
+		return byTimer, err
 	}
 	select {
 	case <-p.events:
@@ -139,16 +138,6 @@ func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) 
 
 // least is the time between two readings.
 func (p *pace) least() time.Duration {
-	least := p.interval
-	for i := patience; i <= p.fruitless && least < slowInterval; i++ {
-		least *= 2
-	}
-	return max(p.interval, min(least, slowInterval))
-}
-
-func poke(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
+	least := backoff.Backoff{Min: p.interval, Max: max(p.interval, slowInterval)}
+	return least.After(p.fruitless - patience + 2)
 }

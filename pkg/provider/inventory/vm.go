@@ -7,6 +7,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // VM is what the index knows of one virtual machine at one moment. It is never changed after it has been handed out.
@@ -45,6 +46,15 @@ func (vm *VM) String() string {
 	return vm.Name + " (" + vm.Ref.Value + " in vcenter " + vm.VCenter + ")"
 }
 
+// Facts implements [match.Candidate]. It leaves out the addresses, of which the index has its own map.
+func (vm *VM) Facts() match.VM {
+	return match.VM{
+		VCenter: vm.VCenter, Ref: vm.Ref.Value, UUID: vm.UUID, HostName: vm.HostName, Template: vm.Template,
+		Connected: vm.Connection == types.VirtualMachineConnectionStateConnected,
+		On:        vm.Power == types.VirtualMachinePowerStatePoweredOn,
+	}
+}
+
 // firstLabel returns the first label of a hostname that has several.
 func firstLabel(host string) (label string, ok bool) {
 	label, _, ok = strings.Cut(host, ".")
@@ -64,9 +74,4 @@ func (vm *VM) eachIP(f func(netip.Addr)) {
 			}
 		}
 	}
-}
-
-// foldHost brings a DNS name into the form in which names are compared. It allocates for names in upper case alone.
-func foldHost(s string) string {
-	return strings.ToLower(strings.TrimSuffix(strings.TrimSpace(s), "."))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // The keys under which a VM's advanced configuration has cloud-init's metadata.
@@ -16,8 +17,6 @@ const (
 )
 
 // vmProperties are the paths watched of every VM; apply reads each of them.
-//
-//nolint:gochecknoglobals // nothing writes to it
 var vmProperties = [...]string{
 	"name", "parent", "resourcePool", "guest.hostName", "guest.net",
 	"summary.config.uuid", "summary.config.instanceUuid", "summary.config.guestId", "summary.config.numCpu",
@@ -38,14 +37,14 @@ func (vm *VM) apply(changes []types.PropertyChange, one *interner, static static
 			vm.ResourcePool = reference(c.Val, one)
 		case "guest.hostName":
 			vm.HostName, _ = c.Val.(string)
-			vm.folded = foldHost(vm.HostName)
+			vm.folded = match.FoldHostName(vm.HostName)
 		case "guest.net":
 			vm.Adapters = adapters(c.Val, one)
 		case "summary.config.uuid":
 			// A VM keeps its UUID for life; a vCenter may tell a blank one for seconds during a failover
 			// (kubernetes/cloud-provider-vsphere#521).
 			s, _ := c.Val.(string)
-			if u, err := ParseUUID(s); err == nil {
+			if u, err := match.ParseUUID(s); err == nil {
 				vm.UUID = u
 			}
 		case "summary.config.instanceUuid":

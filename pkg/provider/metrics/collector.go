@@ -21,72 +21,88 @@ type VCenter struct {
 	TagsReadAt time.Time
 }
 
-// collector turns what its source says into metrics, at every scrape.
-type collector struct {
-	k8smetrics.BaseStableCollector
-	source func() []VCenter
-	states []state // made when the registry asks for descriptions
-}
-
-// state is one family of the collector. A vCenter that has no value yet is left out of it.
-type state struct {
-	desc  *k8smetrics.Desc
-	kind  k8smetrics.ValueType
-	value func(VCenter) (float64, bool)
-}
-
-func newStates() []state {
-	gauge := func(name, help string, value func(VCenter) (float64, bool)) state {
-		return state{desc: desc(name, help), kind: k8smetrics.GaugeValue, value: value}
-	}
-	return []state{
-		gauge("vcenter_connected", "Whether there is a session at the vCenter that works (1) or not (0).",
-			func(v VCenter) (float64, bool) { return number(v.Connected), true }),
+// states are the families that there are of a vCenter.
+func states() []State[VCenter] {
+	return []State[VCenter]{
 		{
-			desc:  desc("vcenter_reconnects_total", "Times there was a connection to the vCenter again after there had been none."),
-			kind:  k8smetrics.CounterValue,
-			value: func(v VCenter) (float64, bool) { return float64(v.Reconnects), true },
+			Name: "vcenter_connected", Help: "Whether there is a session at the vCenter that works (1) or not (0).",
+			Value: func(v VCenter) (float64, bool) { return Number(v.Connected), true },
 		},
-		gauge("inventory_synced", "Whether the inventory of the vCenter is complete and current (1) or not (0).",
-			func(v VCenter) (float64, bool) { return number(v.Synced), true }),
-		gauge("inventory_vms", "VMs that the inventory of the vCenter holds.",
-			func(v VCenter) (float64, bool) { return float64(v.VMs), true }),
-		gauge("inventory_last_sync_timestamp_seconds", "When the inventory of the vCenter last became complete and current, Unix time.",
-			func(v VCenter) (float64, bool) { return unix(v.SyncedAt) }),
-		gauge("tags_last_read_timestamp_seconds", "When the tags of the vCenter were last read as a whole, Unix time.",
-			func(v VCenter) (float64, bool) { return unix(v.TagsReadAt) }),
+		{
+			Name: "vcenter_reconnects_total", Help: "Times there was a connection to the vCenter again after there had been none.",
+			Counter: true, Value: func(v VCenter) (float64, bool) { return float64(v.Reconnects), true },
+		},
+		{
+			Name: "inventory_synced", Help: "Whether the inventory of the vCenter is complete and current (1) or not (0).",
+			Value: func(v VCenter) (float64, bool) { return Number(v.Synced), true },
+		},
+		{
+			Name: "inventory_vms", Help: "VMs that the inventory of the vCenter holds.",
+			Value: func(v VCenter) (float64, bool) { return float64(v.VMs), true },
+		},
+		{
+			Name: "inventory_last_sync_timestamp_seconds", Help: "When the inventory of the vCenter last became complete and current, Unix time.",
+			Value: func(v VCenter) (float64, bool) { return unix(v.SyncedAt) },
+		},
+		{
+			Name: "tags_last_read_timestamp_seconds", Help: "When the tags of the vCenter were last read as a whole, Unix time.",
+			Value: func(v VCenter) (float64, bool) { return unix(v.TagsReadAt) },
+		},
 	}
 }
 
-func desc(name, help string) *k8smetrics.Desc {
-	return k8smetrics.NewDesc(namespace+"_"+name, help, []string{"vcenter"}, nil, k8smetrics.ALPHA, "")
+// State is one family of a [Collector]. Value returns false for a vCenter that has no value yet: it is left out.
+type State[V any] struct {
+	Name, Help string
+	Counter    bool
+	Value      func(V) (float64, bool)
+
+	desc *k8smetrics.Desc // made when the registry asks for descriptions
+}
+
+// Collector turns what its source says of vCenters into metrics, at every scrape.
+type Collector[V any] struct {
+	k8smetrics.BaseStableCollector
+	// Namespace begins every name.
+	Namespace string
+	Source    func() []V
+	// Name is the label of a vCenter.
+	Name   func(V) string
+	States []State[V]
 }
 
 // DescribeWithStability implements [k8smetrics.StableCollector]. The registry calls it once, before anything else.
-func (c *collector) DescribeWithStability(ch chan<- *k8smetrics.Desc) {
-	c.states = newStates()
-	for _, s := range c.states {
+func (c *Collector[V]) DescribeWithStability(ch chan<- *k8smetrics.Desc) {
+	for i := range c.States {
+		s := &c.States[i]
+		s.desc = k8smetrics.NewDesc(c.Namespace+"_"+s.Name, s.Help, []string{"vcenter"}, nil, k8smetrics.ALPHA, "")
 		ch <- s.desc
 	}
 }
 
 // CollectWithStability implements [k8smetrics.StableCollector].
-func (c *collector) CollectWithStability(ch chan<- k8smetrics.Metric) {
+func (c *Collector[V]) CollectWithStability(ch chan<- k8smetrics.Metric) {
 	seen := map[string]bool{}
-	for _, vc := range c.source() {
-		if seen[vc.Name] {
+	for _, vc := range c.Source() {
+		name := c.Name(vc)
+		if seen[name] {
 			continue // twice the same series would spoil the whole scrape
 		}
-		seen[vc.Name] = true
-		for _, s := range c.states {
-			if value, ok := s.value(vc); ok {
-				ch <- k8smetrics.NewLazyConstMetric(s.desc, s.kind, value, vc.Name)
+		seen[name] = true
+		for _, s := range c.States {
+			kind := k8smetrics.GaugeValue
+			if s.Counter {
+				kind = k8smetrics.CounterValue
+			}
+			if value, ok := s.Value(vc); ok {
+				ch <- k8smetrics.NewLazyConstMetric(s.desc, kind, value, name)
 			}
 		}
 	}
 }
 
-func number(b bool) float64 {
+// Number is 1 for true.
+func Number(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -1,6 +1,9 @@
 package metrics
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Source is what a VM was looked up by.
 type Source string
@@ -62,4 +65,33 @@ func bounded[T ~string](value T, all []T) string {
 		return string(value)
 	}
 	return other
+}
+
+// MaxMethods is how many methods of a vCenter's API are told apart; later ones are "other".
+const MaxMethods = 64
+
+// other stands for label values that are not to be told apart.
+const other = "other"
+
+// Methods bounds a label of methods. The zero value is ready to use, from any goroutine.
+type Methods struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// Label returns the method itself, for the first [MaxMethods].
+func (m *Methods) Label(method string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known[method] {
+		return method
+	}
+	if len(m.known) >= MaxMethods {
+		return other
+	}
+	if m.known == nil {
+		m.known = map[string]bool{}
+	}
+	m.known[method] = true
+	return method
 }

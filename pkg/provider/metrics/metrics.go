@@ -3,7 +3,6 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	k8smetrics "k8s.io/component-base/metrics"
@@ -11,12 +10,6 @@ import (
 
 // namespace begins every name.
 const namespace = "vsphere_ccm"
-
-// MaxMethods is how many methods of a vCenter's API are told apart; later ones are "other".
-const MaxMethods = 64
-
-// other stands for label values that are not to be told apart.
-const other = "other"
 
 // Metrics counts. Make one with [New]. All methods may be called from any goroutine, on a nil Metrics too, where they do
 // nothing.
@@ -27,8 +20,7 @@ type Metrics struct {
 	confirmations *k8smetrics.CounterVec
 	reloads       *k8smetrics.CounterVec
 
-	mu      sync.Mutex
-	methods map[string]bool
+	methods Methods
 }
 
 // New registers at r. The source is asked at every scrape for the vCenters as they are then, each with another name; it
@@ -48,13 +40,14 @@ func New(r Registry, source func() []VCenter) (*Metrics, error) {
 		lookups:       counter("lookups_total", "VMs looked up for nodes, by what they were looked up by and what came of it.", "source", "result"),
 		confirmations: counter("confirmations_total", "Times the vCenters were asked whether a VM is gone, by what came of it.", "outcome"),
 		reloads:       counter("config_reloads_total", "Changes of the configuration that were noticed, by what became of them.", "result"),
-		methods:       map[string]bool{},
 	}
 	var errs []error
 	for _, family := range []k8smetrics.Registerable{m.calls, m.durations, m.lookups, m.confirmations, m.reloads} {
 		errs = append(errs, r.Register(family))
 	}
-	errs = append(errs, r.CustomRegister(&collector{source: source}))
+	errs = append(errs, r.CustomRegister(&Collector[VCenter]{
+		Namespace: namespace, Source: source, Name: func(v VCenter) string { return v.Name }, States: states(),
+	}))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -88,22 +81,9 @@ func (m *Metrics) Call(vcenter, method, result string, d time.Duration) {
 	if m == nil {
 		return
 	}
-	method = m.known(method)
+	method = m.methods.Label(method)
 	m.calls.WithLabelValues(vcenter, method, result).Inc()
 	m.durations.WithLabelValues(vcenter, method).Observe(d.Seconds())
-}
-
-// known is the method itself, for the first so many.
-func (m *Metrics) known(method string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.methods[method] {
-		if len(m.methods) >= MaxMethods {
-			return other
-		}
-		m.methods[method] = true
-	}
-	return method
 }
 
 // Lookup counts a VM that was looked up.

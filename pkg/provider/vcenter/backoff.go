@@ -1,8 +1,9 @@
 package vcenter
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
 // Backoff is a pause that doubles from Min to Max while attempts fail. Each pause is drawn from the upper half of its
@@ -13,12 +14,5 @@ type Backoff struct {
 
 // pause returns the pause after the given number of failures in a row, 1 for the first.
 func (b Backoff) pause(failures int) time.Duration {
-	d := b.Min
-	for range failures - 1 {
-		if d *= 2; d >= b.Max {
-			break
-		}
-	}
-	d = min(d, b.Max)
-	return d - rand.N(d/2+1)
+	return backoff.Backoff{Min: b.Min, Max: b.Max, Jitter: true}.After(failures)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // Client is one vCenter's connection. Make one with [New] and give it a goroutine with [Client.Run]; all other methods
@@ -52,7 +54,7 @@ func (c *Client) Server() string { return c.cfg.Server }
 
 // CredentialsChanged says that the credentials func may have something new to tell. A client that waits to try again
 // tries at once; one that is connected logs in anew if they differ and then ends the old session.
-func (c *Client) CredentialsChanged() { poke(c.fresh) }
+func (c *Client) CredentialsChanged() { notify.Wake(c.fresh) }
 
 // Run keeps the client connected until ctx ends, then logs out and returns nil. It is called once.
 func (c *Client) Run(ctx context.Context) error {

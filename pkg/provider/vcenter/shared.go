@@ -52,7 +52,7 @@ func askManager(ctx context.Context, cfg *Config, creds Credentials) (string, er
 	req.Header.Set("User-Agent", cfg.UserAgent)
 	t := &http.Transport{
 		Proxy:             http.ProxyFromEnvironment,
-		TLSClientConfig:   cfg.tls(req.URL.Hostname()),
+		TLSClientConfig:   cfg.TLS(req.URL.Hostname()),
 		DialTLSContext:    cfg.dialTLS(nil),
 		DisableKeepAlives: true,
 	}

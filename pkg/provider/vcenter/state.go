@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // State is what a [Client] knows of its connection.
@@ -90,19 +92,11 @@ func (c *Client) suspect(s *Session, err error) {
 		return
 	}
 	c.setStateLocked(false, err)
-	poke(c.doubt)
+	notify.Wake(c.doubt)
 }
 
 func (c *Client) current() *Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sess
-}
-
-// poke wakes the reader of a channel of capacity one; several pokes before it reads are one.
-func poke(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }

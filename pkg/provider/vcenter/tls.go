@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/soap"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
 // idleConnections is how many connections to a vCenter are kept for the next call. Go's default of two would have calls at
@@ -30,7 +31,7 @@ func newSOAPClient(cfg *Config) *soap.Client {
 	sc.UserAgent = cfg.UserAgent
 	t := sc.DefaultTransport()
 	t.MaxIdleConnsPerHost = idleConnections
-	t.TLSClientConfig = cfg.tls(strings.Trim(cfg.Server, "[]")) // for connections through a proxy
+	t.TLSClientConfig = cfg.TLS(strings.Trim(cfg.Server, "[]")) // for connections through a proxy
 	t.DialTLSContext = cfg.dialTLS(cfg.Dial)
 	sc.Transport = patient{t}
 	return sc
@@ -53,7 +54,7 @@ func (c *Config) dialTLS(dial dialFunc) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		secure := tls.Client(conn, c.tls(host))
+		secure := tls.Client(conn, c.TLS(host))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
@@ -61,9 +62,9 @@ func (c *Config) dialTLS(dial dialFunc) dialFunc {
 	}
 }
 
-// tls is how to speak TLS with a host. Authorities are read at every handshake, so that a session outlives a change of
+// TLS returns how to speak TLS with a host. Authorities are read at every handshake, so that a session outlives a change of
 // the CA file and of the certificate.
-func (c *Config) tls(host string) *tls.Config {
+func (c *Config) TLS(host string) *tls.Config {
 	config := &tls.Config{ServerName: host, InsecureSkipVerify: true} // verify does it, with what is in the file now
 	if !c.Insecure {
 		config.VerifyConnection = func(s tls.ConnectionState) error { return c.verify(s, host) }
@@ -112,7 +113,7 @@ func (c *Config) authorities() (*x509.CertPool, error) {
 		return nil, errors.New("certificate authority: no certificate in the given PEM")
 	}
 	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
+		pem, err := input.File(c.CAFile, input.MaxFile)
 		if err != nil {
 			return nil, fmt.Errorf("certificate authority: %w", err)
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
 var errNoEvents = errors.New("there is no event manager")
@@ -107,12 +109,5 @@ func (w *watch) rest(ctx context.Context, set *types.UpdateSet) error {
 			}
 		}
 	}
-	t := time.NewTimer(eventPause)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return backoff.Sleep(ctx, eventPause)
 }

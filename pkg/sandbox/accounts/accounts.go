@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/private"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 )
@@ -84,7 +84,7 @@ func (t *Tokens) Write(ctx context.Context, a Account) (renewAt time.Time, err e
 	if err := t.Know(r.Status.Token); err != nil {
 		return renewAt, err
 	}
-	if err := private.WriteFile(a.File, []byte(r.Status.Token)); err != nil {
+	if err := atomicfile.WriteFile(a.File, []byte(r.Status.Token), 0o600); err != nil {
 		return renewAt, err
 	}
 	left := time.Until(r.Status.ExpirationTimestamp.Time)

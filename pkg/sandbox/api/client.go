@@ -112,7 +112,7 @@ type EventLine struct {
 }
 
 func get[T any](ctx context.Context, c *Client, path string) (T, error) {
-	return decode[T](c.do(ctx, http.MethodGet, path, nil))
+	return decode[T](c.do(ctx, http.MethodGet, path, nil)) //nolint:bodyclose // decode closes it
 }
 
 func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
@@ -121,7 +121,7 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (T, erro
 		var none T
 		return none, err
 	}
-	return decode[T](c.do(ctx, http.MethodPost, path, bytes.NewReader(b)))
+	return decode[T](c.do(ctx, http.MethodPost, path, bytes.NewReader(b))) //nolint:bodyclose // decode closes it
 }
 
 func decode[T any](resp *http.Response, err error) (T, error) {

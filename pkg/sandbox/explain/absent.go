@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // absent says why there is no node of that name: that it was deleted, or that it has never come to be.
@@ -130,7 +131,7 @@ func (c Node) unborn(q *question) {
 		return ofVM(m.VCenter, m.Name)(e) || ofNode(c.Name)(e)
 	}))
 	rivals := only(c.Machines, func(other Machine) bool {
-		exactly, _ := other.named(c.Name)
+		exactly, _ := match.SameHostName(other.Hostname, c.Name)
 		return exactly && other.id() != m.id()
 	})
 	e := c.newestOf(ofVM(m.VCenter, m.Name), "vm.powered-off", "vm.suspended", "vm.died")

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // Cluster is the API server that is asked. What is not there is nil without an error.
@@ -34,6 +36,8 @@ type Wanted struct {
 	Hostnames []string
 	// Names are inventory names.
 	Names []string
+	// Addresses are those of guests.
+	Addresses []netip.Addr
 }
 
 // Sources are whom cases are gathered from, and what is known without asking.
@@ -59,18 +63,21 @@ func GatherNode(ctx context.Context, s Sources, name, bound string) Node {
 			},
 		)
 	}
-	w := Wanted{Hostnames: []string{name}, Names: []string{name}}
+	if c.Node.Is == nil {
+		e := c.newestOf(ofNode(name), "node.provider-id")
+		c.ProviderID = strings.TrimPrefix(e.Message, "providerID ")
+	}
+	facts := c.facts()
+	w := Wanted{Hostnames: facts.Names(), Names: []string{name}, Addresses: facts.Addresses()}
 	if _, vm := cutID(bound); vm != "" && vm != name {
 		w.Names = append(w.Names, vm)
 	}
-	if n := c.Node.Is; n != nil {
-		w.UUIDs = append(w.UUIDs, strings.TrimPrefix(n.Spec.ProviderID, "vsphere://"), n.Status.NodeInfo.SystemUUID)
-	} else {
-		e := c.newestOf(ofNode(name), "node.provider-id")
-		c.ProviderID = strings.TrimPrefix(e.Message, "providerID ")
-		w.UUIDs = append(w.UUIDs, strings.TrimPrefix(c.ProviderID, "vsphere://"))
+	if u, err := match.ParseProviderID(facts.ProviderID); err == nil {
+		w.UUIDs = append(w.UUIDs, u.String())
 	}
-	w.UUIDs = slices.DeleteFunc(w.UUIDs, func(u string) bool { return u == "" })
+	if facts.SystemUUID != "" {
+		w.UUIDs = append(w.UUIDs, facts.SystemUUID)
+	}
 	c.VCenters, c.Machines = s.machines(ctx, w)
 	return c
 }

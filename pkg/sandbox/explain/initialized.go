@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // initialized says whether the CCM has taken the node in, and what keeps it from that: the way from the CCM over its
@@ -27,14 +28,18 @@ func (c Node) initialized() (q question) {
 	q.saw(apiServer, missing, "taint uninitialized", "still there: the CCM has not taken it away")
 	c.sawCCM(&q)
 	c.sawConfig(&q)
-	if id := c.providerID(); id != "" && !strings.HasPrefix(id, "vsphere://") {
+	a := c.match()
+	if id := c.providerID(); a.Reason == match.Foreign {
 		q.saw(apiServer, wrong, "providerID", "%s", id)
 		q.answer(event.Error, "kubectl delete node "+c.Name+", then restart its kubelet", "its providerID is another provider's, and the CCM leaves the node alone: %s", id)
 	}
 	list, by := c.matches()
 	c.sawVCenters(&q, len(list) == 0)
+	if a.Reason == match.Unsure {
+		q.answer(event.Warning, "", "not known: vCenter %s cannot be asked, and may have its VM", c.anyUnasked())
+	}
 	c.sawMatches(&q, list, by)
-	if len(list) == 1 {
+	if a.Reason == match.Found {
 		c.suits(&q, list[0])
 	}
 	said := c.saidByCCM(&q)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // instance says which VM the node is, and whether both planes agree about that.
@@ -17,13 +18,14 @@ func (c Node) instance() (q question) {
 	q.saw(apiServer, neither, "providerID", "%s", cmp.Or(n.Spec.ProviderID, "none yet"))
 	system := n.Status.NodeInfo.SystemUUID
 	q.saw(apiServer, neither, "system UUID, which its kubelet says", "%s", cmp.Or(system, "none"))
+	a := c.match()
 	list, by := c.matches()
 	for _, m := range list {
 		q.saw(m.source(), neither, "VM "+m.id(), "UUID %s, %s, in %s", cmp.Or(m.UUID, "none"), m.power(), m.Path)
 	}
+	own, err := match.ParseUUID(system)
 	others := only(c.Machines, func(m Machine) bool {
-		same, _ := sameUUID(system, m.UUID)
-		return same && !slices.Contains(ids(list), m.id())
+		return err == nil && own.Is(m.Facts().UUID) && !slices.Contains(ids(list), m.id())
 	})
 	too := ""
 	if len(list) > 0 {
@@ -33,21 +35,26 @@ func (c Node) instance() (q question) {
 		q.saw(m.source(), wrong, "VM "+m.id(), "has the system UUID%s", too)
 	}
 	named := only(c.Machines, func(m Machine) bool {
-		exactly, _ := m.named(c.Name)
+		exactly, _ := match.SameHostName(m.Hostname, c.Name)
 		return exactly && !slices.Contains(ids(list), m.id()) && !slices.Contains(ids(others), m.id())
 	})
 	for _, m := range named {
 		q.saw(m.source(), wrong, "VM "+m.id(), "its guest says that it is %s%s; its UUID is %s", c.Name, too, cmp.Or(m.UUID, "none"))
 	}
-	rest, ours := strings.CutPrefix(n.Spec.ProviderID, "vsphere://")
+	other, stale := c.elsewhere()
+	register := "kubectl delete node " + c.Name + ", then restart its kubelet"
 	switch {
-	case n.Spec.ProviderID != "" && !ours:
-		q.answer(event.Error, "kubectl delete node "+c.Name+", then restart its kubelet", "none of vSphere: its providerID is another provider's: %s", n.Spec.ProviderID)
-	case n.Spec.ProviderID != "" && system != "" && !agree(rest, system):
-		q.answer(event.Error, "kubectl delete node "+c.Name+", then restart its kubelet", "its providerID is that of another VM than the one its kubelet runs on: %s and %s; a providerID cannot be changed", rest, system)
-	case len(list) > 1:
+	case a.Reason == match.Foreign:
+		q.answer(event.Error, register, "none of vSphere: its providerID is another provider's: %s", n.Spec.ProviderID)
+	case a.Reason == match.Invalid:
+		q.answer(event.Error, register, "none: its providerID holds no UUID: %s; a providerID cannot be changed", n.Spec.ProviderID)
+	case stale:
+		q.answer(event.Error, register, "its providerID is that of another VM than the one its kubelet runs on: %s and %s; a providerID cannot be changed", n.Spec.ProviderID, other.UUID)
+	case a.Reason == match.Ambiguous:
 		q.answer(event.Error, "", "%s VMs are of %s, and the CCM takes none: %s", count(len(list)), by, and(ids(list), "and"))
-	case len(list) == 0 && c.anyUnasked() != "":
+	case a.Reason == match.Unsure && len(list) > 0:
+		q.answer(event.Warning, "", "not known: VM %s is of %s, and so may be one of vCenter %s, which cannot be asked", and(ids(list), "and"), by, c.anyUnasked())
+	case a.Reason == match.Unsure:
 		q.answer(event.Warning, "", "not known: no VM of %s is found, and vCenter %s cannot be asked", by, c.anyUnasked())
 	case len(list) == 0 && c.behind() != nil:
 		m := c.behind()
@@ -61,7 +68,7 @@ func (c Node) instance() (q question) {
 	}
 	if len(list) > 0 {
 		m := list[0]
-		if exactly, shortly := m.named(c.Name); m.Hostname != "" && !exactly && !shortly {
+		if exactly, shortly := match.SameHostName(m.Hostname, c.Name); m.Hostname != "" && !exactly && !shortly {
 			q.saw(m.source(), wrong, "guest of VM "+m.id(), "says that it is %s", m.Hostname)
 			q.answer(event.Warning, "", "VM %s, by %s; but its guest says that it is %s", m.id(), by, m.Hostname)
 		}
@@ -69,8 +76,6 @@ func (c Node) instance() (q question) {
 	}
 	return q
 }
-
-func agree(a, b string) bool { same, _ := sameUUID(a, b); return same }
 
 // anyUnasked names a vCenter that could not be asked.
 func (a Around) anyUnasked() string {

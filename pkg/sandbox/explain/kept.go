@@ -1,18 +1,17 @@
 package explain
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // kept says why a node is still there whose VM is not: a Node is deleted when it is not Ready, and every vCenter that could
 // have its VM has confirmed that it has none. There is no such question of any other node.
 func (c Node) kept() (q question) {
-	list, by := c.matches()
-	if len(list) > 0 || c.uninitialized() || !strings.HasPrefix(c.providerID(), "vsphere://") || c.anyUnasked() != "" {
+	_, by := c.matches()
+	if a := c.match(); a.Reason != match.NotFound || a.By != match.ByProviderID || c.uninitialized() {
 		return q
 	}
 	q.Ask = "Why is it not deleted?"
@@ -21,6 +20,10 @@ func (c Node) kept() (q question) {
 	q.saw(apiServer, neither, "condition Ready", "%s", c.condition().Status)
 	if ready {
 		q.answer(event.Warning, "", "the CCM asks whether a VM exists when its node is not Ready, and it is")
+	}
+	if other, stale := c.elsewhere(); stale {
+		q.saw(other.source(), wrong, "VM "+other.id(), "has the system UUID")
+		q.answer(event.Warning, "kubectl delete node "+c.Name+", then restart its kubelet", "the CCM holds the deletion back: its kubelet runs on VM %s, which is not the one of its providerID", other.id())
 	}
 	c.sawCCM(&q)
 	for _, vc := range c.VCenters {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -105,28 +105,18 @@ func (m Machine) power() string {
 	return m.Power
 }
 
-// sameUUID tells whether two texts are one UUID, and whether it takes another byte order for that.
-func sameUUID(a, b string) (same, swapped bool) {
-	x, err := inventory.ParseUUID(a)
-	if err != nil {
-		return false, false
+// Facts implements [match.Candidate].
+func (m Machine) Facts() match.VM {
+	vm := match.VM{
+		VCenter: m.VCenter, Ref: m.Ref, HostName: m.Hostname, Template: m.Template, Connected: m.Connection == "connected", On: m.Power == "on",
 	}
-	y, err := inventory.ParseUUID(b)
-	if err != nil {
-		return false, false
-	}
-	return x == y || x == y.Swapped(), x != y
+	vm.UUID, _ = match.ParseUUID(m.UUID)
+	vm.Addresses = match.ParseAddresses(m.Addresses)
+	return vm
 }
 
-// named tells whether a guest goes by a node's name, as the provider compares them: case aside, and with or without a
-// domain.
-func (m Machine) named(node string) (exactly, shortly bool) {
-	host, node := strings.ToLower(m.Hostname), strings.ToLower(node)
-	if host == "" {
-		return false, false
-	}
-	return host == node, strings.HasPrefix(host, node+".") || strings.HasPrefix(node, host+".")
-}
+// String names it in messages.
+func (m Machine) String() string { return m.id() }
 
 // within tells whether it lies in one of the datacenters of a vCenter's configuration; none means all.
 func (m Machine) within(datacenters []string) bool {

@@ -2,78 +2,58 @@ package explain
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 )
 
-// uuid is that of the VM which the node is bound to, or says it runs on; how says which.
-func (c Node) uuid() (uuid, how string) {
-	id := c.ProviderID
-	if n := c.Node.Is; n != nil {
-		if id = n.Spec.ProviderID; id == "" {
-			return n.Status.NodeInfo.SystemUUID, "system UUID"
-		}
-	}
-	if rest, ours := strings.CutPrefix(id, "vsphere://"); ours {
-		return rest, "providerID"
-	}
-	return "", "providerID"
-}
-
-// matches are the VMs that the provider would take for the node's (package provider, match.go), and by what: the UUID of
-// its providerID alone, when it has one; else its system UUID, else its hostname.
-func (c Node) matches() (list []Machine, by string) {
-	uuid, how := c.uuid()
-	var exact, swapped, name, short []Machine
-	for _, m := range c.Machines {
-		if same, other := sameUUID(uuid, m.UUID); same && !other {
-			exact = append(exact, m)
-		} else if same {
-			swapped = append(swapped, m)
-		}
-		if exactly, shortly := m.named(c.Name); exactly {
-			name = append(name, m)
-		} else if shortly {
-			short = append(short, m)
-		}
-	}
-	bound := c.Node.Is != nil && c.Node.Is.Spec.ProviderID != ""
-	switch {
-	case len(exact) > 0:
-		return alive(exact, c.Name), how + " " + uuid
-	case len(swapped) > 0:
-		return alive(swapped, c.Name), how + " " + uuid + " in the other byte order"
-	case bound || c.Node.Is == nil && c.ProviderID != "":
-		return nil, how + " " + c.providerID()
-	case len(name) > 0:
-		return withoutTemplates(name), "hostname " + c.Name
-	}
-	return withoutTemplates(short), "hostname " + c.Name
-}
-
-func (c Node) providerID() string {
+// facts are what identifies its VM.
+func (c Node) facts() match.Node {
 	if c.Node.Is != nil {
-		return c.Node.Is.Spec.ProviderID
+		return kubenode.Facts(c.Node.Is)
 	}
-	return c.ProviderID
+	return match.Node{Name: c.Name, ProviderID: c.ProviderID}
 }
 
-// alive prefers, of several VMs of one UUID, those that are connected, that are no templates, and that go by the name.
-func alive(list []Machine, node string) []Machine {
-	for _, wanted := range []func(Machine) bool{
-		func(m Machine) bool { return m.Connection == "connected" },
-		func(m Machine) bool { return !m.Template },
-		func(m Machine) bool { exactly, _ := m.named(node); return exactly },
-	} {
-		if left := only(list, wanted); len(left) > 0 {
-			list = left
+func (c Node) index() match.List[Machine] {
+	l := match.List[Machine]{VMs: c.Machines}
+	for _, vc := range c.VCenters {
+		if vc.Err != nil {
+			l.Doubt = vc.Err
 		}
 	}
-	return list
+	return l
 }
 
-func withoutTemplates(list []Machine) []Machine {
-	return only(list, func(m Machine) bool { return !m.Template })
+// match is which VM the provider takes for the node's, and why.
+func (c Node) match() match.Answer[Machine] { return match.Find(c.facts(), c.index(), match.Choices{}) }
+
+// elsewhere is the VM of its system UUID where that is not the one of its providerID.
+func (c Node) elsewhere() (m Machine, ok bool) {
+	bound, err := match.ParseProviderID(c.providerID())
+	if err == nil {
+		m, ok, _ = match.Elsewhere(c.facts(), bound, c.index(), match.Choices{})
+	}
+	return m, ok
 }
+
+// matches are the VMs that match the node, and by what: one when it is found, several when the provider takes none of them.
+func (c Node) matches() (list []Machine, by string) {
+	a := c.match()
+	list, by = a.VMs, string(a.By)+" "+a.Key
+	if a.Reason == match.Found {
+		list = []Machine{a.VM}
+	}
+	if u, err := match.ParseProviderID(a.Key); err == nil && len(list) > 0 {
+		by = string(a.By) + " " + u.String()
+	}
+	if a.Swapped {
+		by += " in the other byte order"
+	}
+	return list, by
+}
+
+func (c Node) providerID() string { return c.facts().ProviderID }
 
 func only(list []Machine, wanted func(Machine) bool) []Machine {
 	return slices.DeleteFunc(slices.Clone(list), func(m Machine) bool { return !wanted(m) })

@@ -142,9 +142,10 @@ func TestNode(t *testing.T) {
 		{"instance", node(), "Which VM is it", event.Info, "VM us/w1, by its providerID " + uuid1, ""},
 		{"instance swapped", node(machineIs(func(m *Machine) { m.UUID = uuid1Swapped })), "Which VM is it", event.Info, "in the other byte order", ""},
 		{"foreign", node(func(c *Node) { c.Node.Is.Spec.ProviderID = "aws:///x" }), "Which VM is it", event.Error, "another provider's", "delete node"},
-		{"stale", node(func(c *Node) { c.Node.Is.Status.NodeInfo.SystemUUID = uuid2 }), "Which VM is it", event.Error, "another VM than the one its kubelet runs on", "delete node"},
+		{"stale", node(another("w2", uuid2, "w2"), func(c *Node) { c.Node.Is.Status.NodeInfo.SystemUUID = uuid2 }), "Which VM is it", event.Error, "another VM than the one its kubelet runs on", "delete node"},
 		{"nobody", node(gone), "Which VM is it", event.Error, "no vCenter has a VM of providerID", ""},
 		{"kept while Ready", node(gone), "Why is it not deleted", event.Warning, "when its node is not Ready, and it is", ""},
+		{"kept, running elsewhere", node(gone, unknownSince, another("w2", uuid2, "w2"), func(c *Node) { c.Node.Is.Status.NodeInfo.SystemUUID = uuid2 }), "Why is it not deleted", event.Warning, "holds the deletion back: its kubelet runs on VM us/w2", "delete node"},
 		{"kept for a vCenter", node(gone, unknownSince, func(c *Node) { c.VCenters[1].Gate = "down" }), "Why is it not deleted", event.Warning, "it cannot ask vCenter eu", "vcenter up eu"},
 		{"kept without a CCM", node(gone, unknownSince, func(c *Node) { c.CCM = nil }), "Why is it not deleted", event.Error, "no cloud controller manager runs", "ccm swap builtin"},
 		{"kept, and told why", node(gone, unknownSince, happened(event.Event{
@@ -152,6 +153,7 @@ func TestNode(t *testing.T) {
 		})), "Why is it not deleted", event.Warning, "SKIP_NODE_DELETION", "logs ccm"},
 		{"about to go", node(gone, unknownSince), "Why is it not deleted", event.Warning, "when it comes round", "logs ccm"},
 		{"nobody known", node(gone, func(c *Node) { c.VCenters[1].Err = errOut }), "Which VM is it", event.Warning, "vCenter eu cannot be asked", ""},
+		{"waits for a vCenter that may have it", node(fresh, gone, func(c *Node) { c.VCenters[1].Err = errOut }), "Why is it not initialized", event.Warning, "vCenter eu cannot be asked, and may have its VM", ""},
 		{"namesake", node(another("w2", uuid2, "w1")), "Which VM is it", event.Warning, "the guest of us/w2 goes by its name, too", ""},
 		{"misnamed", node(machineIs(func(m *Machine) { m.Hostname = "w9" })), "Which VM is it", event.Warning, "its guest says that it is w9", ""},
 

@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -69,13 +69,13 @@ func (a reader) Machines(ctx context.Context, w explain.Wanted) ([]explain.Machi
 // known are the VMs of the sandbox's own watch that are wanted.
 func (a reader) known(w explain.Wanted) []world.VM {
 	return slices.DeleteFunc(a.Inventory.VMs(), func(v world.VM) bool {
-		host := strings.ToLower(v.Hostname)
 		return !slices.Contains(w.Names, v.Name) &&
 			!slices.ContainsFunc(w.UUIDs, func(u string) bool { return strings.EqualFold(u, v.UUID) }) &&
 			!slices.ContainsFunc(w.Hostnames, func(n string) bool {
-				n = strings.ToLower(n)
-				return host != "" && (host == n || strings.HasPrefix(host, n+".") || strings.HasPrefix(n, host+"."))
-			})
+				exactly, shortly := match.SameHostName(v.Hostname, n)
+				return exactly || shortly
+			}) &&
+			!slices.ContainsFunc(w.Addresses, func(ip netip.Addr) bool { return slices.Contains(v.Addresses, ip.String()) })
 	})
 }
 
@@ -92,11 +92,11 @@ func (a reader) search(ctx context.Context, w explain.Wanted) (refs []ref, err e
 	err = a.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
 		index := object.NewSearchIndex(session.Vim)
 		for _, text := range w.UUIDs {
-			u, err := inventory.ParseUUID(text)
+			u, err := match.ParseUUID(text)
 			if err != nil {
 				continue // no VM has it
 			}
-			for _, u := range []inventory.UUID{u, u.Swapped()} {
+			for _, u := range []match.UUID{u, u.Swapped()} {
 				if err := add(index.FindAllByUuid(ctx, nil, u.String(), true, new(bool))); err != nil {
 					return err
 				}
@@ -104,6 +104,11 @@ func (a reader) search(ctx context.Context, w explain.Wanted) (refs []ref, err e
 		}
 		for _, name := range w.Hostnames {
 			if err := add(index.FindAllByDnsName(ctx, nil, name, true)); err != nil {
+				return err
+			}
+		}
+		for _, ip := range w.Addresses {
+			if err := add(index.FindAllByIp(ctx, nil, ip.String(), true)); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
@@ -178,10 +179,7 @@ func (r *Recorder) listen(ctx context.Context, seq uint64, happened chan<- struc
 			return
 		}
 		seq = r.log.Last()
-		select {
-		case happened <- struct{}{}:
-		default:
-		}
+		notify.Wake(happened)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
@@ -174,10 +175,7 @@ func (c *Cache) send(text []byte) {
 			r.changes.Lines, r.bytes = append(r.changes.Lines, text), r.bytes+len(text)
 			r.changes.Times = append(r.changes.Times, time.Now())
 		}
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		notify.Wake(r.wake)
 	}
 }
 

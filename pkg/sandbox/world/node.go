@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -54,12 +54,11 @@ type sureness [4]string
 // claims are those of a node. What the cloud controller manager has found counts more than what the kubelet says of itself, and
 // what is said more than the same in the other byte order.
 func claims(n *corev1.Node) (all sureness) {
-	_, id, _ := strings.Cut(n.Spec.ProviderID, "://")
-	for i, id := range Orders(id) {
-		all[2*i] = id
+	if u, err := match.ParseProviderID(n.Spec.ProviderID); err == nil {
+		all[0], all[2] = u.String(), u.Swapped().String()
 	}
-	for i, id := range Orders(n.Status.NodeInfo.SystemUUID) {
-		all[2*i+1] = id
+	if u, err := match.ParseUUID(n.Status.NodeInfo.SystemUUID); err == nil {
+		all[1], all[3] = u.String(), u.Swapped().String()
 	}
 	return all
 }
@@ -73,19 +72,6 @@ func UUIDs(n *corev1.Node) []string {
 		}
 	}
 	return ids
-}
-
-// Orders are the ways in which the UUID of one VM may be told, in lower case: as it is, and in the other byte order. Nothing for
-// nothing; what is no UUID is only itself.
-func Orders(id string) []string {
-	if id == "" {
-		return nil
-	}
-	u, err := inventory.ParseUUID(id)
-	if err != nil {
-		return []string{strings.ToLower(id)}
-	}
-	return []string{u.String(), u.Swapped().String()}
 }
 
 // Ready is the status of the Ready condition; "" before the kubelet has posted one.

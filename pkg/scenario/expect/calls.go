@@ -8,10 +8,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 )
 
 // Calls is a statement about how many calls vCenters got.

@@ -6,9 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 )
 
 // Events is a statement about the order of events: that there are such events, each after the one before.

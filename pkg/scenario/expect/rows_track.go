@@ -160,13 +160,13 @@ func (t *rowsTracker) Was(v *View) []string {
 func (s *Rows) so(chosen []world.Row) string {
 	var parts []string
 	for _, row := range chosen[:min(len(chosen), maxTold)] {
+		var are []string
+		for _, f := range s.Fields {
+			are = append(are, f.Name+" is "+show(row, f))
+		}
 		text := row.Name
-		for i, f := range s.Fields {
-			sep := ", "
-			if i == 0 {
-				sep = ": "
-			}
-			text += sep + f.Name + " is " + show(row, f)
+		if are != nil {
+			text += ": " + strings.Join(are, ", ")
 		}
 		parts = append(parts, text)
 	}

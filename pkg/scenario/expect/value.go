@@ -8,9 +8,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/strict"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/internal/strict"
 )
 
 // Value is what a field has to be.
@@ -173,7 +174,7 @@ func Match(pat, text string) bool {
 	case re != nil:
 		return re.MatchString(text)
 	}
-	return glob(pat, text)
+	return glob.Match(pat, text)
 }
 
 // pattern is the expression of /…/, nil for other texts.
@@ -184,28 +185,7 @@ func pattern(text string) (*regexp.Regexp, error) {
 	return nil, nil
 }
 
-// glob matches with * and ?, in time proportional to the lengths.
-func glob(pat, text string) bool {
-	p, t, star, mark := 0, 0, -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pat) && pat[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pat) && (pat[p] == '?' || pat[p] == text[t]):
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pat[p:], "*") == ""
-}
-
 // IsPattern tells whether a text is more than a name.
 func IsPattern(text string) bool {
-	return strings.ContainsAny(text, "*?") || len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/'
+	return glob.IsPattern(text) || len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/'
 }

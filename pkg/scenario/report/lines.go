@@ -54,12 +54,12 @@ func Table(rows [][]string) string {
 	}
 	var b strings.Builder
 	for _, row := range rows {
-		line := ""
+		var line strings.Builder
 		for i, cell := range row {
 			cell = cellText(cell)
-			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+3)
+			line.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+3))
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return b.String()
 }

@@ -49,15 +49,17 @@ func Sum(s *result.Suite) string {
 	if len(s.Scenarios) == 1 {
 		scenarios = "scenario"
 	}
-	text := fmt.Sprintf("%d %s", len(s.Scenarios), scenarios)
-	sep := ": "
+	var counts []string
 	for _, v := range []result.Verdict{result.Passed, result.Failed, result.Errored, result.Skipped} {
 		if n := s.Count(v); n > 0 {
-			text += fmt.Sprintf("%s%d %s", sep, n, v)
-			sep = ", "
+			counts = append(counts, fmt.Sprintf("%d %s", n, v))
 		}
 	}
-	return text
+	text := fmt.Sprintf("%d %s", len(s.Scenarios), scenarios)
+	if counts == nil {
+		return text
+	}
+	return text + ": " + strings.Join(counts, ", ")
 }
 
 // Object names what an event is about: "VM us/worker-1", "" for the sandbox as a whole.

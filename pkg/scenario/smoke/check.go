@@ -45,8 +45,8 @@ type errSkip struct{ why string }
 
 func (e errSkip) Error() string { return e.why }
 
-// step does one. It returns what was found; what comes after an error is skipped. The steps before it are told first.
-func (c *check) step(ctx context.Context, action, text string, do func(context.Context) (found string, err error)) bool {
+// step does one step, which says what it found.
+func (c *check) step(ctx context.Context, action, text string, do func(context.Context) (found string, err error)) {
 	c.done++
 	step := result.Step{Index: c.done, Action: action, Text: text, Began: time.Now()}
 	c.tell(result.StepBegan, step)
@@ -70,7 +70,6 @@ func (c *check) step(ctx context.Context, action, text string, do func(context.C
 	}
 	c.s.Steps = append(c.s.Steps, step)
 	c.tell(result.StepEnded, step)
-	return step.Verdict == result.Passed
 }
 
 // end gives the verdict: the worst of the steps. The message is that of the step that gave it, or else of the last.

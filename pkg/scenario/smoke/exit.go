@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
@@ -63,7 +64,8 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 		return "", r.healthyAgain(ctx, sandbox)
 	})
 	s := c.end()
-	if s.Verdict == result.Failed { // both of what can be wrong belong together
+	switch s.Verdict {
+	case result.Failed: // both of what can be wrong belong together
 		var parts []string
 		for _, st := range s.Steps {
 			if st.Verdict == result.Failed {
@@ -71,7 +73,7 @@ func (r *run) checkExit(ctx context.Context, sandbox *scenario.Running) result.S
 			}
 		}
 		s.Message = strings.Join(parts, "; ")
-	} else if s.Verdict == result.Passed {
+	case result.Passed:
 		s.Message = fmt.Sprintf("%s, %d sessions are over", told, len(before))
 	}
 	return s
@@ -143,7 +145,7 @@ func (r *run) loggedOut(ctx context.Context, sandbox *scenario.Running, before [
 		if time.Now().After(deadline) {
 			return "", errNot{fmt.Sprintf("%d of %d sessions are still there (%s at %s)", len(left), len(before), left[0].agent, left[0].vcenter)}
 		}
-		if !pause(ctx, 200*time.Millisecond) {
+		if backoff.Sleep(ctx, 200*time.Millisecond) != nil {
 			return "", ctx.Err()
 		}
 	}
@@ -164,7 +166,7 @@ func (r *run) healthyAgain(ctx context.Context, sandbox *scenario.Running) error
 		if time.Now().After(deadline) {
 			return errNot{"no other one has become healthy"}
 		}
-		if !pause(ctx, 200*time.Millisecond) {
+		if backoff.Sleep(ctx, 200*time.Millisecond) != nil {
 			return ctx.Err()
 		}
 	}
@@ -172,16 +174,4 @@ func (r *run) healthyAgain(ctx context.Context, sandbox *scenario.Running) error
 
 func (r *run) patient(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * r.o.Patience)
-}
-
-// pause waits, and tells whether it could.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

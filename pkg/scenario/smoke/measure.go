@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 )
@@ -19,11 +20,11 @@ func (r *run) measure(ctx context.Context, sandbox *scenario.Running, baseline b
 	}
 	r.o.Busy(fmt.Sprintf("counts calls to the vCenters, for %s in which nothing happens", window))
 	defer r.o.Busy("")
-	if !pause(ctx, after) {
+	if backoff.Sleep(ctx, after) != nil {
 		return
 	}
 	start, err := sandbox.Calls(ctx)
-	if err != nil || !pause(ctx, window) {
+	if err != nil || backoff.Sleep(ctx, window) != nil {
 		return
 	}
 	now, err := sandbox.Calls(ctx)

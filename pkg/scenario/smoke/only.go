@@ -1,10 +1,10 @@
 package smoke
 
 import (
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
@@ -27,18 +27,12 @@ func Names(list []*scenario.Scenario) []string {
 }
 
 // Chosen tells whether a pattern is for a check, by its name or by what of it follows the theme. No patterns are for all.
-// In a pattern, * stands for any text without a slash, ? for a character.
 func Chosen(patterns []string, check string) bool {
 	if len(patterns) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(patterns, func(p string) bool {
-		for _, name := range []string{check, check[strings.LastIndexByte(check, '/')+1:]} {
-			if ok, err := path.Match(p, name); ok && err == nil { // a bad pattern is for nothing
-				return true
-			}
-		}
-		return false
+		return glob.Match(p, check) || glob.Match(p, check[strings.LastIndexByte(check, '/')+1:])
 	})
 }
 

@@ -28,8 +28,7 @@ func TestJudgeVersion(t *testing.T) {
 		verdict := "passed"
 		if err != nil {
 			found, verdict = err.Error(), "failed"
-			var skip errSkip
-			if errors.As(err, &skip) {
+			if _, skip := errors.AsType[errSkip](err); skip {
 				verdict = "skipped"
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology/stock"
 )
 
@@ -72,10 +73,7 @@ func (m *Manager) idleFrom(o types.BaseOptionValue) {
 
 // wake makes the clock look again.
 func (m *Manager) wake() {
-	select {
-	case m.kick <- struct{}{}:
-	default:
-	}
+	notify.Wake(m.kick)
 }
 
 // watch is the clock: it ends the sessions whose time has come. One clock serves them all, set to the next that may

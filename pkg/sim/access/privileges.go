@@ -5,8 +5,6 @@ package access
 // their session.
 //
 // Source: "Required Privileges" of each method in the vSphere Web Services API reference.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var privileges = map[string]map[string]string{
 	"VirtualMachine": {
 		"PowerOnVM_Task":                    "VirtualMachine.Interact.PowerOn",
@@ -309,8 +307,6 @@ var privileges = map[string]map[string]string{
 }
 
 // families are the types whose methods a type has too.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var families = map[string]string{
 	"VmwareDistributedVirtualSwitch": "DistributedVirtualSwitch",
 	"OpaqueNetwork":                  "Network",

@@ -16,14 +16,22 @@ import (
 func TestElements(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"none", `<a><b>1</b></a>`, `<a><b>1</b></a>`},
-		{"references", `<val xsi:type="ArrayOfManagedObjectReference"><ManagedObjectReference type="Datacenter">datacenter-1</ManagedObjectReference></val><x>1</x>`,
-			`<val xsi:type="ArrayOfManagedObjectReference"><ManagedObjectReference type="Datacenter" xsi:type="ManagedObjectReference">datacenter-1</ManagedObjectReference></val><x>1</x>`},
-		{"texts", `<val i:XMLSchema-instance:type="ArrayOfString"><string>a &lt; b</string><string></string></val>`,
-			`<val i:XMLSchema-instance:type="ArrayOfString"><string xsi:type="xsd:string">a &lt; b</string><string xsi:type="xsd:string"></string></val>`},
-		{"typed, and what is inside", `<val xsi:type="ArrayOfVirtualDevice"><VirtualDevice xsi:type="VirtualDisk"><key>1</key></VirtualDevice></val>`,
-			`<val xsi:type="ArrayOfVirtualDevice"><VirtualDevice xsi:type="VirtualDisk"><key>1</key></VirtualDevice></val>`},
-		{"an array in an element of one", `<val xsi:type="ArrayOfKeyAnyValue"><KeyAnyValue><value xsi:type="ArrayOfInt"><int>1</int></value></KeyAnyValue></val>`,
-			`<val xsi:type="ArrayOfKeyAnyValue"><KeyAnyValue xsi:type="KeyAnyValue"><value xsi:type="ArrayOfInt"><int xsi:type="xsd:int">1</int></value></KeyAnyValue></val>`},
+		{
+			"references", `<val xsi:type="ArrayOfManagedObjectReference"><ManagedObjectReference type="Datacenter">datacenter-1</ManagedObjectReference></val><x>1</x>`,
+			`<val xsi:type="ArrayOfManagedObjectReference"><ManagedObjectReference type="Datacenter" xsi:type="ManagedObjectReference">datacenter-1</ManagedObjectReference></val><x>1</x>`,
+		},
+		{
+			"texts", `<val i:XMLSchema-instance:type="ArrayOfString"><string>a &lt; b</string><string></string></val>`,
+			`<val i:XMLSchema-instance:type="ArrayOfString"><string xsi:type="xsd:string">a &lt; b</string><string xsi:type="xsd:string"></string></val>`,
+		},
+		{
+			"typed, and what is inside", `<val xsi:type="ArrayOfVirtualDevice"><VirtualDevice xsi:type="VirtualDisk"><key>1</key></VirtualDevice></val>`,
+			`<val xsi:type="ArrayOfVirtualDevice"><VirtualDevice xsi:type="VirtualDisk"><key>1</key></VirtualDevice></val>`,
+		},
+		{
+			"an array in an element of one", `<val xsi:type="ArrayOfKeyAnyValue"><KeyAnyValue><value xsi:type="ArrayOfInt"><int>1</int></value></KeyAnyValue></val>`,
+			`<val xsi:type="ArrayOfKeyAnyValue"><KeyAnyValue xsi:type="KeyAnyValue"><value xsi:type="ArrayOfInt"><int xsi:type="xsd:int">1</int></value></KeyAnyValue></val>`,
+		},
 		{"cut off", `<val xsi:type="ArrayOfString"><string>a</string><stri`, `<val xsi:type="ArrayOfString"><string xsi:type="xsd:string">a</string><stri`},
 	} {
 		if got := string(typeElements([]byte(tc.in))); got != tc.want {
@@ -53,8 +61,11 @@ func TestNewer(t *testing.T) {
 		body       any
 		gone, kept []string
 	}{
-		{"service content", &methods.RetrieveServiceContentBody{Res: &types.RetrieveServiceContentResponse{Returnval: content}},
-			[]string{"tenantManager", "patchLevel"}, []string{"rootFolder", "<name>n</name>", "propertyCollector"}},
+		{
+			"service content", &methods.RetrieveServiceContentBody{Res: &types.RetrieveServiceContentResponse{Returnval: content}},
+			[]string{"tenantManager", "patchLevel"},
+			[]string{"rootFolder", "<name>n</name>", "propertyCollector"},
+		},
 		{"a property's value", &methods.RetrievePropertiesExBody{Res: &types.RetrievePropertiesExResponse{Returnval: &types.RetrieveResult{
 			Objects: []types.ObjectContent{{Obj: ref, PropSet: []types.DynamicProperty{{Name: "config", Val: config}}}},
 		}}}, []string{"numaInfo"}, []string{"<name>vm</name>", "numCPU", "<name>config</name>"}},

@@ -78,10 +78,21 @@ func dropNewer(doc []byte) []byte {
 var answers = sync.OnceValue(func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, answer := range []any{
-		types.RetrieveServiceContentResponse{}, types.RetrievePropertiesResponse{}, types.RetrievePropertiesExResponse{}, types.ContinueRetrievePropertiesExResponse{},
-		types.WaitForUpdatesResponse{}, types.WaitForUpdatesExResponse{}, types.CheckForUpdatesResponse{},
-		types.QueryConfigOptionResponse{}, types.QueryConfigOptionExResponse{}, types.QueryConfigTargetResponse{}, types.QueryEventsResponse{},
-		types.ReadNextEventsResponse{}, types.ReadPreviousEventsResponse{}, types.ReadNextTasksResponse{}, types.ReadPreviousTasksResponse{},
+		types.RetrieveServiceContentResponse{},
+		types.RetrievePropertiesResponse{},
+		types.RetrievePropertiesExResponse{},
+		types.ContinueRetrievePropertiesExResponse{},
+		types.WaitForUpdatesResponse{},
+		types.WaitForUpdatesExResponse{},
+		types.CheckForUpdatesResponse{},
+		types.QueryConfigOptionResponse{},
+		types.QueryConfigOptionExResponse{},
+		types.QueryConfigTargetResponse{},
+		types.QueryEventsResponse{},
+		types.ReadNextEventsResponse{},
+		types.ReadPreviousEventsResponse{},
+		types.ReadNextTasksResponse{},
+		types.ReadPreviousTasksResponse{},
 	} {
 		t := reflect.TypeOf(answer)
 		all[t.Name()] = t
@@ -97,8 +108,7 @@ func property(of reflect.Type, name string) (typ reflect.Type, fresh bool) {
 	if of.Kind() != reflect.Struct {
 		return nil, false
 	}
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		tag, _, _ := strings.Cut(f.Tag.Get("xml"), ",")
 		switch {
 		case f.Anonymous:

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 )
 
@@ -70,7 +71,7 @@ func (s Selector) among(items []Item, kind Object) ([]Item, error) {
 		if p.want == "" {
 			continue
 		}
-		left := slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !glob(p.want, p.of(i)) })
+		left := slices.DeleteFunc(slices.Clone(items), func(i Item) bool { return !glob.Match(p.want, p.of(i)) })
 		if len(left) == 0 {
 			return nil, nowhere(items, kind, p)
 		}
@@ -160,12 +161,12 @@ func (i Item) Called(name string) bool { return i.called(name) }
 
 func (i Item) called(name string) bool {
 	for _, own := range i.names() {
-		if glob(name, own) {
+		if glob.Match(name, own) {
 			return true
 		}
 	}
 	// Hostnames have no case.
-	return i.Node != "" && glob(strings.ToLower(name), strings.ToLower(i.Node))
+	return i.Node != "" && glob.Fold(name, i.Node)
 }
 
 // names are those by which the item can be chosen.
@@ -228,29 +229,4 @@ func ambiguous(name string, found []Item, kind Object) error {
 		Message: fmt.Sprintf("%s %q: there are %d: %s", kind.noun(), name, len(found), strings.Join(names, ", ")),
 		Try:     "name it as one of these, or say --mode one|all",
 	}
-}
-
-// glob matches * and ? in the pattern; * goes over slashes, too.
-func glob(pattern, s string) bool {
-	p, r := []rune(pattern), []rune(s)
-	i, j, star, from := 0, 0, -1, 0
-	for j < len(r) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, from = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == r[j]):
-			i++
-			j++
-		case star >= 0:
-			from++
-			i, j = star+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
 }

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
 // wanted tells whether the gate is to listen; g.change is held.
@@ -100,10 +102,8 @@ func relisten(ctx context.Context, addr string) (net.Listener, error) {
 		if err == nil {
 			return l, nil
 		}
-		select {
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, 50*time.Millisecond) != nil {
 			return nil, fmt.Errorf("gate %s: cannot listen again: %w", addr, err)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

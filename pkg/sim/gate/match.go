@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 )
 
 // matches tells whether a rule is about a call. What is cheap comes first.
@@ -31,25 +33,25 @@ func (e *entry) matches(c *call) bool {
 
 // Caller tells whether User and Client match somebody.
 func (m *Match) Caller(client, user string) bool {
-	return (m.User == "" || glob(strings.ToLower(m.User), strings.ToLower(user))) &&
+	return (m.User == "" || glob.Fold(m.User, user)) &&
 		(m.Client == "" || isClient(m.Client, client))
 }
 
 func isClient(pattern, client string) bool {
 	pattern, client = strings.ToLower(pattern), strings.ToLower(client)
-	if isGlob(pattern) {
-		return glob(pattern, client)
+	if glob.IsPattern(pattern) {
+		return glob.Match(pattern, client)
 	}
 	return strings.Contains(client, pattern)
 }
 
 func isMethod(patterns []string, method string) bool {
 	for _, p := range patterns {
-		if glob(p, method) {
+		if glob.Match(p, method) {
 			return true
 		}
 		if strings.HasPrefix(p, "/") {
-			if _, path, ok := strings.Cut(method, " "); ok && glob(p, path) {
+			if _, path, ok := strings.Cut(method, " "); ok && glob.Match(p, path) {
 				return true
 			}
 		}
@@ -63,7 +65,7 @@ func (o Object) among(c *call) bool {
 		if o.Type != "" && o.Type != ref.Type || o.Ref != "" && o.Ref != ref.Value {
 			continue
 		}
-		if o.Name == "" || glob(o.Name, c.gate.opts.Name(ref)) {
+		if o.Name == "" || glob.Match(o.Name, c.gate.opts.Name(ref)) {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate/internal/known"
 )
@@ -21,13 +22,13 @@ func (c *checker) method(at, pattern string, t Transport) {
 		} else if what := operation(pattern); what != "" {
 			c.add(at, "%s", what)
 		}
-	case t == REST && !isGlob(pattern):
+	case t == REST && !glob.IsPattern(pattern):
 		c.add(at, "%q is not a REST operation, such as GET /rest/com/vmware/cis/tagging/tag", pattern)
-	case !isGlob(pattern):
+	case !glob.IsPattern(pattern):
 		c.name(at, "method", pattern, known.Methods())
-	case t == SOAP && !slices.ContainsFunc(known.Methods(), func(m string) bool { return glob(pattern, m) }):
+	case t == SOAP && !slices.ContainsFunc(known.Methods(), func(m string) bool { return glob.Match(pattern, m) }):
 		c.add(at, "no method is like %q", pattern)
-	case t == "" && !slices.ContainsFunc(append(known.Methods(), known.Operations()...), func(m string) bool { return glob(pattern, m) }):
+	case t == "" && !slices.ContainsFunc(append(known.Methods(), known.Operations()...), func(m string) bool { return glob.Match(pattern, m) }):
 		c.add(at, "no method is like %q", pattern)
 	}
 }
@@ -44,11 +45,11 @@ func operation(pattern string) string {
 	if !ok {
 		verb, path = "*", pattern
 	}
-	if !slices.ContainsFunc(verbs(), func(v string) bool { return glob(verb, v) }) {
+	if !slices.ContainsFunc(verbs(), func(v string) bool { return glob.Match(verb, v) }) {
 		return fmt.Sprintf("%q begins with no verb of HTTP%s", pattern, hint(strings.ToUpper(verb), verbs()))
 	}
 	operations := known.Operations()
-	if slices.ContainsFunc(operations, func(o string) bool { return isMethod([]string{pattern}, o) || glob(verb+" "+path, o) }) {
+	if slices.ContainsFunc(operations, func(o string) bool { return isMethod([]string{pattern}, o) || glob.Match(verb+" "+path, o) }) {
 		return ""
 	}
 	fixed, _, open := strings.Cut(path, "*")

@@ -50,31 +50,6 @@ func TestMentioned(t *testing.T) {
 	}
 }
 
-func TestGlob(t *testing.T) {
-	for _, tc := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"", "", true},
-		{"", "a", false},
-		{"*", "", true},
-		{"*", "a/b c", true},
-		{"a*c", "abbc", true},
-		{"a*c", "abcd", false},
-		{"*b*", "abc", true},
-		{"a?c", "abc", true},
-		{"a?c", "ac", false},
-		{"*_Task", "PowerOnVM_Task", true},
-		{"**a**", "xax", true},
-		{"a*b*c", "aXbYbZc", true},
-		{"x?~action=get", "x?~action=get", true},
-	} {
-		if got := glob(tc.pattern, tc.text); got != tc.want {
-			t.Errorf("%q, %q: %t", tc.pattern, tc.text, got)
-		}
-	}
-}
-
 func TestRESTErrorType(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error_type":"NOT_FOUND"}`:                            "NOT_FOUND",

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
@@ -59,10 +60,7 @@ func (b *boots) add(next boot) {
 	defer b.mu.Unlock()
 	heap.Push(&b.queue, next)
 	b.latest[next.ref] = next.cycle
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(b.wake)
 }
 
 // cancel forgets the boot of a VM, if one is due.

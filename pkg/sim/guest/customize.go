@@ -10,6 +10,8 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
 // CustomizeVMTask takes what cloud-init is to give a guest at the next power-on: its hostname and all its addresses, with
@@ -25,13 +27,8 @@ func (g *Guests) CustomizeVMTask(ctx *simulator.Context, req *types.CustomizeVM_
 		if !ok || body.Res == nil {
 			return nil, new(types.InvalidRequest)
 		}
-		t, ok := ctx.Map.Get(body.Res.Returnval).(*simulator.Task)
-		if !ok {
-			return nil, new(types.InvalidRequest)
-		}
-		t.Wait()
-		if t.Info.Error != nil {
-			return nil, t.Info.Error.Fault
+		if _, fault := vc.Await(ctx, body.Res.Returnval); fault != nil {
+			return nil, fault
 		}
 		if m := g.find(vm.Self); m != nil {
 			m.next = cloudInit(req.Spec.Identity)

@@ -153,7 +153,7 @@ func (k *kept) put(ctx *simulator.Context, vm *mo.VirtualMachine, uuid, instance
 	config.Modified, config.ChangeVersion = vm.Config.Modified, vm.Config.ChangeVersion
 	var networks []vc.Ref
 	for _, d := range config.Hardware.Device {
-		if ref, ok := networkOf(d); ok {
+		if ref, ok := vc.NetworkOf(d); ok {
 			networks = append(networks, ref)
 		}
 	}
@@ -205,19 +205,6 @@ func (k *kept) tools() types.VirtualMachineToolsStatus {
 	return k.guest.ToolsStatus
 }
 
-// networkOf is the network that a device is connected to.
-func networkOf(d types.BaseVirtualDevice) (vc.Ref, bool) {
-	switch b := d.GetVirtualDevice().Backing.(type) {
-	case *types.VirtualEthernetCardNetworkBackingInfo:
-		if b.Network != nil {
-			return *b.Network, true
-		}
-	case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
-		return vc.Ref{Type: "DistributedVirtualPortgroup", Value: b.Port.PortgroupKey}, true
-	}
-	return vc.Ref{}, false
-}
-
 // copied copies a value of the API with all that is behind its pointers.
 func copied(from, to any) error {
 	var b bytes.Buffer
@@ -257,19 +244,15 @@ func (g *Guests) RegisterVMTask(ctx *simulator.Context, req *types.RegisterVM_Ta
 		if !ok || body.Res == nil {
 			return nil, new(types.InvalidRequest)
 		}
-		t, ok := ctx.Map.Get(body.Res.Returnval).(*simulator.Task)
-		if !ok {
-			return nil, new(types.InvalidRequest)
+		made, fault := vc.Await(ctx, body.Res.Returnval)
+		if fault != nil {
+			return nil, fault
 		}
-		t.Wait()
-		if t.Info.Error != nil {
-			return nil, t.Info.Error.Fault
-		}
-		if err := g.resemble(t.Info.Result.(vc.Ref), file, "", ""); err != nil {
+		if err := g.resemble(made.(vc.Ref), file, "", ""); err != nil {
 			return nil, &types.InvalidVmConfig{Property: "configSpec"}
 		}
 		g.Forget(file)
-		return t.Info.Result, nil
+		return made, nil
 	})
 	return &methods.RegisterVM_TaskBody{Res: &types.RegisterVM_TaskResponse{Returnval: vc.Run(ctx, task)}}
 }

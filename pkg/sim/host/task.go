@@ -31,8 +31,6 @@ func (h *Hosts) task(ctx *simulator.Context, ref vc.Ref, method, id string, f fu
 }
 
 // cancelable are the tasks that wait for VMs to leave.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var cancelable = map[string]bool{"enterMaintenanceMode": true, "powerDownToStandBy": true}
 
 // canceled tells whether a client canceled the task.

@@ -30,7 +30,7 @@ spec:
 			before := memory()
 			for b.Loop() {
 				b.StopTimer()
-				dir, err := os.MkdirTemp(b.TempDir(), "") //nolint:usetesting // one for each round
+				dir, err := os.MkdirTemp(b.TempDir(), "") // one for each round
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -62,15 +62,14 @@ func (j *Joining) AddHostTask(ctx *simulator.Context, req *types.AddHost_Task) s
 		forgetDescriptors(ctx, &cluster.ComputeResource)
 		defer describe(ctx, &cluster.ComputeResource, j.release)
 		inner := cluster.AddHostTask(ctx, req).(*methods.AddHost_TaskBody).Res.Returnval
-		t := ctx.Map.Get(inner).(*simulator.Task)
-		t.Wait()
-		if t.Info.Error != nil {
-			return nil, t.Info.Error.Fault
+		made, fault := vc.Await(ctx, inner)
+		if fault != nil {
+			return nil, fault
 		}
-		if ref, ok := t.Info.Result.(vc.Ref); ok {
+		if ref, ok := made.(vc.Ref); ok {
 			j.welcome(ctx, ref)
 		}
-		return t.Info.Result, nil
+		return made, nil
 	})
 	body.Res = &types.AddHost_TaskResponse{Returnval: task.Run(ctx)}
 	return body

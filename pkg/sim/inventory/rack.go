@@ -178,19 +178,18 @@ func minus(list []vc.Ref, ref vc.Ref) []vc.Ref {
 // addStandalone lets vcsim add a host, and makes it what it is to be.
 func (j *Joining) addStandalone(ctx *simulator.Context, f *simulator.Folder, add func() vc.Ref) vc.Ref {
 	task := simulator.CreateTask(f, "addStandaloneHost", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
-		t := ctx.Map.Get(add()).(*simulator.Task)
-		t.Wait()
-		if t.Info.Error != nil {
-			return nil, t.Info.Error.Fault
+		made, fault := vc.Await(ctx, add())
+		if fault != nil {
+			return nil, fault
 		}
-		ref, _ := t.Info.Result.(vc.Ref)
+		ref, _ := made.(vc.Ref)
 		j.welcome(ctx, ref)
 		if h, ok := ctx.Map.Get(ref).(*simulator.HostSystem); ok && h.Parent != nil {
 			if resource, ok := vc.Compute(ctx.Map.Get(*h.Parent)); ok {
 				describe(ctx, resource, j.release)
 			}
 		}
-		return t.Info.Result, nil
+		return made, nil
 	})
 	return task.Run(ctx)
 }

@@ -42,13 +42,12 @@ func (j *Joining) onSwitch(ctx *simulator.Context, this vc.Ref, name string, do 
 	}
 	task := simulator.CreateTask(dvs, name, func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
 		before := slices.Clone(dvs.Summary.HostMember)
-		t := ctx.Map.Get(do(dvs)).(*simulator.Task)
-		t.Wait()
-		if t.Info.Error != nil {
-			return nil, t.Info.Error.Fault
+		made, fault := vc.Await(ctx, do(dvs))
+		if fault != nil {
+			return nil, fault
 		}
 		relist(ctx, dvs, before)
-		return t.Info.Result, nil
+		return made, nil
 	})
 	return task.Run(ctx), nil
 }

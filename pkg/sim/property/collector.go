@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // collector is the state of one PropertyCollector of one session.
@@ -94,10 +96,7 @@ func (c *collector) removeFilter(ref types.ManagedObjectReference) {
 
 // signal wakes the wait in progress, or the next one.
 func (c *collector) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(c.wake)
 }
 
 // cancelWait ends the wait in progress.

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"sync"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // loop runs functions one after the other, at once or at a time. Functions may be added from anywhere, with any lock
@@ -41,10 +43,7 @@ func (l *loop) after(d time.Duration, f func()) {
 	defer l.mu.Unlock()
 	l.count++
 	heap.Push(&l.queue, job{due: time.Now().Add(d), count: l.count, run: f})
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(l.wake)
 }
 
 // close forgets what is not due, and waits for what runs. Closing again is harmless.

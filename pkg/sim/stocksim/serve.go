@@ -67,7 +67,7 @@ func Serve(o Options) (*Server, error) {
 
 // free says why an address cannot be listened on, which vcsim answers with a panic.
 func free(address string) error {
-	l, err := net.Listen("tcp", address) //nolint:noctx // a number and a port are given: nothing is looked up
+	l, err := net.Listen("tcp", address) // a number and a port are given: nothing is looked up
 	if err != nil {
 		return err
 	}

@@ -46,11 +46,12 @@ func (s *saver) access() (*access, error) {
 	slices.SortFunc(out.Permissions, func(a, b permission) int {
 		return cmp.Or(compareRefs(a.Entity, b.Entity), cmp.Compare(a.Principal, b.Principal))
 	})
-	return out, s.users(out)
+	s.users(out)
+	return out, nil
 }
 
 // users adds the accounts that permissions are for, and the members of groups.
-func (s *saver) users(out *access) error {
+func (s *saver) users(out *access) {
 	found := make(map[string]user)
 	for _, p := range out.Permissions {
 		if !p.Group {
@@ -72,7 +73,6 @@ func (s *saver) users(out *access) error {
 	}
 	slices.SortFunc(out.Users, func(a, b user) int { return cmp.Compare(a.Name, b.Name) })
 	s.summary.Permissions = len(out.Permissions)
-	return nil
 }
 
 // members lists the users of a group, none where the vCenter does not tell.

@@ -12,8 +12,6 @@ import (
 )
 
 // expected is what an argument of that name may refer to, where vcsim takes it for granted.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var expected = map[string][]string{
 	"Pool":         {"ResourcePool", "VirtualApp"},
 	"ResourcePool": {"ResourcePool", "VirtualApp"},
@@ -31,8 +29,6 @@ var expected = map[string][]string{
 }
 
 // required are arguments that vcsim follows without looking whether they are there.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var required = map[string][]string{
 	"CreateVM_Task":                    {"Pool"},
 	"CloneVM_Task":                     {"Folder"},
@@ -51,8 +47,6 @@ var required = map[string][]string{
 
 // named are the methods that give an object a name, with where they have it from. vcsim takes an empty one, and from then
 // on panics whenever it looks for something by name in the same folder.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var named = map[string]string{
 	"Rename_Task":        "NewName",
 	"RenameDatastore":    "NewName",
@@ -69,7 +63,6 @@ var named = map[string]string{
 	"CreateDVS_Task":     "Spec.ConfigSpec.Name",
 }
 
-//nolint:gochecknoglobals // a constant that Go cannot spell
 var refType = reflect.TypeFor[vc.Ref]()
 
 // checkArguments looks at every reference in a call, and at what vcsim needs.
@@ -123,8 +116,6 @@ func checkFolder(ctx *simulator.Context, method *simulator.Method, body reflect.
 }
 
 // readers are objects that say themselves what they make of a reference to nothing: most of the calls go to them.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var readers = []string{"PropertyCollector", "PropertyFilter", "ViewManager", "ListView", "ContainerView", "SearchIndex"}
 
 // field follows a path of fields; it is invalid when there is nothing on the way.

@@ -168,7 +168,7 @@ func networks(ctx *simulator.Context, vm *simulator.VirtualMachine, dc *simulato
 	ctx.WithLock(dc, func() { there = slices.Clone(dc.Network) })
 	found := make(map[vc.Ref]vc.Ref)
 	for _, d := range vm.Config.Hardware.Device {
-		ref, ok := networkOf(d)
+		ref, ok := vc.NetworkOf(d)
 		if !ok || found[ref] != (vc.Ref{}) {
 			continue
 		}
@@ -186,17 +186,4 @@ func networks(ctx *simulator.Context, vm *simulator.VirtualMachine, dc *simulato
 		}
 	}
 	return found, nil
-}
-
-// networkOf is the network or port group that a device is connected to.
-func networkOf(d types.BaseVirtualDevice) (vc.Ref, bool) {
-	switch b := d.GetVirtualDevice().Backing.(type) {
-	case *types.VirtualEthernetCardNetworkBackingInfo:
-		if b.Network != nil {
-			return *b.Network, true
-		}
-	case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
-		return vc.Ref{Type: "DistributedVirtualPortgroup", Value: b.Port.PortgroupKey}, true
-	}
-	return vc.Ref{}, false
 }

@@ -25,8 +25,6 @@ func describeEvents(base *simulator.Context) {
 const ownMessage = "{{.FullFormattedMessage}}"
 
 // descriptions are what events say, as templates over the event. The table is only read.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var descriptions = []struct{ kind, description, category, format string }{
 	{
 		"AlreadyAuthenticatedSessionEvent", "Already authenticated", "info",

@@ -65,7 +65,7 @@ func reconnect(ctx *simulator.Context, vm *simulator.VirtualMachine, to map[vc.R
 	devices := copyDevices(vm.Config.Hardware.Device)
 	var refs []vc.Ref
 	for _, d := range devices {
-		from, ok := networkOf(d)
+		from, ok := vc.NetworkOf(d)
 		if !ok {
 			continue
 		}

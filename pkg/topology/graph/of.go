@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -125,27 +126,20 @@ func (m maker) vm(vm *topology.VM) *Node {
 }
 
 func sized(cpus int32, memory topology.Bytes) string {
-	return plural(int(cpus), "CPU") + " " + memory.String()
+	return shorten.Count(int(cpus), "CPU") + " " + memory.String()
 }
 
 func snapshots(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return plural(n, "snapshot")
-}
-
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
+	return shorten.Count(n, "snapshot")
 }
 
 // listed joins a few names, and counts the rest.
 func listed(names []string) string {
 	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1)
+		return shorten.List(names, most-1)
 	}
 	return strings.Join(names, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
@@ -121,7 +122,7 @@ func aboutLease(th *theme.Theme, width int, l *api.Lease, now time.Time) []strin
 		p.lines = append(p.lines, th.Header.Render("event")+"      "+th.Link.Render(fmt.Sprintf("#%d", l.Seq))+th.Dim.Render("  enter shows its chain"))
 	}
 	p.gap()
-	p.add(th.Header, 0, count(len(l.Targets), "target"))
+	p.add(th.Header, 0, shorten.Count(len(l.Targets), "target"))
 	for _, t := range l.Targets {
 		p.lines = append(p.lines, leaseStyle(th, t.State).Render(leaseState(t.State))+" "+th.Text.Render(text.Clean(t.Kind+" "+target(t))))
 		p.add(th.Dim, 2, t.Does)

@@ -25,7 +25,7 @@ func (s *Screen) kindRows() (rows []table.Row, n int) {
 	themed := ""
 	for i := range s.kinds {
 		k := &s.kinds[i]
-		if s.filter != "" && !found(s.filter, kindWords(k)...) {
+		if s.filter != "" && !text.Found(s.filter, kindWords(k)...) {
 			continue
 		}
 		if k.Theme != themed {

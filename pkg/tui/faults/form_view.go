@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/intent"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
@@ -127,7 +128,7 @@ func (f *Form) planned() []string {
 		return f.refused()
 	}
 	l := f.plan.lease
-	lines := []string{f.theme.Good.Render(theme.GlyphGood+" plan") + f.theme.Dim.Render(fmt.Sprintf("  %s, seed %d; nothing is done yet", count(len(l.Targets), "target"), l.Seed))}
+	lines := []string{f.theme.Good.Render(theme.GlyphGood+" plan") + f.theme.Dim.Render(fmt.Sprintf("  %s, seed %d; nothing is done yet", shorten.Count(len(l.Targets), "target"), l.Seed))}
 	for _, t := range l.Targets {
 		lines = append(lines, "  "+text.Clean(t.Kind+" "+target(t)+": "+t.Does))
 	}
@@ -209,12 +210,4 @@ func target(t api.LeaseTarget) string {
 		return t.Name
 	}
 	return t.VCenter + "/" + t.Name
-}
-
-// count is a number of things: 1 target, 3 targets.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

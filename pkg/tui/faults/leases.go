@@ -51,7 +51,7 @@ func leasesOf(s *fold.State, filter string) (ls leases) {
 			ls.failed++
 		}
 		switch {
-		case filter != "" && !found(filter, leaseWords(l)...):
+		case filter != "" && !text.Found(filter, leaseWords(l)...):
 		case l.State == healed:
 			over = append(over, l)
 		default:

@@ -126,7 +126,7 @@ func (m *Menu) find() {
 	group := ""
 	for i := range m.entries {
 		e := &m.entries[i]
-		if !found(string(m.search), e.search) {
+		if !text.Found(string(m.search), e.search) {
 			continue
 		}
 		if e.group != group {
@@ -246,7 +246,7 @@ func (m *Menu) searched(s []rune) {
 	m.find()
 	m.table.Move(-len(m.entries) * 2)
 	for _, i := range m.shown {
-		if e := &m.entries[i]; found(string(s), e.name) {
+		if e := &m.entries[i]; text.Found(string(s), e.name) {
 			m.table.Choose(e.group + "\x00" + e.name)
 			return
 		}

@@ -35,14 +35,3 @@ func related(s api.Subject, state *fold.State) []api.Subject {
 	}
 	return all
 }
-
-// found tells whether all words of a filter are in the texts, in any case.
-func found(filter string, texts ...string) bool {
-	all := strings.ToLower(strings.Join(texts, " "))
-	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
-		if !strings.Contains(all, word) {
-			return false
-		}
-	}
-	return true
-}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
 
@@ -82,7 +83,7 @@ func (s *Screen) tally() string {
 	if s.filter != "" {
 		return fmt.Sprintf("%d of %d faults", s.kindsSeen, len(s.kinds))
 	}
-	return count(len(s.kinds), "fault")
+	return shorten.Count(len(s.kinds), "fault")
 }
 
 // seen is the part that is seen of what is told, exactly so many lines.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
@@ -15,14 +15,19 @@ import (
 // small is what everything may take: work is not scaled by speed.
 const small = 2 * time.Second
 
-// providerPrefix begins the providerID of a node that is a VM.
-const providerPrefix = "vsphere://"
+// isBoundTo reports whether a node's providerID is that of a VM.
+func isBoundTo(n api.Node, vm api.VM) bool {
+	bound, err := match.ParseProviderID(n.ProviderID)
+	u, unknown := match.ParseUUID(vm.UUID)
+	return err == nil && unknown == nil && bound.Is(u)
+}
 
 // ofNode compares a node with its VM.
 func (f *findings) ofNode(n api.Node) (list []found) {
 	vm, there := f.vmOf(n)
+	_, err := match.ParseProviderID(n.ProviderID)
 	switch {
-	case !there && n.Registered && strings.HasPrefix(n.ProviderID, providerPrefix):
+	case !there && n.Registered && err == nil:
 		if name := f.namesake(n); name != "" {
 			return []found{{"providerID", "VM " + name + " has another UUID", small}}
 		}
@@ -37,7 +42,7 @@ func (f *findings) ofNode(n api.Node) (list []found) {
 		return list
 	}
 	list = append(list, f.readiness(n, vm)...)
-	if uuid := strings.TrimPrefix(n.ProviderID, providerPrefix); uuid != "" && vm.UUID != "" && id(uuid) != id(vm.UUID) {
+	if n.ProviderID != "" && vm.UUID != "" && !isBoundTo(n, vm) {
 		list = append(list, found{"providerID", "providerID is not the VM's UUID", small})
 	}
 	if !n.Initialized { // what follows is told by the CCM, which has not come to it yet
@@ -106,7 +111,7 @@ func (f *findings) vmOf(n api.Node) (of api.VM, ok bool) {
 		if vm.Role != "" {
 			rank++
 		}
-		if vm.UUID != "" && id(strings.TrimPrefix(n.ProviderID, providerPrefix)) == id(vm.UUID) {
+		if isBoundTo(n, vm) {
 			rank += 2
 		}
 		if rank > best {

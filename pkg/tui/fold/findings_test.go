@@ -28,11 +28,11 @@ func well() *pair {
 	return &pair{
 		host: &api.Host{Name: "esx", VCenter: "us", Connection: "connected", Power: "poweredOn"},
 		vm: &api.VM{
-			Name: "w", VCenter: "us", Datacenter: "dc", Cluster: "c", Host: "esx", MoRef: "vm-1", UUID: "AAAA-1", Power: "on", Connection: "connected",
+			Name: "w", VCenter: "us", Datacenter: "dc", Cluster: "c", Host: "esx", MoRef: "vm-1", UUID: "AAAAAAAA-0000-4000-8000-000000000001", Power: "on", Connection: "connected",
 			Tools: true, Hostname: "w", Addresses: []string{"198.18.0.5", "fd00::5"}, Region: "r", Zone: "z", Role: "worker", Process: "running",
 		},
 		node: &api.Node{
-			Name: "w", VM: "w", VCenter: "us", Registered: true, Ready: "True", Initialized: true, ProviderID: "vsphere://aaaa-1", Region: "r", Zone: "z",
+			Name: "w", VM: "w", VCenter: "us", Registered: true, Ready: "True", Initialized: true, ProviderID: "vsphere://aaaaaaaa-0000-4000-8000-000000000001", Region: "r", Zone: "z",
 			Addresses: []string{"198.18.0.5"},
 		},
 		volume: &api.Volume{
@@ -106,7 +106,7 @@ func TestFindings(t *testing.T) {
 			p.volume.Node, p.volume.Attached, p.volume.VM, p.att = "", false, "", nil
 		}, nil},
 
-		{"joined no more, for its UUID", func(p *pair) { p.node.VM, p.node.VCenter, p.vm.UUID = "", "", "bbbb-2" }, []string{"node w providerID: VM us/w has another UUID"}},
+		{"joined no more, for its UUID", func(p *pair) { p.node.VM, p.node.VCenter, p.vm.UUID = "", "", "bbbbbbbb-0000-4000-8000-000000000002" }, []string{"node w providerID: VM us/w has another UUID"}},
 		{"joined no more, called by its hostname", func(p *pair) {
 			p.node.VM, p.node.VCenter, p.vm.Name, p.vm.Hostname, p.volume.VM, p.att = "", "", "machine", "W", "", nil
 		}, []string{"node w providerID: VM us/machine has another UUID"}},
@@ -115,7 +115,8 @@ func TestFindings(t *testing.T) {
 		{"VM gone, its row told later", func(p *pair) { p.vm = nil }, []string{"node w vm: VM gone, node still there"}},
 		{"a node that is no VM", func(p *pair) { p.node.VM, p.node.ProviderID, p.vm = "", "kind://docker/w", nil }, nil},
 
-		{"another UUID", func(p *pair) { p.vm.UUID = "bbbb-2" }, []string{"node w providerID: providerID is not the VM's UUID"}},
+		{"UUID in the other byte order", func(p *pair) { p.node.ProviderID = "AAAAAAAA-0000-0040-8000-000000000001" }, nil},
+		{"another UUID", func(p *pair) { p.vm.UUID = "bbbbbbbb-0000-4000-8000-000000000002" }, []string{"node w providerID: providerID is not the VM's UUID"}},
 		{"no providerID", func(p *pair) { p.node.ProviderID = "" }, nil},
 		{"no UUID", func(p *pair) { p.vm.UUID = "" }, nil},
 
@@ -132,14 +133,14 @@ func TestFindings(t *testing.T) {
 		{"no address, guest not up", func(p *pair) { p.vm.Addresses, p.vm.Tools = nil, false }, nil},
 
 		{"one UUID", func(p *pair) {
-			p.further = append(p.further, api.Update{VM: &api.VM{Name: "copy", VCenter: "eu", MoRef: "vm-1", UUID: "aaaa-1"}})
+			p.further = append(p.further, api.Update{VM: &api.VM{Name: "copy", VCenter: "eu", MoRef: "vm-1", UUID: "aaaaaaaa-0000-4000-8000-000000000001"}})
 		}, []string{"vm eu/copy uuid: UUID also of us/w", "vm us/w uuid: UUID also of eu/copy"}},
 		{"another VM of no UUID", func(p *pair) {
 			p.vm.UUID, p.node.ProviderID = "", ""
 			p.further = append(p.further, api.Update{VM: &api.VM{Name: "copy", VCenter: "eu", MoRef: "vm-1"}})
 		}, nil},
 		{"another VM of that name, with other tags", func(p *pair) {
-			p.further = append(p.further, api.Update{VM: &api.VM{Name: "w", VCenter: "us", MoRef: "vm-0", Path: "/dc/vm/old/w", UUID: "cccc-3", Power: "off"}})
+			p.further = append(p.further, api.Update{VM: &api.VM{Name: "w", VCenter: "us", MoRef: "vm-0", Path: "/dc/vm/old/w", UUID: "cccccccc-0000-4000-8000-000000000003", Power: "off"}})
 		}, nil},
 
 		{"no VM has the disk", func(p *pair) { p.volume.VM = "" }, []string{"volume default/data volume: attached to w, no VM has its disk"}},
@@ -232,7 +233,7 @@ func TestSettling(t *testing.T) {
 		{"no speed is known", 0, func(p *pair) { p.vm.Power = "off" }, 57 * time.Second},
 		{"tag", 10, func(p *pair) { p.vm.Zone = "y" }, 8 * time.Second},
 		{"addresses", 10, func(p *pair) { p.vm.Addresses = nil }, 32 * time.Second},
-		{"UUID", 10, func(p *pair) { p.vm.UUID = "b" }, 2 * time.Second},
+		{"UUID", 10, func(p *pair) { p.vm.UUID = "bbbbbbbb-0000-4000-8000-000000000002" }, 2 * time.Second},
 		{"disk", 100, func(p *pair) { p.volume.VM = "" }, 5 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -276,7 +277,7 @@ func TestFindingsOf(t *testing.T) {
 	p := well()
 	p.vm.Zone, p.vm.Region, p.volume.VM = "y", "q", ""
 	p.further = []api.Update{
-		{VM: &api.VM{Name: "w", VCenter: "eu", MoRef: "vm-1", UUID: "aaaa-1"}},
+		{VM: &api.VM{Name: "w", VCenter: "eu", MoRef: "vm-1", UUID: "aaaaaaaa-0000-4000-8000-000000000001"}},
 	}
 	s := lab(p.updates()...)
 	for _, tc := range []struct {
@@ -351,13 +352,13 @@ func TestFindingsDependOnRowsAlone(t *testing.T) {
 		switch r.IntN(7) {
 		case 0, 1:
 			u.VM = &api.VM{
-				Name: "w" + n, VCenter: pick("us", "eu"), MoRef: "vm-" + fmt.Sprint(r.IntN(3)), UUID: pick("a", "b", "c", ""), Power: pick("on", "on", "off"), Tools: r.IntN(3) > 0,
+				Name: "w" + n, VCenter: pick("us", "eu"), MoRef: "vm-" + fmt.Sprint(r.IntN(3)), UUID: pick("aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002", "cccccccc-0000-4000-8000-000000000003", ""), Power: pick("on", "on", "off"), Tools: r.IntN(3) > 0,
 				Host: "esx" + n, Hostname: pick("w0", "W1", ""), Zone: pick("x", "y"), Role: pick("worker", ""), Addresses: []string{pick("10.0.0.1", "10.0.0.2")},
 			}
 		case 2, 3:
 			u.Node = &api.Node{
 				Name: "w" + n, VM: pick("w0", "w1", "w2", ""), VCenter: pick("us", "eu"), Registered: r.IntN(4) > 0, Ready: pick("True", "False"), Initialized: r.IntN(4) > 0,
-				ProviderID: pick("vsphere://a", "vsphere://b", ""), Zone: pick("x", "y"), Addresses: []string{"10.0.0.1"},
+				ProviderID: pick("vsphere://aaaaaaaa-0000-4000-8000-000000000001", "vsphere://bbbbbbbb-0000-4000-8000-000000000002", ""), Zone: pick("x", "y"), Addresses: []string{"10.0.0.1"},
 			}
 		case 4:
 			u.Volume = &api.Volume{Name: "pvc" + n, Claim: pick("default/a", "default/b", ""), Handle: "h" + n, VCenter: "us", VM: pick("w0", "w1", ""), State: api.VolumeAttached}

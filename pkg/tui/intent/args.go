@@ -1,7 +1,6 @@
 package intent
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -39,13 +38,4 @@ func span(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// list names some things: "a, b, c and 4 more".
-func list(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -80,7 +81,7 @@ func (a Inject) where() string {
 	on := a.On
 	words := []string{}
 	if len(on.Names) > 0 {
-		words = append(words, list(on.Names))
+		words = append(words, shorten.List(on.Names, 3))
 	}
 	for _, f := range []struct{ name, value string }{
 		{"vCenter", on.VCenter},
@@ -151,5 +152,5 @@ func targets(l api.Lease) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " into " + list(names)
+	return " into " + shorten.List(names, 3)
 }

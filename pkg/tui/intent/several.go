@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Named is an action that is done to one thing, which the command line does to several at once, too.
@@ -47,7 +49,7 @@ func (s Several) names() (names []string) {
 // Danger implements [Action]: more than one thing is more than a slip may cost.
 func (s Several) Danger() string {
 	verb := strings.Join(s.Actions[0].command().words, " ")
-	question := fmt.Sprintf("%s, %d at once: %s?", verb, len(s.Actions), list(s.names()))
+	question := fmt.Sprintf("%s, %d at once: %s?", verb, len(s.Actions), shorten.List(s.names(), 3))
 	if s.Actions[0].Danger() != "" {
 		question += " It may cost data."
 	}

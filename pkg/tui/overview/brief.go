@@ -3,6 +3,7 @@ package overview
 import (
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
@@ -27,7 +28,7 @@ func (s *Screen) brief() string {
 		if g.host != nil {
 			say(th.Dim, "cluster "+orNone(g.host.Cluster))
 		}
-		say(th.Dim, several(g.sum.vms, "VM")+", "+several(g.sum.nodes, "node"))
+		say(th.Dim, shorten.Count(g.sum.vms, "VM")+", "+shorten.Count(g.sum.nodes, "node"))
 		return strings.Join(parts, th.Dim.Render(" · "))
 	}
 	l := it.line
@@ -44,7 +45,7 @@ func (s *Screen) brief() string {
 		}
 	}
 	if len(l.volumes) > 0 {
-		say(th.Dim, several(len(l.volumes), "volume"))
+		say(th.Dim, shorten.Count(len(l.volumes), "volume"))
 	}
 	return strings.Join(parts, th.Dim.Render(" · "))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/glance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 )
@@ -32,7 +33,7 @@ func (s *Screen) groupFacts(g *group) []fact {
 			{"vCenter", v.Name + " " + v.URL, th.Text},
 			{"gate", words, gate.Style(th)},
 			{"version", v.Version + " " + v.InstanceUUID, th.Text},
-			{"inventory", fmt.Sprintf("%s, %s, %s", several(v.Datacenters, "datacenter"), several(v.Hosts, "host"), several(v.VMs, "VM")), th.Text},
+			{"inventory", fmt.Sprintf("%s, %s, %s", shorten.Count(v.Datacenters, "datacenter"), shorten.Count(v.Hosts, "host"), shorten.Count(v.VMs, "VM")), th.Text},
 		}
 	}
 	return []fact{{"place", placeOf(g), th.Text}}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/text"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/theme"
 )
@@ -22,7 +23,7 @@ func (s *Screen) title() string {
 	parts := []string{th.Text.Render(fmt.Sprintf("VMs %s on", ratio(t.on, t.vms))), ready}
 	switch {
 	case t.findings > 0:
-		parts = append(parts, th.Conflict.Render(theme.GlyphConflict+" "+several(t.findings, "disagreement")))
+		parts = append(parts, th.Conflict.Render(theme.GlyphConflict+" "+shorten.Count(t.findings, "disagreement")))
 	case t.settling > 0:
 		parts = append(parts, th.Warn.Render(theme.GlyphWarn+" planes settling"))
 	default:
@@ -35,20 +36,13 @@ func (s *Screen) title() string {
 		parts = append(parts, th.Warn.Render(theme.GlyphWarn+" "+strconv.Itoa(t.warn)+" to look at"))
 	}
 	if s.filter != "" {
-		parts = append(parts, th.Match.Render("filter “"+text.Clean(s.filter)+"”")+th.Dim.Render(" "+several(s.matches, "row")))
+		parts = append(parts, th.Match.Render("filter “"+text.Clean(s.filter)+"”")+th.Dim.Render(" "+shorten.Count(s.matches, "row")))
 	}
 	if s.byState {
 		parts = append(parts, th.Dim.Render("sorted by state"))
 	}
 	if s.tree.tagged {
-		parts = append(parts, th.Dim.Render(several(s.tree.regions, "region")+", "+several(s.tree.zones, "zone")))
+		parts = append(parts, th.Dim.Render(shorten.Count(s.tree.regions, "region")+", "+shorten.Count(s.tree.zones, "zone")))
 	}
 	return strings.Join(parts, sep)
-}
-
-func several(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }

@@ -131,7 +131,7 @@ func (m *Model) page(all []candidate, from, chosen, room int) (line string, last
 		}
 		if used+need+more > room {
 			if i == from {
-				word, need, last = text.Cut(word, room-more), room-more, i
+				word, last = text.Cut(word, room-more), i
 				b.WriteString(m.theme.Dim.Render(word))
 			}
 			b.WriteString(m.theme.Dim.Render(" …"))

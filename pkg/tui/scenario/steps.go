@@ -3,7 +3,6 @@ package scenario
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -49,7 +48,7 @@ func blocks(r *api.Run, c columns, filter string) []block {
 	var all []block
 	for i := range r.Steps {
 		st := &r.Steps[i]
-		if !found(filter, st.Text, st.State, st.Message) {
+		if !text.Found(filter, st.Text, st.State, st.Message) {
 			continue
 		}
 		b := block{step: i, text: text.Words(text.Clean(st.Text), c.text)}
@@ -116,15 +115,4 @@ func current(r *api.Run) int {
 		return last
 	}
 	return at
-}
-
-// found tells whether all words of a filter are in the texts, in any case.
-func found(filter string, texts ...string) bool {
-	all := strings.ToLower(strings.Join(texts, " "))
-	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
-		if !strings.Contains(all, word) {
-			return false
-		}
-	}
-	return true
 }

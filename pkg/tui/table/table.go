@@ -51,10 +51,14 @@ type Table struct {
 	Empty string
 }
 
-// SetTheme, SetColumns and SetSize say how it looks; the height includes the header.
-func (t *Table) SetTheme(th *theme.Theme)    { t.theme = th }
+// SetTheme sets the colors.
+func (t *Table) SetTheme(th *theme.Theme) { t.theme = th }
+
+// SetColumns sets the columns.
 func (t *Table) SetColumns(columns []Column) { t.columns = columns }
-func (t *Table) SetSize(width, height int)   { t.width, t.height = width, height; t.show() }
+
+// SetSize sets the size; the height includes the header.
+func (t *Table) SetSize(width, height int) { t.width, t.height = width, height; t.show() }
 
 // SetRows takes the place of the rows that were. The cursor stays on its key; when that is gone, on its place.
 func (t *Table) SetRows(rows []Row) {

@@ -8,7 +8,7 @@ import (
 
 // What is measured quickly is as wide as it would be measured slowly, also beside anything else.
 func TestQuick(t *testing.T) {
-	runes := []rune("aZ09 ~\t\n\x7f\x1b\u00a0é世👍\u0301\ufe0f\u200d\u202e─│▎▇█●◐✗○≠↳▾▸▶‖…·→↓“”×–")
+	const runes = "aZ09 ~\t\n\x7f\x1b\u00a0é世👍\u0301\ufe0f\u200d\u202e─│▎▇█●◐✗○≠↳▾▸▶‖…·→↓“”×–"
 	parts := []string{"\x1b[m", "\x1b[1;38;5;117m", "\x1b[4", "\x1b[2K", "\x1b]8;;x\x07", "worker-1", "\xff"}
 	for _, r := range runes {
 		parts = append(parts, string(r))

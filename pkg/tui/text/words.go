@@ -40,3 +40,14 @@ func Words(s string, width int) []string {
 	}
 	return lines
 }
+
+// Found reports whether all words of a filter are in the texts, in any case.
+func Found(filter string, texts ...string) bool {
+	all := strings.ToLower(strings.Join(texts, " "))
+	for word := range strings.FieldsSeq(strings.ToLower(filter)) {
+		if !strings.Contains(all, word) {
+			return false
+		}
+	}
+	return true
+}

@@ -43,11 +43,17 @@ func (s Style) Inherit(from Style) Style {
 	return s.made()
 }
 
-// Bold, Underline, Reverse and Faint add these.
-func (s Style) Bold() Style      { return s.with(bold) }
+// Bold makes text bold.
+func (s Style) Bold() Style { return s.with(bold) }
+
+// Underline underlines text.
 func (s Style) Underline() Style { return s.with(underline) }
-func (s Style) Reverse() Style   { return s.with(reverse) }
-func (s Style) Faint() Style     { return s.with(faint) }
+
+// Reverse exchanges the colors of text and background.
+func (s Style) Reverse() Style { return s.with(reverse) }
+
+// Faint makes text faint.
+func (s Style) Faint() Style { return s.with(faint) }
 
 func (s Style) with(a attrs) Style {
 	s.attrs |= a

@@ -1,11 +1,11 @@
 package timeline
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/fold"
 )
@@ -17,7 +17,6 @@ type filter struct{ terms []term }
 type term struct {
 	key   string // "" for a word, # for the number of an event
 	value string // in lower case
-	glob  *regexp.Regexp
 	seq   uint64
 	not   bool
 }
@@ -46,9 +45,6 @@ func parse(text string) filter {
 				continue
 			}
 			t.key, t.value = key, value
-			if strings.ContainsAny(value, "*?") {
-				t.glob = glob(value)
-			}
 		} else if seq, err := strconv.ParseUint(strings.TrimPrefix(word, "#"), 10, 64); err == nil && word[0] == '#' {
 			t.key, t.seq = "#", seq
 		} else {
@@ -75,13 +71,6 @@ func words(s string) []string {
 		}
 	}
 	return all
-}
-
-// glob is a pattern in which * is anything and ? any character.
-func glob(pattern string) *regexp.Regexp {
-	p := regexp.QuoteMeta(pattern)
-	p = strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(p)
-	return regexp.MustCompile(`(?is)^(?:` + p + `)$`)
 }
 
 // facts are what a row is matched by.
@@ -122,8 +111,8 @@ func (t *term) match(r facts) bool {
 	case "#":
 		return r.seq == t.seq || r.cause == t.seq
 	case "kind":
-		if t.glob != nil {
-			return t.glob.MatchString(r.kind)
+		if glob.IsPattern(t.value) {
+			return glob.Fold(t.value, r.kind)
 		}
 		n := len(t.value)
 		return hasPrefix(r.kind, t.value) && (len(r.kind) == n || r.kind[n] == '.')
@@ -161,8 +150,8 @@ func (t *term) isObject(r facts) bool {
 
 // is tells whether a value is that of the term.
 func (t *term) is(s string) bool {
-	if t.glob != nil {
-		return t.glob.MatchString(s)
+	if glob.IsPattern(t.value) {
+		return glob.Fold(t.value, s)
 	}
 	return strings.EqualFold(s, t.value)
 }

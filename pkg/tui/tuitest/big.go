@@ -84,7 +84,7 @@ func bigRows(n int) []api.Update {
 		rows = append(rows, api.Update{Host: hosts[key]})
 	}
 	for _, name := range []string{"us", "eu"} {
-		rows = append(rows, api.Update{VCenter: vcenter(name, 3, len(order)/2, n/2)})
+		rows = append(rows, api.Update{VCenter: vcenter(name, 3, len(order)/2)})
 		for _, client := range []string{ccm, csi, govc} {
 			for _, method := range []string{"CnsQueryVolume", "Login", "RetrievePropertiesEx", "WaitForUpdatesEx"} {
 				rows = append(rows, api.Update{Calls: &api.Calls{VCenter: name, Client: client, Method: method, Calls: 1000, Errors: 3, Latency: api.Duration(7 * time.Second), Last: Began}})

@@ -58,7 +58,7 @@ var (
 
 func newCast() *cast {
 	c := &cast{vcenters: map[string]*api.VCenter{
-		"us": vcenter("us", 2, 4, 4), "eu": vcenter("eu", 1, 2, 2),
+		"us": vcenter("us", 2, 4), "eu": vcenter("eu", 1, 2),
 	}}
 	for _, p := range []place{west, east, all} {
 		for n := 1; n <= 2; n++ {
@@ -102,7 +102,7 @@ func newCast() *cast {
 	return c
 }
 
-func vcenter(name string, datacenters, hosts, vms int) *api.VCenter {
+func vcenter(name string, datacenters, hosts int) *api.VCenter {
 	last := map[string]int{"us": 11, "eu": 12}[name]
 	return &api.VCenter{
 		Name: name, URL: fmt.Sprintf("https://127.0.0.%d:8989/sdk", last), User: "administrator@vsphere.local",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // agree compares what nodes and their VMs say.
@@ -19,12 +21,10 @@ func (l *list) agree(all []matched) {
 	}, "the cloud provider finds the VM, and the CSI driver does not before the node has a provider ID",
 		"run a cloud provider first; upgrade the VM's hardware version to have one order everywhere")
 	l.differ("node-provider-id", Error, all, func(m matched) string {
-		id, ours := strings.CutPrefix(m.ProviderID, providerPrefix)
-		switch id = strings.ToLower(id); {
-		case m.ProviderID == "", ours && (id == m.vm.UUID || swapped(id) == m.vm.UUID):
+		if !m.stale {
 			return ""
 		}
-		return fmt.Sprintf("has provider ID %s, and the VM's is %s%s", m.ProviderID, providerPrefix, m.vm.UUID)
+		return fmt.Sprintf("has provider ID %s, and the VM's is %s", m.ProviderID, match.ProviderID(m.vm.Facts().UUID))
 	}, "the cloud provider looks for another VM, does not find it, and deletes the node", "a provider ID cannot be changed: delete the node, and have its kubelet join anew")
 	l.differ("node-initialized", Warning, all, func(m matched) string {
 		if m.Uninitialized {
@@ -86,14 +86,4 @@ func sentences(all []string) string {
 		return fmt.Sprintf("%s; and %d more", strings.Join(all[:shown], "; "), more)
 	}
 	return strings.Join(all, "; ")
-}
-
-// sameHost tells whether a node's name is a guest's: the same one, or the first label of one where the other is not
-// qualified.
-func sameHost(node, guest string) bool {
-	node, guest = strings.ToLower(strings.TrimSuffix(node, ".")), strings.ToLower(strings.TrimSuffix(guest, "."))
-	if node == guest {
-		return true
-	}
-	return strings.HasPrefix(node, guest+".") || strings.HasPrefix(guest, node+".")
 }

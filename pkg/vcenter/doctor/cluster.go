@@ -1,10 +1,16 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match/kubenode"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
@@ -16,11 +22,10 @@ type Cluster struct {
 	Nodes []Node
 }
 
-// Node is what binds a node to a VM.
+// Node is a node beside its VM.
 type Node struct {
-	Name string
-	// SystemUUID is what the kubelet reports, ProviderID what the cloud provider has set, empty until then.
-	SystemUUID, ProviderID string
+	// Node is what identifies the VM.
+	match.Node
 	// Addresses are its internal and external IP addresses, ProvidedIP the one that its kubelet was told to have.
 	Addresses  []string
 	ProvidedIP string
@@ -30,42 +35,73 @@ type Node struct {
 	Uninitialized bool
 }
 
-// providerPrefix is before the UUID in a provider ID.
-const providerPrefix = "vsphere://"
+// NodeOf returns what is read of a Node.
+func NodeOf(n *corev1.Node) Node {
+	out := Node{
+		Node: kubenode.Facts(n), ProvidedIP: n.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr],
+		Region: n.Labels[corev1.LabelTopologyRegion], Zone: n.Labels[corev1.LabelTopologyZone],
+	}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP || a.Type == corev1.NodeExternalIP {
+			out.Addresses = append(out.Addresses, a.Address)
+		}
+	}
+	out.Uninitialized = slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
+	return out
+}
 
 // matched is a node with its VM.
 type matched struct {
 	Node
 	vm      inventory.VM
 	swapped bool // the UUID is the VM's in the other byte order only
+	stale   bool // the node's provider ID is not that of the VM which its kubelet runs on
 }
 
 // match says of every node whether it has a VM, and whether the two agree. Where not all VMs could be read, a node without
 // one is no error.
 func (c *Cluster) match(vms []inventory.VM, whole bool) []Finding {
 	l := &list{cluster: c.Name}
-	vms = slices.DeleteFunc(slices.Clone(vms), func(vm inventory.VM) bool { return vm.Template })
+	var doubt error
+	if !whole {
+		doubt = errors.New("some VMs could not be read")
+	}
 	if len(c.Nodes) == 0 {
 		l.add(Warning, "nodes", "the cluster has no node", "there is nothing to match with VMs", "name another context, or join nodes")
 		return l.all
 	}
 	var found []matched
-	var lost []string
+	var lost, several []string
 	for _, n := range c.Nodes {
-		if m, ok := find(n, vms); ok {
+		a := Match(n, vms, doubt)
+		m := matched{Node: n, vm: a.VM, swapped: a.Swapped}
+		// The VM that its kubelet runs on, which the cloud provider does not ask for once there is a provider ID.
+		own := Match(Node{Node: match.Node{SystemUUID: n.SystemUUID}}, vms, nil)
+		if n.ProviderID != "" && own.Reason == match.Found && (a.Reason != match.Found || !own.VM.Facts().UUID.Is(a.VM.Facts().UUID)) {
+			m.vm, m.stale = own.VM, true
+		}
+		switch {
+		case a.Reason == match.Found || m.stale:
 			found = append(found, m)
-		} else {
+		case a.Reason == match.Ambiguous:
+			several = append(several, fmt.Sprintf("%s (%s %s)", n.Name, a.By, a.Key))
+		default:
 			lost = append(lost, fmt.Sprintf("%s (%s)", n.Name, n.SystemUUID))
 		}
 	}
+	if len(several) > 0 {
+		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes match several VMs: %s", len(several), len(c.Nodes), shorten.List(several, shown)),
+			"the cloud provider takes none of them rather than the wrong one", "give the copies UUIDs and hostnames of their own")
+	}
 	switch {
+	case len(found) == 0 && len(lost) == 0:
 	case len(lost) == 0:
 		l.ok("nodes", "%d of %d nodes have a VM with their system UUID or provider ID", len(found), len(c.Nodes))
 	case !whole:
-		l.add(Warning, "nodes", fmt.Sprintf("%d of %d nodes have none of the VMs that could be read: %s", len(lost), len(c.Nodes), names(lost)),
+		l.add(Warning, "nodes", fmt.Sprintf("%d of %d nodes have none of the VMs that could be read: %s", len(lost), len(c.Nodes), shorten.List(lost, shown)),
 			"they may be in the vCenters that could not be asked", "mend what is said of those vCenters, and ask once more")
 	default:
-		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes have a system UUID that is no VM's: %s", len(lost), len(c.Nodes), names(lost)),
+		l.add(Error, "nodes", fmt.Sprintf("%d of %d nodes have a system UUID that is no VM's: %s", len(lost), len(c.Nodes), shorten.List(lost, shown)),
 			"the cloud provider does not initialize them, or takes them for deleted and removes them",
 			"see that their VMs are among those chosen and may be seen by the account, and that the guests show them their own UUID (cat /sys/class/dmi/id/product_uuid)")
 	}
@@ -78,8 +114,9 @@ func (c *Cluster) concerned(vms []inventory.VM) []inventory.VM {
 	var found []inventory.VM
 	for _, vm := range vms {
 		if slices.ContainsFunc(c.Nodes, func(n Node) bool {
-			_, is := find(n, []inventory.VM{vm})
-			return is || !vm.Template && vm.Hostname != "" && sameHost(n.Name, vm.Hostname)
+			one := []inventory.VM{vm}
+			own := Node{Node: match.Node{SystemUUID: n.SystemUUID}}
+			return Match(n, one, nil).Reason == match.Found || Match(own, one, nil).Reason == match.Found || !vm.Template && sameHost(n.Name, vm.Hostname)
 		}) {
 			found = append(found, vm)
 		}
@@ -87,39 +124,12 @@ func (c *Cluster) concerned(vms []inventory.VM) []inventory.VM {
 	return found
 }
 
-// Match is the VM of a node; swapped tells that the UUIDs agree in the other byte order only.
-func Match(n Node, vms []inventory.VM) (vm inventory.VM, swapped, ok bool) {
-	m, ok := find(n, slices.DeleteFunc(slices.Clone(vms), func(vm inventory.VM) bool { return vm.Template }))
-	return m.vm, m.swapped, ok
+// Match returns the VM that the cloud provider takes for a node's. doubt says why there may be more VMs.
+func Match(n Node, vms []inventory.VM, doubt error) match.Answer[inventory.VM] {
+	return match.Find(n.Node, match.List[inventory.VM]{VMs: vms, Doubt: doubt}, match.Choices{})
 }
 
-// find looks a node's VM up by UUID: that of its provider ID, and that which its kubelet reports, in either byte order.
-func find(n Node, vms []inventory.VM) (matched, bool) {
-	id, _ := strings.CutPrefix(n.ProviderID, providerPrefix)
-	for _, uuid := range []string{strings.ToLower(n.SystemUUID), strings.ToLower(id)} {
-		for _, one := range []string{uuid, swapped(uuid)} {
-			i := slices.IndexFunc(vms, func(vm inventory.VM) bool { return one != "" && vm.UUID == one })
-			if i >= 0 {
-				return matched{n, vms[i], one != uuid}, true
-			}
-		}
-	}
-	return matched{}, false
-}
-
-// swapped is a UUID with its first three groups in the other byte order, as firmware older and newer than SMBIOS 2.6 has
-// them; empty for what is no UUID.
-func swapped(id string) string {
-	groups := strings.Split(id, "-")
-	if len(groups) != 5 || len(groups[0]) != 8 || len(groups[1]) != 4 || len(groups[2]) != 4 {
-		return ""
-	}
-	for i, group := range groups[:3] {
-		var b strings.Builder
-		for at := len(group); at > 0; at -= 2 {
-			b.WriteString(group[at-2 : at])
-		}
-		groups[i] = b.String()
-	}
-	return strings.Join(groups, "-")
+func sameHost(node, guest string) bool {
+	exactly, shortly := match.SameHostName(guest, node)
+	return exactly || shortly
 }

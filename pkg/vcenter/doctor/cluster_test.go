@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
@@ -24,8 +23,8 @@ func vm() inventory.VM {
 
 func node() Node {
 	return Node{
-		Name: "worker-1", SystemUUID: strings.ToUpper(here), ProviderID: "vsphere://" + here, Addresses: []string{"10.0.0.1"},
-		Region: "us", Zone: "us-west",
+		Node:      match.Node{Name: "worker-1", SystemUUID: strings.ToUpper(here), ProviderID: "vsphere://" + here},
+		Addresses: []string{"10.0.0.1"}, Region: "us", Zone: "us-west",
 	}
 }
 
@@ -43,14 +42,24 @@ func TestMatch(t *testing.T) {
 			n.SystemUUID, n.ProviderID, n.Uninitialized = there, "", true
 		}, want: []string{"node-uuid warning worker-1 has the UUID", "node-initialized warning worker-1 waits"}},
 		{name: "by provider ID alone", change: func(n *Node, _ *inventory.VM) { n.SystemUUID = nowhere }},
-		{name: "no VM", change: func(n *Node, _ *inventory.VM) { n.SystemUUID, n.ProviderID = nowhere, "" }, want: []string{
+		{name: "no VM", change: func(n *Node, vm *inventory.VM) { n.SystemUUID, n.ProviderID, vm.Hostname = nowhere, "", "" }, want: []string{
 			"nodes error 1 of 1 nodes have a system UUID that is no VM's: worker-1 (" + nowhere,
+		}},
+		{name: "by hostname", change: func(n *Node, _ *inventory.VM) { n.SystemUUID, n.ProviderID = nowhere, "" }, want: []string{"node-initialized warning has no provider ID"}},
+		{name: "two of one hostname", change: func(n *Node, vm *inventory.VM) {
+			n.SystemUUID, n.ProviderID, n.Name, vm.Hostname = "", "", "twin", "twin"
+		}, want: []string{
+			"nodes error 1 of 1 nodes match several VMs: twin (hostname twin)",
+		}},
+		{name: "of another VM that is there", change: func(n *Node, _ *inventory.VM) { n.ProviderID = "vsphere://4210c0de-0000-4000-8000-000000000002" }, want: []string{
+			"node-provider-id error and the VM's is vsphere://" + here,
 		}},
 		{name: "no VM that could be read", change: func(n *Node, _ *inventory.VM) { n.SystemUUID, n.ProviderID = nowhere, "" }, part: true, want: []string{
 			"nodes warning 1 of 1 nodes have none of the VMs that could be read",
 		}},
-		{name: "template", change: func(_ *Node, vm *inventory.VM) { vm.Template = true }, want: []string{"nodes error no VM's"}},
-		{name: "no UUID", change: func(n *Node, vm *inventory.VM) { n.SystemUUID, n.ProviderID, vm.UUID = "", "", "" }, want: []string{"nodes error no VM's"}},
+		{name: "made a template", change: func(_ *Node, vm *inventory.VM) { vm.Template = true }},
+		{name: "template", change: func(n *Node, vm *inventory.VM) { n.ProviderID, vm.Template = "", true }, want: []string{"nodes error no VM's"}},
+		{name: "no UUID", change: func(n *Node, vm *inventory.VM) { n.SystemUUID, n.ProviderID, vm.UUID, vm.Hostname = "", "", "", "" }, want: []string{"nodes error no VM's"}},
 		{name: "of another VM", change: func(n *Node, _ *inventory.VM) { n.ProviderID = "vsphere://" + nowhere }, want: []string{
 			"node-provider-id error worker-1 has provider ID vsphere://" + nowhere + ", and the VM's is vsphere://" + here,
 		}},
@@ -74,7 +83,7 @@ func TestMatch(t *testing.T) {
 			n, m := node(), vm()
 			tc.change(&n, &m)
 			c := Cluster{Name: "prod", Nodes: []Node{n}}
-			for _, f := range c.match([]inventory.VM{m, {Name: "other", UUID: "4210c0de-0000-4000-8000-000000000002"}}, !tc.part) {
+			for _, f := range c.match([]inventory.VM{m, {Name: "other", UUID: "4210c0de-0000-4000-8000-000000000002", Hostname: "twin"}}, !tc.part) {
 				if f.Cluster != "prod" {
 					t.Errorf("%+v is of no cluster", f)
 				}
@@ -101,12 +110,5 @@ func TestMatch(t *testing.T) {
 	}
 	if all := (&Cluster{Name: "empty"}).match(nil, true); len(all) != 1 || all[0].Level != Warning {
 		t.Errorf("of a cluster without nodes: %+v", all)
-	}
-}
-
-func TestSwapped(t *testing.T) {
-	got := []string{swapped(here), swapped(there), swapped(""), swapped("not-a-u-u-id"), swapped(strings.Replace(here, "-", "", 1) + "-")}
-	if diff := cmp.Diff([]string{there, here, "", "", ""}, got); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
@@ -38,7 +39,7 @@ func duplicates(vms []inventory.VM) []Finding {
 		for _, value := range slices.Sorted(maps.Keys(by)) {
 			if len(by[value]) > 1 {
 				found = true
-				l.add(Error, kind.id, fmt.Sprintf("%s %s is that of %s", kind.noun, value, names(by[value])), kind.why, kind.try)
+				l.add(Error, kind.id, fmt.Sprintf("%s %s is that of %s", kind.noun, value, shorten.List(by[value], shown)), kind.why, kind.try)
 			}
 		}
 		if !found {

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Level is how bad a finding is.
@@ -51,11 +50,3 @@ func (l *list) concern(objects []string) { l.all[len(l.all)-1].Objects = objects
 
 // shown is how many names a finding spells out.
 const shown = 5
-
-// names lists the first few.
-func names(all []string) string {
-	if more := len(all) - shown; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:shown], ", "), more)
-	}
-	return strings.Join(all, ", ")
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
@@ -59,7 +60,7 @@ func (l *list) each(id string, level Level, vms []inventory.VM, wrong func(inven
 		l.ok(id, "0 of %d VMs %s", len(vms), what)
 		return
 	}
-	l.add(level, id, fmt.Sprintf("%d of %d VMs %s: %s", len(found), len(vms), what, names(found)), why, try)
+	l.add(level, id, fmt.Sprintf("%d of %d VMs %s: %s", len(found), len(vms), what, shorten.List(found, shown)), why, try)
 	l.concern(paths)
 }
 

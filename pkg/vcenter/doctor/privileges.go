@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/privilege"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
@@ -92,7 +93,7 @@ func (l *list) privileges(ctx context.Context, c *vcenter.Connection, inv *inven
 				}
 			}
 			slices.Sort(where)
-			l.add(n.level, n.id, fmt.Sprintf("the account lacks %s on %d of %d: %s %s", strings.Join(lacking, ", "), len(on), len(n.on), n.noun, names(where)), n.why, n.try)
+			l.add(n.level, n.id, fmt.Sprintf("the account lacks %s on %d of %d: %s %s", strings.Join(lacking, ", "), len(on), len(n.on), n.noun, shorten.List(where, shown)), n.why, n.try)
 		default:
 			l.ok(n.id, "the account has %s (%s: %d)", strings.Join(n.privileges, ", "), n.noun, len(n.on))
 		}

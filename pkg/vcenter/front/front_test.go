@@ -57,7 +57,7 @@ func TestReads(t *testing.T) {
 	counted := map[string]int64{}
 	for _, st := range r.front.Gate().Stats() {
 		if st.Client == "reader/1" {
-			counted[st.Method] = int64(st.Calls)
+			counted[st.Method] = st.Calls
 		}
 	}
 	for _, method := range []string{"Login", "CnsQueryVolume", "PbmQueryProfile", "GET /rest/com/vmware/cis/tagging/category"} {

@@ -102,7 +102,7 @@ func objects(ctx context.Context, vim *vim25.Client, found map[string]string) er
 	}
 	for _, ref := range refs {
 		res, err := property.DefaultCollector(vim).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{{
-			PropSet: []types.PropertySpec{{Type: ref.Type, All: types.NewBool(true)}}, ObjectSet: []types.ObjectSpec{{Obj: ref}},
+			PropSet: []types.PropertySpec{{Type: ref.Type, All: new(true)}}, ObjectSet: []types.ObjectSpec{{Obj: ref}},
 		}}})
 		if err != nil {
 			return err

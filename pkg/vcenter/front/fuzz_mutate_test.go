@@ -264,11 +264,31 @@ func (m *mutator) json(s *sample) {
 
 func (m *mutator) headed(s *sample) {
 	h := one(m, [][2]string{
-		{"SOAPAction", "urn:vim25/Destroy_Task"}, {"SOAPAction", "Destroy_Task"}, {"SOAPAction", `"urn:vim25#PowerOffVM_Task"`},
-		{"X-HTTP-Method-Override", "DELETE"}, {"X-HTTP-Method", "PUT"}, {"X-Method-Override", "PATCH"}, {"X-Original-URL", "/folder/x"}, {"X-Rewrite-URL", "/folder/x"},
-		{"Upgrade", "websocket"}, {"Upgrade", "h2c"}, {"Connection", "Upgrade"}, {"Connection", "Content-Type, Cookie"}, {"Expect", "100-continue"}, {"Expect", "x"},
-		{"Transfer-Encoding", "chunked"}, {"Transfer-Encoding", "gzip, chunked"}, {"Transfer-Encoding", "identity"}, {"TE", "trailers"}, {"Trailer", "X-HTTP-Method-Override"},
-		{"Host", "elsewhere"}, {"Content-Length", "5"}, {"Authorization", "Basic eDp5"}, {"Vmware-Api-Session-Id", "x"}, {"Range", "bytes=0-1"}, {"X-Forwarded-Prefix", "/folder"},
+		{"SOAPAction", "urn:vim25/Destroy_Task"},
+		{"SOAPAction", "Destroy_Task"},
+		{"SOAPAction", `"urn:vim25#PowerOffVM_Task"`},
+		{"X-HTTP-Method-Override", "DELETE"},
+		{"X-HTTP-Method", "PUT"},
+		{"X-Method-Override", "PATCH"},
+		{"X-Original-URL", "/folder/x"},
+		{"X-Rewrite-URL", "/folder/x"},
+		{"Upgrade", "websocket"},
+		{"Upgrade", "h2c"},
+		{"Connection", "Upgrade"},
+		{"Connection", "Content-Type, Cookie"},
+		{"Expect", "100-continue"},
+		{"Expect", "x"},
+		{"Transfer-Encoding", "chunked"},
+		{"Transfer-Encoding", "gzip, chunked"},
+		{"Transfer-Encoding", "identity"},
+		{"TE", "trailers"},
+		{"Trailer", "X-HTTP-Method-Override"},
+		{"Host", "elsewhere"},
+		{"Content-Length", "5"},
+		{"Authorization", "Basic eDp5"},
+		{"Vmware-Api-Session-Id", "x"},
+		{"Range", "bytes=0-1"},
+		{"X-Forwarded-Prefix", "/folder"},
 	})
 	if m.IntN(2) == 0 {
 		s.set(h[0], h[1])

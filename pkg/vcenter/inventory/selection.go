@@ -3,8 +3,10 @@ package inventory
 import (
 	"errors"
 	"fmt"
-	"path"
+	"slices"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 )
 
 // Selection says which VMs are meant: those that each list that is not empty has an entry for. The zero value means all.
@@ -16,7 +18,7 @@ type Selection struct {
 	Folders []string
 	// Tags are on the VM itself, "category:name" each.
 	Tags []string
-	// Names are patterns of VM names, with *, ? and [a-z].
+	// Names are patterns of VM names, with * and ?.
 	Names []string
 	// Pools are paths below the root pool of any compute resource ("prod/web"), or inventory paths. Those in them count,
 	// too.
@@ -45,11 +47,6 @@ func (s Selection) Check() error {
 		_, err := ParseTag(text)
 		errs = append(errs, err)
 	}
-	for _, pattern := range s.Names {
-		if _, err := path.Match(pattern, ""); err != nil {
-			errs = append(errs, fmt.Errorf("name pattern %q: %w", pattern, err))
-		}
-	}
 	for _, list := range []struct {
 		noun  string
 		paths []string
@@ -63,17 +60,9 @@ func (s Selection) Check() error {
 	return errors.Join(errs...)
 }
 
-// named tells whether a pattern is for the name; patterns have been checked.
+// named tells whether a pattern is for the name.
 func (s Selection) named(name string) bool {
-	if len(s.Names) == 0 {
-		return true
-	}
-	for _, pattern := range s.Names {
-		if ok, _ := path.Match(pattern, name); ok {
-			return true
-		}
-	}
-	return false
+	return len(s.Names) == 0 || slices.ContainsFunc(s.Names, func(p string) bool { return glob.Match(p, name) })
 }
 
 // tagged tells whether one of the tags is among those.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
 // VM is a virtual machine as it was when it was read. Names are as the vCenter has them, which writes %2f for a slash.
@@ -41,6 +43,21 @@ type VM struct {
 	// HostRef and PoolRef are its host and pool; zero where it has none.
 	HostRef, PoolRef types.ManagedObjectReference
 }
+
+// Facts implements [match.Candidate].
+func (vm VM) Facts() match.VM {
+	facts := match.VM{
+		VCenter: vm.VCenter, Ref: vm.Ref.Value, HostName: vm.Hostname, Template: vm.Template,
+		Connected: vm.Connection == string(types.VirtualMachineConnectionStateConnected),
+		On:        vm.Power == string(types.VirtualMachinePowerStatePoweredOn),
+	}
+	facts.UUID, _ = match.ParseUUID(vm.UUID)
+	facts.Addresses = match.ParseAddresses(vm.Addresses)
+	return facts
+}
+
+// String names the VM in messages.
+func (vm VM) String() string { return vm.VCenter + ":" + vm.Path }
 
 // vmProperties are what a VM is read for.
 func vmProperties() []string {

@@ -1,10 +1,10 @@
 package record
 
 import (
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
@@ -81,10 +81,7 @@ func (r *recorder) home(dc *topology.Datacenter, vm topology.VM, file string) st
 // role is what the VM is to be in the cluster.
 func (r *recorder) role(vm inventory.VM) topology.Role {
 	is := func(patterns []string) bool {
-		return slices.ContainsFunc(patterns, func(p string) bool {
-			ok, _ := path.Match(p, vm.Name)
-			return ok
-		})
+		return slices.ContainsFunc(patterns, func(p string) bool { return glob.Match(p, vm.Name) })
 	}
 	switch {
 	case vm.Template:

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 )
 
@@ -50,16 +49,8 @@ func (p *Pseudonyms) Save(file string) error {
 	if err != nil {
 		return fmt.Errorf("pseudonyms: %w", err)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".pseudonyms-*") // 0600
-	if err != nil {
+	if err := atomicfile.WriteFile(file, append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("pseudonyms: %w", err)
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("pseudonyms: %w", errors.Join(err, os.Remove(temp.Name())))
 	}
 	return nil
 }

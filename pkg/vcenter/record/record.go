@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"path"
 	"slices"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
@@ -42,11 +40,6 @@ type Recording struct {
 // Record reads the chosen VMs of all connections, with what is around them, and makes one topology of them. It is an error
 // when no VM is chosen.
 func Record(ctx context.Context, connections []*vcenter.Connection, o Options) (*Recording, error) {
-	for _, pattern := range slices.Concat(o.Nodes, o.ControlPlane) {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, fmt.Errorf("name pattern %q: %w", pattern, err)
-		}
-	}
 	o.Categories.Region = cmp.Or(o.Categories.Region, vcenter.DefaultRegion)
 	o.Categories.Zone = cmp.Or(o.Categories.Zone, vcenter.DefaultZone)
 	r := &recorder{

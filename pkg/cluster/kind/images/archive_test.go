@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // carry packs two images of one runtime into a file.
@@ -77,7 +79,7 @@ func TestCarry(t *testing.T) {
 		t.Errorf("%+v, %v", loaded, err)
 	}
 	to = &docker{t: t, has: map[string]held{}, wrongly: true}
-	if _, err := a.Load(t.Context(), to.store(), nil); !Is(err, Unlike) {
+	if _, err := a.Load(t.Context(), to.store(), nil); !coded.Is(err, Unlike) {
 		t.Errorf("what is loaded is another image: %v", err)
 	}
 }
@@ -124,12 +126,12 @@ func TestDamaged(t *testing.T) {
 			t.Fatalf("no %s", word)
 		}
 		b[at+1] ^= 1
-		if err := try(b); !Is(err, Broken) || !strings.Contains(err.Error(), "has to be") {
+		if err := try(b); !coded.Is(err, Broken) || !strings.Contains(err.Error(), "has to be") {
 			t.Errorf("a byte of %s: %v", word, err)
 		}
 	}
 	for cut := 512; cut < bytes.LastIndex(whole, []byte(`"files"`)); cut += 512 {
-		if err := try(whole[:cut]); !Is(err, Broken) {
+		if err := try(whole[:cut]); !coded.Is(err, Broken) {
 			t.Errorf("%d bytes of %d: %v", cut, len(whole), err)
 		}
 	}
@@ -152,11 +154,11 @@ func TestForeign(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(t.Context(), path, nil); !Is(err, Foreign) {
+		if _, err := Open(t.Context(), path, nil); !coded.Is(err, Foreign) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Open(t.Context(), t.TempDir(), nil); !Is(err, Foreign) {
+	if _, err := Open(t.Context(), t.TempDir(), nil); !coded.Is(err, Foreign) {
 		t.Errorf("a folder: %v", err)
 	}
 	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "none"), nil); !os.IsNotExist(unwrapped(err)) {
@@ -221,7 +223,7 @@ func TestDescribe(t *testing.T) {
 	if err := os.WriteFile(path, archive[:len(archive)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Describe(t.Context(), path); !Is(err, Broken) {
+	if _, err := Describe(t.Context(), path); !coded.Is(err, Broken) {
 		t.Errorf("half of it: %v", err)
 	}
 }
@@ -245,7 +247,7 @@ func TestManyDescriptions(t *testing.T) {
 	if err := errors.Join(w.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Describe(t.Context(), path); !Is(err, Broken) || !strings.Contains(err.Error(), "what describes the images is longer than 32 MiB") {
+	if _, err := Describe(t.Context(), path); !coded.Is(err, Broken) || !strings.Contains(err.Error(), "what describes the images is longer than 32 MiB") {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Described is an image of an archive in Docker's format.
@@ -25,7 +27,7 @@ type Described struct {
 func Describe(ctx context.Context, file string) (Described, error) {
 	d, err := describe(ctx, file)
 	if err != nil {
-		return Described{}, wrong(Broken, "", cut(err), "%s is no archive of an image, or a damaged one", file)
+		return Described{}, coded.New(Broken, "", cut(err), "%s is no archive of an image, or a damaged one", file)
 	}
 	return d, nil
 }

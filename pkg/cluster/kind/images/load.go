@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Loaded is what became of an image of an archive.
@@ -46,7 +48,7 @@ func (a *Archive) Load(ctx context.Context, to Store, progress func(done, whole 
 			return nil, err
 		}
 		if !had {
-			return nil, wrong(Unlike, "", nil, "%s has loaded the archive, and %s is not the image that is in it", to.Runtime.Name(), item.Name)
+			return nil, coded.New(Unlike, "", nil, "%s has loaded the archive, and %s is not the image that is in it", to.Runtime.Name(), item.Name)
 		}
 	}
 	return all, nil
@@ -56,7 +58,7 @@ func (a *Archive) Load(ctx context.Context, to Store, progress func(done, whole 
 func (s Store) has(ctx context.Context, item Item) (bool, error) {
 	is, err := s.Image(ctx, item.Name)
 	switch {
-	case Is(err, Missing):
+	case coded.Is(err, Missing):
 		return false, nil
 	case err != nil:
 		return false, err
@@ -115,7 +117,7 @@ func (a *Archive) write(ctx context.Context, w io.Writer, wanted []Item, progres
 		if err == io.EOF {
 			break
 		} else if err != nil {
-			return wrong(Broken, "", cut(err), "%s has changed since it was checked", a.path)
+			return coded.New(Broken, "", cut(err), "%s has changed since it was checked", a.path)
 		}
 		if !needed[h.Name] {
 			continue

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Archive is one that has been found to be whole.
@@ -31,10 +33,10 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 		return nil, fmt.Errorf("archive of images: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, wrong(Foreign, "name a file; it is read twice", nil, "%s is no file", path)
+		return nil, coded.New(Foreign, "name a file; it is read twice", nil, "%s is no file", path)
 	}
 	c, err := check(ctx, &counted{r: f, whole: info.Size(), told: progress})
-	var mine *Error
+	var mine *coded.Error
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -42,7 +44,7 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 		mine.Message = path + " " + mine.Message
 		return nil, mine
 	case err != nil:
-		return nil, wrong(Broken, "copy it again, and compare its length", cut(err), "%s is damaged, or cut short", path)
+		return nil, coded.New(Broken, "copy it again, and compare its length", cut(err), "%s is damaged, or cut short", path)
 	}
 	return &Archive{path, c}, nil
 }
@@ -50,7 +52,7 @@ func Open(ctx context.Context, path string, progress func(done, whole int64)) (*
 // check reads an archive and compares what it has with what it says.
 func check(ctx context.Context, r *counted) (Contents, error) {
 	foreign := func(format string, args ...any) error {
-		return wrong(Foreign, "vsphere-sandbox images save makes one; an archive of docker save is for docker load", nil, format, args...)
+		return coded.New(Foreign, "vsphere-sandbox images save makes one; an archive of docker save is for docker load", nil, format, args...)
 	}
 	var c Contents
 	found := map[string]File{}

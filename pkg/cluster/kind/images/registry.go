@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Registry serves the images of an archive as a registry does: for nodes that pull an image whenever they start it
@@ -55,7 +57,7 @@ func (a *Archive) Registry() (_ *Registry, err error) {
 	}()
 	at, err := places(f)
 	if err != nil {
-		return nil, wrong(Broken, "", cut(err), "%s has changed since it was checked", a.path)
+		return nil, coded.New(Broken, "", cut(err), "%s has changed since it was checked", a.path)
 	}
 	digests := map[string]string{}
 	for _, file := range a.contents.Files {

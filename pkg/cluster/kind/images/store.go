@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -64,8 +65,8 @@ func (s Store) Images(ctx context.Context, repository string) ([]Image, error) {
 // Pull has the runtime fetch an image from its registry. Why it cannot is a [Refused].
 func (s Store) Pull(ctx context.Context, name string) error {
 	_, err := s.Runtime.Output(ctx, "pull", "--quiet", name)
-	if runtime.Is(err, runtime.Failed) {
-		return wrong(Refused, "", err, "%s cannot be fetched", name)
+	if coded.Is(err, runtime.Failed) {
+		return coded.New(Refused, "", err, "%s cannot be fetched", name)
 	}
 	return err
 }
@@ -99,7 +100,7 @@ func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
 	text, err := s.Runtime.Output(ctx, append([]string{"image", "inspect"}, names...)...)
 	if err != nil {
 		if unknown(err) {
-			return nil, wrong(Missing, "", nil, "%s has no image %s", s.Runtime.Name(), strings.Join(names, ", "))
+			return nil, coded.New(Missing, "", nil, "%s has no image %s", s.Runtime.Name(), strings.Join(names, ", "))
 		}
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
 		return nil, fmt.Errorf("%s image inspect: %w", s.Runtime.Name(), err)
 	}
 	if len(list) != len(names) { // nerdctl says nothing at all of one that it does not have
-		return nil, wrong(Missing, "", nil, "%s has no image %s", s.Runtime.Name(), strings.Join(names, ", "))
+		return nil, coded.New(Missing, "", nil, "%s has no image %s", s.Runtime.Name(), strings.Join(names, ", "))
 	}
 	var found []Image
 	for i, is := range list {
@@ -123,7 +124,7 @@ func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
 // unknown tells whether a runtime means that it does not have an image.
 func unknown(err error) bool {
 	// "no such object" is what some say of anything.
-	return runtime.Is(err, runtime.ImageMissing) || runtime.Is(err, runtime.ContainerMissing)
+	return coded.Is(err, runtime.ImageMissing) || coded.Is(err, runtime.ContainerMissing)
 }
 
 // digestOf is a digest with the name of what it was made by, which Podman leaves out.

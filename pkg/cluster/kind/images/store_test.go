@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 func TestStore(t *testing.T) {
@@ -25,10 +27,10 @@ func TestStore(t *testing.T) {
 	if none, err := s.Images(t.Context(), "example/none"); err != nil || none != nil {
 		t.Errorf("%v, %v", none, err)
 	}
-	if _, err := s.Image(t.Context(), "example/none:1"); !Is(err, Missing) {
+	if _, err := s.Image(t.Context(), "example/none:1"); !coded.Is(err, Missing) {
 		t.Errorf("an image that it does not have: %v", err)
 	}
-	if err := s.Pull(t.Context(), "example/none:1"); !Is(err, Refused) {
+	if err := s.Pull(t.Context(), "example/none:1"); !coded.Is(err, Refused) {
 		t.Errorf("an image that cannot be fetched: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -24,6 +25,7 @@ type box struct {
 	frozen bool
 	// pause is that before the next start of one that somebody has ended, wait what is left of it.
 	pause, wait time.Duration
+	failures    int // starts in a row that did not last
 	due         time.Time
 	started     time.Time
 	// ready is the PID of the container that was prepared, netOf that whose network is as it should be.
@@ -57,7 +59,7 @@ func (b *box) inspect(ctx context.Context) error {
 	switch {
 	case err == nil:
 		b.is, b.there = is, true
-	case runtime.Is(err, runtime.ContainerMissing):
+	case coded.Is(err, runtime.ContainerMissing):
 		b.is, b.there = runtime.Container{}, false
 	default:
 		return err

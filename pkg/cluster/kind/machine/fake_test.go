@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -56,11 +57,11 @@ func (f *fake) do(ctx context.Context, call string, change func() error) error {
 	f.calls = append(f.calls, call)
 	switch {
 	case f.down:
-		return &runtime.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers"}
+		return &coded.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers"}
 	case f.fail[call] != nil:
 		return f.fail[call]
 	case f.status == "":
-		return &runtime.Error{Code: runtime.ContainerMissing, Message: "there is no such container"}
+		return &coded.Error{Code: runtime.ContainerMissing, Message: "there is no such container"}
 	}
 	err := change()
 	if err == nil {
@@ -69,7 +70,7 @@ func (f *fake) do(ctx context.Context, call string, change func() error) error {
 	return err
 }
 
-var errNotRunning = &runtime.Error{Code: runtime.ContainerStopped, Message: "the container does not run"}
+var errNotRunning = &coded.Error{Code: runtime.ContainerStopped, Message: "the container does not run"}
 
 func (f *fake) ends(exit int) error {
 	if !f.runs() {
@@ -85,9 +86,9 @@ func (f *fake) Inspect(context.Context, string) (runtime.Container, error) {
 	f.calls = append(f.calls, "inspect")
 	switch {
 	case f.down:
-		return runtime.Container{}, &runtime.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers"}
+		return runtime.Container{}, &coded.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers"}
 	case f.status == "":
-		return runtime.Container{}, &runtime.Error{Code: runtime.ContainerMissing, Message: "there is no such container"}
+		return runtime.Container{}, &coded.Error{Code: runtime.ContainerMissing, Message: "there is no such container"}
 	}
 	return runtime.Container{
 		Name: "box", Status: f.status, PID: f.pid, ExitCode: f.exit,
@@ -111,7 +112,7 @@ func (f *fake) Stop(ctx context.Context, _ string, _ time.Duration) error {
 func (f *fake) Kill(ctx context.Context, _ string) error {
 	return f.do(ctx, "kill", func() error {
 		if f.stubborn && f.status == "paused" {
-			return &runtime.Error{Code: runtime.Failed, Message: "can only kill running containers"}
+			return &coded.Error{Code: runtime.Failed, Message: "can only kill running containers"}
 		}
 		return f.ends(137)
 	})

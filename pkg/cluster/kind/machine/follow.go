@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -75,15 +76,16 @@ func (b *box) others() {
 // again puts the next start of a container off that somebody has ended: sooner the longer it ran.
 func (b *box) again() {
 	if time.Since(b.started) >= healthy {
-		b.pause = minRetry
+		b.failures = 0
 	}
+	b.failures++
+	b.pause = retries().After(b.failures)
 	b.due = time.Now().Add(b.pause)
 	b.m.mu.Lock()
 	b.m.count++
 	b.m.process = node.Crashing
 	b.m.mu.Unlock()
 	b.notify(child.Restarting, 0, nil)
-	b.pause = min(2*b.pause, maxRetry)
 }
 
 // bring brings the container in line.
@@ -145,7 +147,7 @@ func (b *box) powerOff(ctx context.Context, w wanted) error {
 			return fmt.Errorf("power off: %w", err)
 		}
 	}
-	b.time, b.due, b.pause = time.Time{}, time.Time{}, minRetry
+	b.time, b.due, b.failures = time.Time{}, time.Time{}, 0
 	b.show(node.Stopped, nil)
 	b.m.mu.Lock()
 	b.m.count = 0
@@ -172,7 +174,7 @@ func (b *box) ended(ctx context.Context, end func(context.Context) error) error 
 		if !b.runs() {
 			return nil
 		}
-		if err != nil && !runtime.Is(err, runtime.ContainerStopped) {
+		if err != nil && !coded.Is(err, runtime.ContainerStopped) {
 			return err
 		}
 		select {

@@ -9,32 +9,17 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
 // ask is something that the machine's goroutine is to do.
-type ask struct {
-	do   func(context.Context, *box) error
-	done chan error // of capacity 1
-}
+type ask = node.Ask[func(context.Context, *box) error]
 
 // ask returns what f does with the container in the machine's goroutine.
 func (m *Machine) ask(ctx context.Context, f func(context.Context, *box) error) error {
-	a := ask{do: f, done: make(chan error, 1)}
-	select {
-	case m.asks <- a:
-	case <-m.done:
-		return child.ErrStopped
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-a.done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return node.Send(ctx, m.asks, m.done, f)
 }
 
 // What is run in the container, where systemd is the first process and starts a kubelet again that has ended.
@@ -82,7 +67,7 @@ func (b *box) guest(ctx context.Context, script string) error {
 func (m *Machine) shell(ctx context.Context, script string) error {
 	var said strings.Builder
 	err := m.opts.Runtime.Exec(ctx, m.opts.Container, nil, nil, &said, "sh", "-c", script)
-	if runtime.Is(err, runtime.ContainerStopped) || runtime.Is(err, runtime.ContainerMissing) {
+	if coded.Is(err, runtime.ContainerStopped) || coded.Is(err, runtime.ContainerMissing) {
 		return fmt.Errorf("%w: %w", node.ErrNoGuest, err)
 	}
 	return err
@@ -104,8 +89,8 @@ func (c *crash) end() {
 
 var errKilled = errors.New("its kubelet was killed")
 
-// backoff is how long kind's nodes wait before they start a kubelet that has crashed.
-const backoff = time.Second
+// restart is how long kind's nodes wait before they start a kubelet that has crashed.
+const restart = time.Second
 
 // crashed tells of a kubelet that was killed, and waits for the next.
 func (b *box) crashed(ctx context.Context) *crash {
@@ -115,7 +100,7 @@ func (b *box) crashed(ctx context.Context) *crash {
 	m.count++
 	m.mu.Unlock()
 	b.notify(child.Exited, b.told, errKilled)
-	m.opts.Notify(child.Change{Name: "node/" + m.opts.Name, State: child.Restarting, PID: b.told, Backoff: backoff})
+	m.opts.Notify(child.Change{Name: "node/" + m.opts.Name, State: child.Restarting, PID: b.told, Backoff: restart})
 	c := new(crash)
 	ctx, c.quit = context.WithTimeout(ctx, callTimeout)
 	pid := b.told
@@ -124,7 +109,7 @@ func (b *box) crashed(ctx context.Context) *crash {
 		if ctx.Err() != nil {
 			return
 		}
-		a := ask{done: make(chan error, 1), do: func(context.Context, *box) error {
+		a := ask{Done: make(chan error, 1), Do: func(context.Context, *box) error {
 			if b.kubelet == c {
 				b.kubelet = nil
 				b.notify(child.Started, pid, nil)

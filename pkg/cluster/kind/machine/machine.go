@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
@@ -99,10 +101,7 @@ func (m *Machine) change(f func()) {
 	m.mu.Lock()
 	f()
 	m.mu.Unlock()
-	select {
-	case m.wake <- struct{}{}:
-	default: // it is awake, and looks again before it sleeps
-	}
+	notify.Wake(m.wake)
 }
 
 // lookAgain is called when something may have happened to the container.
@@ -114,6 +113,8 @@ const (
 	minRetry = time.Second
 	maxRetry = 30 * time.Second
 )
+
+func retries() backoff.Backoff { return backoff.Backoff{Min: minRetry, Max: maxRetry} }
 
 // unsure has the container be looked at when the machine wakes for whatever else.
 func (m *Machine) unsure() {
@@ -127,11 +128,11 @@ func (m *Machine) run(ctx context.Context) {
 	defer close(m.done)
 	forget := m.opts.Watch.add(m.opts.Container, m.lookAgain)
 	defer forget()
-	b := &box{m: m, pause: minRetry}
+	b := &box{m: m}
 	defer b.end(ctx)
 	retry := time.NewTimer(0)
 	defer retry.Stop()
-	pause := minRetry
+	failures := 0
 	for {
 		plugged := m.plugAll(ctx, b) // before the guest is started that may ask for a disk
 		switch inLine := b.follow(ctx); {
@@ -140,16 +141,16 @@ func (m *Machine) run(ctx context.Context) {
 		case inLine && plugged && b.wait > 0:
 			retry.Reset(b.wait)
 		case inLine && plugged:
-			pause = minRetry
+			failures = 0
 			retry.Reset(maxRetry)
 		default:
-			retry.Reset(pause)
-			pause = min(2*pause, maxRetry)
+			failures++
+			retry.Reset(retries().After(failures))
 		}
 		select {
 		case <-m.wake:
 		case a := <-m.asks:
-			a.done <- a.do(ctx, b)
+			a.Done <- a.Do(ctx, b)
 		case <-retry.C:
 			m.unsure()
 		case <-ctx.Done():

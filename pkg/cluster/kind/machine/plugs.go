@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
@@ -153,7 +154,7 @@ func (m *Machine) prove(ctx context.Context, d node.Disk) error {
 		m.plugs.proven = true
 		m.plugs.mu.Unlock()
 		return nil
-	case runtime.Status(err) < 0, runtime.Is(err, runtime.ContainerStopped), runtime.Is(err, runtime.ContainerMissing):
+	case runtime.Status(err) < 0, coded.Is(err, runtime.ContainerStopped), coded.Is(err, runtime.ContainerMissing):
 		return ctx.Err() // there was nobody to ask
 	}
 	return fmt.Errorf("disk of volume %s: %w: is the container runtime's daemon on this machine, and %s the container's /dev/disk/by-id? (%w)",

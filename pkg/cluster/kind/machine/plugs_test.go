@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
@@ -159,7 +160,7 @@ func TestUnseen(t *testing.T) {
 			defer r.fake.mu.Unlock()
 			r.fake.fail["exec"] = err
 		}
-		refuse(&runtime.Error{Code: runtime.Failed, Message: "no such file", Err: &runtime.ExitError{Status: 1}})
+		refuse(&coded.Error{Code: runtime.Failed, Message: "no such file", Err: &runtime.ExitError{Status: 1}})
 		if err := r.Attach(r.t.Context(), volume("a")); !errors.Is(err, machine.ErrUnseen) {
 			t.Errorf("attach: %v", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/disks"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
@@ -148,7 +149,7 @@ func (g *ground) until(m *machine.Machine, status string, want node.Process) {
 func (g *ground) requireStatus(name, want string) {
 	g.t.Helper()
 	c, err := g.rt.Inspect(g.t.Context(), g.name(name))
-	if err != nil && !runtime.Is(err, runtime.ContainerMissing) || c.Status != want {
+	if err != nil && !coded.Is(err, runtime.ContainerMissing) || c.Status != want {
 		g.t.Errorf("container is %q, %v, want %q", c.Status, err, want)
 	}
 }

@@ -163,17 +163,15 @@ func (r *rig) noticed(words string) {
 type shelf struct {
 	mu    sync.Mutex
 	by    map[string]string // folder by volume
-	told  []string
 	fails bool
 	slow  time.Duration // a disk takes that long to be plugged
 }
 
 var errNoDevice = errors.New("no device is free")
 
-func (s *shelf) tell(what string, d node.Disk, change func()) error {
+func (s *shelf) do(change func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told = append(s.told, what+" "+d.VolumeID)
 	if s.fails {
 		return errNoDevice
 	}
@@ -188,15 +186,15 @@ func (s *shelf) Plug(_ context.Context, folder string, d node.Disk) error {
 	slow := s.slow
 	s.mu.Unlock()
 	time.Sleep(slow) // of the bubble
-	return s.tell("plug", d, func() { s.by[d.VolumeID] = folder })
+	return s.do(func() { s.by[d.VolumeID] = folder })
 }
 
 func (s *shelf) Unplug(_ context.Context, _ string, d node.Disk) error {
-	return s.tell("unplug", d, func() { delete(s.by, d.VolumeID) })
+	return s.do(func() { delete(s.by, d.VolumeID) })
 }
 
-func (s *shelf) Resize(_ context.Context, d node.Disk) error { return s.tell("resize", d, nil) }
-func (s *shelf) Flush(_ context.Context, d node.Disk) error  { return s.tell("flush", d, nil) }
+func (s *shelf) Resize(_ context.Context, d node.Disk) error { return s.do(nil) }
+func (s *shelf) Flush(_ context.Context, d node.Disk) error  { return s.do(nil) }
 func (*shelf) Prepare() string                               { return "prepare" }
 func (*shelf) Check(d node.Disk) []string                    { return []string{"check", d.UUID} }
 
@@ -209,14 +207,6 @@ func (s *shelf) has() []string {
 	}
 	slices.Sort(all)
 	return all
-}
-
-func (s *shelf) said() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	said := s.told
-	s.told = nil
-	return said
 }
 
 func (s *shelf) failing(fails bool) {

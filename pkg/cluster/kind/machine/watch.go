@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
 
@@ -44,21 +45,19 @@ const healthy = 30 * time.Second
 // Run follows events until ctx ends. When there are none to be had, as with a daemon that is away, it tries again after a while;
 // each time all machines look, for what happened to the daemon has happened to all containers.
 func (w *Watch) Run(ctx context.Context) {
-	pause, since := minRetry, time.Now()
+	failures, since := 0, time.Now()
 	for {
 		began := time.Now()
 		_ = w.events.Events(ctx, w.label, w.value, since, w.got) // why it ended the machines see, when they look
 		since = time.Now()
 		if since.Sub(began) >= healthy {
-			pause = minRetry
+			failures = 0
 		}
 		w.ring("")
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		failures++
+		if backoff.Sleep(ctx, retries().After(failures)) != nil {
 			return
 		}
-		pause = min(2*pause, maxRetry)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 )
 
@@ -60,10 +61,10 @@ func (f Finder) Find(ctx context.Context) (Image, error) {
 // minor release of Kubernetes is [Version].
 func (f Finder) Check(ctx context.Context, name string) (Image, error) {
 	is, err := f.Store.Image(ctx, name)
-	if images.Is(err, images.Missing) {
+	if coded.Is(err, images.Missing) {
 		if err := f.fetch(ctx, name); err != nil {
-			if images.Is(err, images.Refused) {
-				err = &Error{
+			if coded.Is(err, images.Refused) {
+				err = &coded.Error{
 					Code: Missing, Message: fmt.Sprintf("%s has no node image %s, and cannot fetch it", f.Store.Runtime.Name(), name),
 					Try: Ways(f.Kubernetes), Err: errors.Unwrap(err),
 				}
@@ -80,7 +81,7 @@ func (f Finder) Check(ctx context.Context, name string) (Image, error) {
 		return Image{}, err
 	}
 	if minor(i.Kubernetes) != minor(f.Kubernetes) {
-		return Image{}, &Error{
+		return Image{}, &coded.Error{
 			Code:    Version,
 			Message: fmt.Sprintf("%s has Kubernetes %s, and what runs on nodes here is for %s", name, i.Kubernetes, minor(f.Kubernetes)),
 			Try:     "an image of " + minor(f.Kubernetes) + ", or none: " + Official + ":" + f.Kubernetes + " or what hack/kind-node/build has made is taken then",
@@ -137,7 +138,7 @@ func (f Finder) fetch(ctx context.Context, name string) error {
 
 // missing says that there is no image, and every way to one.
 func (f Finder) missing(err error) error {
-	return &Error{
+	return &coded.Error{
 		Code: Missing,
 		Message: fmt.Sprintf("there is no node image for Kubernetes %s: %s has neither %s nor %s of %s, there is no archive of one in %s, and none can be fetched",
 			f.Kubernetes, f.Store.Runtime.Name(), Official, Own, minor(f.Kubernetes), f.where()),

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 )
 
@@ -49,7 +50,7 @@ func (f Finder) of(ctx context.Context, is images.Image) (Image, error) {
 	if version == "" {
 		said, err := f.Store.Runtime.Read(ctx, is.Name, helperLabel+"="+cmp.Or(f.Helper, "nodeimage"), "/kind/version")
 		if err != nil || !isVersion(said) {
-			return Image{}, &Error{
+			return Image{}, &coded.Error{
 				Code: Unknown, Message: fmt.Sprintf("%s is no node image of kind: it does not say in /kind/version which Kubernetes it has", is.Name),
 				Try: "one whose name begins with " + Official + ":v", Err: err,
 			}

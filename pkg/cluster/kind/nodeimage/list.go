@@ -10,6 +10,7 @@ import (
 	goruntime "runtime"
 	"slices"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/glob"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 )
 
@@ -79,7 +80,7 @@ func (f Finder) Archived(ctx context.Context) ([]Image, error) {
 	}
 	var found []aged
 	for _, e := range entries {
-		if ok, _ := filepath.Match("node-*.tar", e.Name()); !ok {
+		if !glob.Match("node-*.tar", e.Name()) {
 			continue
 		}
 		info, err := e.Info()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/images"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
 )
@@ -198,7 +199,7 @@ func TestMissing(t *testing.T) {
 	d := &docker{}
 	f := finder(t, d)
 	_, err := f.Find(t.Context())
-	if !Is(err, Missing) {
+	if !coded.Is(err, Missing) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"v1.36.4", f.Cache, "no such host"} {
@@ -223,7 +224,7 @@ func TestCheck(t *testing.T) {
 	} {
 		got, err := f.Check(t.Context(), name)
 		switch {
-		case want == "" && (err != nil || got.Name != name), want != "" && !Is(err, want):
+		case want == "" && (err != nil || got.Name != name), want != "" && !coded.Is(err, want):
 			t.Errorf("%s: %+v, %v; want %q", name, got, err, want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Stop ends a container as a clean shutdown does, and by force after grace.
@@ -39,7 +41,7 @@ func (r *Runtime) Remove(ctx context.Context, containers ...string) error {
 		return nil
 	}
 	err := r.run(ctx, append([]string{"rm", "--force", "--volumes"}, containers...)...)
-	if Is(err, ContainerMissing) {
+	if coded.Is(err, ContainerMissing) {
 		return nil // the command goes on with the others
 	}
 	return err
@@ -54,7 +56,7 @@ func (r *Runtime) Exec(ctx context.Context, container string, stdin io.Reader, s
 	}
 	args = append(append(args, container), argv...)
 	err := r.Do(ctx, Call{Args: args, Stdin: stdin, Stdout: stdout, Stderr: stderr})
-	if err != nil && Is(err, Failed) && len(argv) > 0 {
+	if err != nil && coded.Is(err, Failed) && len(argv) > 0 {
 		return fmt.Errorf("%s: %w", argv[0], err)
 	}
 	return err

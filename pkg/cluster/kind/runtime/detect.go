@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Asked is the environment variable by which kind's users name the runtime.
@@ -26,7 +29,7 @@ func detect(ctx context.Context, asked string, open func(name string) *Runtime) 
 	case "docker", "podman", "nerdctl", "finch", "nerdctl.lima":
 		names = []string{asked}
 	default:
-		return nil, wrong(Missing, "docker, podman or nerdctl; or leave it unset", nil, "%s=%s: kind works with no such runtime", Asked, asked)
+		return nil, coded.New(Missing, "docker, podman or nerdctl; or leave it unset", nil, "%s=%s: kind works with no such runtime", Asked, asked)
 	}
 	var first error
 	for _, name := range names {
@@ -38,14 +41,14 @@ func detect(ctx context.Context, asked string, open func(name string) *Runtime) 
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		if first == nil && !Is(err, Missing) {
+		if first == nil && !coded.Is(err, Missing) {
 			first = err
 		}
 	}
 	if first != nil {
 		return nil, first
 	}
-	return nil, wrong(Missing, "install Docker (apt-get install docker.io, or docker.com), Podman or nerdctl\nor take --cluster embedded, which needs none",
+	return nil, coded.New(Missing, "install Docker (apt-get install docker.io, or docker.com), Podman or nerdctl\nor take --cluster embedded, which needs none",
 		nil, "no container runtime is installed: kind needs %s", strings.Join(names, ", "))
 }
 
@@ -60,9 +63,9 @@ func (r *Runtime) Answer(ctx context.Context) error {
 	return r.run(ctx, "version")
 }
 
-// patience is a context that ends when the daemon has had its time to answer, with an [Error] that says so.
+// patience is a context that ends when the daemon has had its time to answer, with an [coded.Error] that says so.
 func (r *Runtime) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, answerTime, wrong(Stopped, r.restart(), nil, "%s is installed, but has not answered within %s", r.name, answerTime))
+	return context.WithTimeoutCause(ctx, answerTime, coded.New(Stopped, r.restart(), nil, "%s is installed, but has not answered within %s", r.name, answerTime))
 }
 
 // Check tells why this runtime cannot be used for kind: it is missing, stopped, does not answer, does not let this user in, or is
@@ -77,7 +80,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	said := strings.ToLower(strings.TrimSpace(string(out)))
 	if !strings.HasPrefix(said, r.Kind()+" version") && !strings.HasPrefix(said, r.name+" version") {
 		// Some systems have podman answer to the name of docker.
-		return wrong(Missing, "", nil, "%s is not %s: it says it is %q", r.name, r.Kind(), firstLine(said))
+		return coded.New(Missing, "", nil, "%s is not %s: it says it is %q", r.name, r.Kind(), shorten.FirstLine(said))
 	}
 	if r.Kind() == "docker" {
 		return r.checkDocker(ctx)
@@ -87,7 +90,7 @@ func (r *Runtime) Check(ctx context.Context) error {
 	}
 	if major, _, _ := strings.Cut(strings.TrimPrefix(said, "podman version "), "."); r.Kind() == "podman" {
 		if n, err := strconv.Atoi(major); err == nil && n < 4 {
-			return wrong(Old, "install Podman 4 or later", nil, "%s is too old for these nodes", firstLine(said))
+			return coded.New(Old, "install Podman 4 or later", nil, "%s is too old for these nodes", shorten.FirstLine(said))
 		}
 	}
 	return nil
@@ -104,15 +107,10 @@ func (r *Runtime) checkDocker(ctx context.Context) error {
 	x, errX := strconv.Atoi(major)
 	y, errY := strconv.Atoi(minor)
 	if !ok || errors.Join(errX, errY) != nil {
-		return wrong(Failed, "", nil, "docker version: cannot be made out: %q", firstLine(string(out)))
+		return coded.New(Failed, "", nil, "docker version: cannot be made out: %q", shorten.FirstLine(string(out)))
 	}
 	if x < 1 || x == 1 && y < 41 {
-		return wrong(Old, "install Docker 20.10 or later", nil, "Docker %s is too old for kind: its API is %s, and 1.41 is needed", release, api)
+		return coded.New(Old, "install Docker 20.10 or later", nil, "Docker %s is too old for kind: its API is %s, and 1.41 is needed", release, api)
 	}
 	return nil
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return line
 }

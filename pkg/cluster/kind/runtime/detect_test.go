@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // hung is a daemon that takes a call and never answers.
@@ -31,7 +33,7 @@ func TestHung(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			err := ask(With("docker", hung{}), t.Context())
-			if !Is(err, Stopped) || !strings.Contains(err.Error(), "has not answered within 20s") || time.Since(begin) != answerTime {
+			if !coded.Is(err, Stopped) || !strings.Contains(err.Error(), "has not answered within 20s") || time.Since(begin) != answerTime {
 				t.Errorf("%s: after %s: %v", name, time.Since(begin), err)
 			}
 		})

@@ -2,7 +2,7 @@
 // for what a cluster in containers needs, and tells in words of its own why there is none of it.
 //
 //	rt := runtime.New("docker")
-//	if err := rt.Pause(ctx, "vsphere-sandbox-demo-worker"); runtime.Is(err, runtime.ContainerMissing) {
+//	if err := rt.Pause(ctx, "vsphere-sandbox-demo-worker"); coded.Is(err, runtime.ContainerMissing) {
 //		// somebody has removed it
 //	}
 //

@@ -5,13 +5,16 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // explain makes of a failed command and its words an error for people. The words are those of docker, podman and nerdctl,
 // which have no other way to tell what is wrong.
 func (r *Runtime) explain(args []string, err error, said string) error {
 	if errors.Is(err, exec.ErrNotFound) {
-		return wrong(Missing, fmt.Sprintf("install %s, or have it on the PATH", r.name), nil, "%s is not installed", r.name)
+		return coded.New(Missing, fmt.Sprintf("install %s, or have it on the PATH", r.name), nil, "%s is not installed", r.name)
 	}
 	words := strings.ToLower(said)
 	has := func(any ...string) bool {
@@ -24,22 +27,22 @@ func (r *Runtime) explain(args []string, err error, said string) error {
 	}
 	// What its daemon has to say of a registry that it cannot reach is an answer.
 	answers := has("error response from daemon", "container registry")
-	switch last := lastLine(said); {
+	switch last := shorten.LastLines(said, 1); {
 	case has("permission denied") && has("socket", "daemon", ".sock"):
-		return wrong(Denied, r.admission(), nil, "%s does not let this user in: %s", r.name, last)
+		return coded.New(Denied, r.admission(), nil, "%s does not let this user in: %s", r.name, last)
 	case !answers && has("cannot connect to the", "is the docker daemon running", "unable to connect to podman", "cannot access containerd socket", "rootless containerd not running",
 		"error during connect", "connection refused", "dial unix"):
-		return wrong(Stopped, r.start(), nil, "%s is installed, but nothing answers: %s", r.name, last)
+		return coded.New(Stopped, r.start(), nil, "%s is installed, but nothing answers: %s", r.name, last)
 	case has("no such container", "no container with name or id", "no such object", "no container found"):
-		return wrong(ContainerMissing, "", nil, "%s %s: there is no such container: %s", r.name, verb(args), last)
+		return coded.New(ContainerMissing, "", nil, "%s %s: there is no such container: %s", r.name, verb(args), last)
 	case has("no such image", "image not known"):
-		return wrong(ImageMissing, "", nil, "%s %s: the image is not on this machine: %s", r.name, verb(args), last)
+		return coded.New(ImageMissing, "", nil, "%s %s: the image is not on this machine: %s", r.name, verb(args), last)
 	case has("is not running", "can only create exec sessions on running containers", "container state improper", "is paused"):
-		return wrong(ContainerStopped, "", nil, "%s %s: the container does not run: %s", r.name, verb(args), last)
+		return coded.New(ContainerStopped, "", nil, "%s %s: the container does not run: %s", r.name, verb(args), last)
 	case said == "":
-		return wrong(Failed, "", err, "%s %s", r.name, verb(args))
+		return coded.New(Failed, "", err, "%s %s", r.name, verb(args))
 	default:
-		return wrong(Failed, "", err, "%s %s: %s", r.name, verb(args), last)
+		return coded.New(Failed, "", err, "%s %s: %s", r.name, verb(args), last)
 	}
 }
 
@@ -79,9 +82,4 @@ func verb(args []string) string {
 		words = append(words, a)
 	}
 	return strings.Join(words, " ")
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }

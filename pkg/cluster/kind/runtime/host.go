@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 )
 
 // Remote returns where the daemon is when it is on another machine, "" when it is on this one or that cannot be told. What
@@ -37,7 +39,7 @@ func (r *Runtime) Capacity(ctx context.Context) (Capacity, error) {
 	}
 	var c Capacity
 	if _, err := fmt.Sscan(string(out), &c.CPUs, &c.MemoryBytes); err != nil {
-		return Capacity{}, fmt.Errorf("%s info: what the machine has cannot be made out: %q", r.name, firstLine(string(out)))
+		return Capacity{}, fmt.Errorf("%s info: what the machine has cannot be made out: %q", r.name, shorten.FirstLine(string(out)))
 	}
 	return c, nil
 }

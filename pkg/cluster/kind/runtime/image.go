@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // Image is what a runtime knows of an image.
@@ -15,7 +17,7 @@ type Image struct {
 	Tags   []string
 }
 
-// Image tells of an image that is here, an [Error] with the code [ImageMissing] when it is not.
+// Image tells of an image that is here, an [coded.Error] with the code [ImageMissing] when it is not.
 func (r *Runtime) Image(ctx context.Context, name string) (Image, error) {
 	out, err := r.Output(ctx, "image", "inspect", name)
 	if err != nil {
@@ -35,8 +37,8 @@ func (r *Runtime) Image(ctx context.Context, name string) (Image, error) {
 // Pull fetches an image from its registry; said gets what the runtime says meanwhile.
 func (r *Runtime) Pull(ctx context.Context, name string, said io.Writer) error {
 	err := r.Do(ctx, Call{Args: []string{"pull", name}, Stdout: said})
-	if Is(err, Failed) {
-		return wrong(ImageMissing, "", err, "image %s is not on this machine and cannot be pulled", name)
+	if coded.Is(err, Failed) {
+		return coded.New(ImageMissing, "", err, "image %s is not on this machine and cannot be pulled", name)
 	}
 	return err
 }

@@ -49,14 +49,14 @@ func (r *Runtime) Kind() string {
 	return "nerdctl"
 }
 
-// Output runs the command and returns what it has written to its standard output. Its errors are [*Error].
+// Output runs the command and returns what it has written to its standard output. Its errors are [*coded.Error].
 func (r *Runtime) Output(ctx context.Context, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	err := r.Do(ctx, Call{Args: args, Stdout: &out})
 	return out.Bytes(), err
 }
 
-// Do runs one call. Its errors are [*Error], but for those of ctx; Stderr gets a copy of what the command says.
+// Do runs one call. Its errors are [*coded.Error], but for those of ctx; Stderr gets a copy of what the command says.
 func (r *Runtime) Do(ctx context.Context, c Call) error {
 	said := &tail{max: 4 << 10}
 	if c.Stderr == nil {

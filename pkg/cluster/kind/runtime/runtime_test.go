@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 )
 
 // script is a runner that answers as a test says: by command line, what is printed, or after "!" what is said in failing.
@@ -55,10 +57,10 @@ func TestErrorsAreExplained(t *testing.T) {
 	} {
 		_, err := With(tc.name, script{"exec": "!" + tc.said}).Output(t.Context(), "exec")
 		message := strings.ReplaceAll(tc.message, " --privileged", "")
-		if !Is(err, tc.code) || !strings.Contains(err.Error(), message) {
+		if !coded.Is(err, tc.code) || !strings.Contains(err.Error(), message) {
 			t.Errorf("%s: %q: got %v", tc.name, tc.said, err)
 		}
-		var e *Error
+		var e *coded.Error
 		if errors.As(err, &e) && slices.Contains([]string{Stopped, Denied}, tc.code) && e.Try == "" {
 			t.Errorf("%s: %q: nothing to try", tc.name, tc.said)
 		}
@@ -97,7 +99,7 @@ func TestDetect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, err := detect(t.Context(), tc.asked, func(name string) *Runtime { return With(name, tc.there[name]) })
 			if code, failure := strings.CutPrefix(tc.want, "!"); failure {
-				if !Is(err, code) || !strings.Contains(err.Error(), tc.message) {
+				if !coded.Is(err, code) || !strings.Contains(err.Error(), tc.message) {
 					t.Errorf("got %v", err)
 				}
 				return
@@ -223,7 +225,7 @@ func TestCommand(t *testing.T) {
 	if err := r.Do(ctx, Call{Args: []string{"wait"}, Stdout: started}); !errors.Is(err, enough) {
 		t.Errorf("ended with %v", err)
 	}
-	if _, err := New("vsphere-sandbox-no-such-runtime").Output(t.Context(), "ps"); !Is(err, Missing) {
+	if _, err := New("vsphere-sandbox-no-such-runtime").Output(t.Context(), "ps"); !coded.Is(err, Missing) {
 		t.Errorf("not installed: %v", err)
 	}
 }

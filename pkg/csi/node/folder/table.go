@@ -8,6 +8,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/atomicfile"
 )
 
 // table is what is staged and published, by path.
@@ -62,10 +64,7 @@ func (t table) write(path string) error {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(path+".new", b, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = atomicfile.WriteFile(path, b, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("mount table: %w", err)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
 // Handler is told of the machines of a source, from one goroutine.
@@ -39,20 +41,18 @@ func Follow(ctx context.Context, w Where, shard Shard, h Handler) error {
 		return err
 	}
 	f := follower{shard: shard, h: h, known: map[string]Machine{}}
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
+	for failures := 1; ; failures++ {
 		synced, err := f.stream(ctx, w)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if synced {
-			pause = minPause
+			failures = 1
 		}
 		if h.Lost != nil {
 			h.Lost(err)
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, backoff.Backoff{Min: minPause, Max: maxPause}.After(failures)) != nil {
 			return ctx.Err()
 		}
 	}

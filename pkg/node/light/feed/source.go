@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
 // Source knows the machines and tells readers of them. Make it with [NewSource]; its methods may be called from any
@@ -62,10 +64,7 @@ func (r *reader) pend(id string) {
 	}
 	r.pending[id] = struct{}{}
 	r.order = append(r.order, id)
-	select {
-	case r.wake <- struct{}{}:
-	default: // it knows
-	}
+	notify.Wake(r.wake)
 }
 
 // read returns a reader to whom all machines are still to be told.

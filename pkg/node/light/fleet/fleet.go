@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
@@ -79,10 +80,7 @@ func (f *Fleet) look(g *Guest) {
 		g.dirty = true
 		f.dirty = append(f.dirty, g)
 	}
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	notify.Wake(f.wake)
 }
 
 func (f *Fleet) run() {

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,11 +13,11 @@ func TestEachEntryAndItsNeighbors(t *testing.T) {
 			command := append([]string{name}, strings.Fields(v.words)...)
 			allowed := func(more ...string) {
 				t.Helper()
-				expect(t, append(command[:len(command):len(command)], more...), true)
+				expect(t, append(slices.Clip(command), more...), true)
 			}
 			refused := func(more ...string) {
 				t.Helper()
-				expect(t, append(command[:len(command):len(command)], more...), false)
+				expect(t, append(slices.Clip(command), more...), false)
 			}
 			allowed()
 			for flag := range strings.FieldsSeq(v.switches) {

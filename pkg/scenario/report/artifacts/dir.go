@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -66,9 +67,7 @@ func (d *Dir) begin(repos, metadata map[string]string) error {
 		return fmt.Errorf("directory %s: %w", d.Path, err)
 	}
 	meta := map[string]string{"maker": maker}
-	for k, v := range metadata {
-		meta[k] = v
-	}
+	maps.Copy(meta, metadata)
 	if err := d.JSON("started.json", started{Timestamp: d.began.Unix(), Repos: repos, Metadata: meta}); err != nil {
 		return err
 	}

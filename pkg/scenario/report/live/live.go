@@ -126,7 +126,7 @@ func (l *Live) print(text string) {
 		return
 	}
 	l.clear()
-	io.WriteString(l.w, text) // who does not listen any more misses nothing
+	fmt.Fprint(l.w, text) // who does not listen any more misses nothing
 	l.spoke = time.Now()
 	if l.tty {
 		l.line()
@@ -157,7 +157,7 @@ func (l *Live) line() {
 	if took := time.Since(l.since); took >= time.Second {
 		after = fmt.Sprintf(" (%.0fs)", took.Seconds())
 	}
-	io.WriteString(l.w, cut("  … "+l.text, most-utf8.RuneCountInString(after))+after)
+	fmt.Fprint(l.w, cut("  … "+l.text, most-utf8.RuneCountInString(after))+after)
 	l.shown = true
 }
 
@@ -171,7 +171,7 @@ func cut(text string, most int) string {
 
 func (l *Live) clear() {
 	if l.shown {
-		io.WriteString(l.w, "\r\x1b[K")
+		fmt.Fprint(l.w, "\r\x1b[K")
 		l.shown = false
 	}
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -31,19 +32,19 @@ func lane(e event.Event) (group, string) {
 	name := report.Line(scoped(e.Object))
 	switch {
 	case head == "fault", head == "lease", head == "command":
-		return done, or(name, "sandbox")
+		return done, cmp.Or(name, "sandbox")
 	case head == "gate", e.Plane == event.PlaneSandbox && e.Object.Kind == "VCenter":
-		return gate, or(name, "all")
+		return gate, cmp.Or(name, "all")
 	case head == "ccm", e.Object.Kind == "Component" && strings.HasPrefix(e.Object.Name, "ccm"):
-		return ccm, or(name, "ccm")
+		return ccm, cmp.Or(name, "ccm")
 	case head == "child", e.Plane == event.PlaneSandbox && (e.Object.Kind == "Node" || e.Object.Kind == "Component"):
-		return process, or(name, "children")
+		return process, cmp.Or(name, "children")
 	case e.Plane == event.PlaneVSphere:
-		return vsphere, or(name, "inventory")
+		return vsphere, cmp.Or(name, "inventory")
 	case e.Plane == event.PlaneKubernetes:
-		return kubernetes, or(name, "cluster")
+		return kubernetes, cmp.Or(name, "cluster")
 	}
-	return sandbox, or(name, or(head, "sandbox"))
+	return sandbox, cmp.Or(name, head, "sandbox")
 }
 
 // scoped names an object; what is no VM and no node says what it is.
@@ -57,13 +58,6 @@ func scoped(o event.Object) string {
 		return name
 	}
 	return strings.ToLower(o.Kind) + " " + name
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // word is an event in a word or two, for beside its mark.

@@ -17,6 +17,7 @@ What can be broken on purpose, and put right again. This page is printed from th
 
 A fault is a lease: ` + "`vsphere-sandbox fault inject KIND [TARGET...]`" + ` plans it, and refuses what cannot be; writes down what
 was before; and only then changes something. ` + "`fault heal`" + ` puts that back, as the end of ` + "`--for`" + ` and of the sandbox do.
+Targets and accounts may be [patterns](patterns.md).
 A ⚡ fault is over as soon as it has happened, and there is nothing to heal.
 
 `)

@@ -81,8 +81,6 @@ func volumes(vc *fault.Endpoint) []fault.Item {
 }
 
 // managed are the types of what is an object of a vCenter.
-//
-//nolint:gochecknoglobals // a table that nothing writes to
 var managed = map[string]fault.Object{
 	"VirtualMachine": fault.VM, "HostSystem": fault.Host, "ClusterComputeResource": fault.Cluster,
 	"Datacenter": fault.Datacenter, "Datastore": fault.Datastore,

@@ -26,7 +26,6 @@ type trial struct {
 	effect func(t *testing.T, w world)
 	// before makes it impossible.
 	before func(t *testing.T, w world)
-	code   string
 }
 
 // down checks hosts of vCenter us and eu by their paths, and that the VMs on them are disconnected, with the power state

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/machine"
 )
@@ -82,10 +83,11 @@ func uuidSwapped() *fault.Kind {
 			"12345678-1234-... here, 78563412-3412-... there.",
 		Reported: []string{"kubernetes#58927", "cloud-provider-vsphere#485"},
 	}, func(_ context.Context, _ *fault.Call, vm *machine.VM) (string, string, error) {
-		id, err := machine.Swapped(vm.Config.Uuid)
+		u, err := match.ParseUUID(vm.Config.Uuid)
 		if err != nil {
 			return "", "", fault.Refuse("vm %s: its UUID is %q", vm.Name, vm.Config.Uuid)
 		}
+		id := u.Swapped().String()
 		return id, "change UUID to " + id, nil
 	})
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -139,15 +140,15 @@ func bindingRemoved() *fault.Kind {
 
 // String names them.
 func (b bindings) String() string {
-	text := ""
+	var names []string
 	for _, r := range b.Cluster {
-		text += ", ClusterRoleBinding " + r.Name
+		names = append(names, "ClusterRoleBinding "+r.Name)
 	}
 	for _, r := range b.Namespaced {
-		text += ", RoleBinding " + r.Namespace + "/" + r.Name
+		names = append(names, "RoleBinding "+r.Namespace+"/"+r.Name)
 	}
-	if text == "" {
+	if len(names) == 0 {
 		return "no binding"
 	}
-	return text[2:]
+	return strings.Join(names, ", ")
 }

@@ -2,8 +2,8 @@ package kube
 
 import (
 	"context"
-	"time"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
@@ -118,16 +118,14 @@ func killAgain(ctx context.Context, c *fault.Call, o *one) error {
 	for seq := c.Seq; ; {
 		events, _, err := c.Ground.Events.Wait(ctx, seq, 0)
 		if err != nil {
-			return nil //nolint:nilerr // it ends with the lease
+			return nil // it ends with the lease
 		}
 		seq = events[len(events)-1].Seq
 		if !cameUp(events, o.Component) {
 			continue
 		}
-		select {
-		case <-time.After(c.Params.Duration("after")):
-		case <-ctx.Done():
-			return nil
+		if backoff.Sleep(ctx, c.Params.Duration("after")) != nil {
+			return nil //nolint:nilerr // it ends with the lease
 		}
 		// One that has died meanwhile by itself is as dead as it can be.
 		_ = c.Ground.Processes.Kill(o.Component)

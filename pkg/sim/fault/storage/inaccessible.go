@@ -6,6 +6,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/mo"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
@@ -37,7 +38,7 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 			if len(hosts) == 0 {
 				return nil, "", fault.Refuse("datastore %q: no host has access to it", c.Target.Name)
 			}
-			return hosts, fmt.Sprintf("take away from %s; %s on it", count(len(hosts), "host"), count(len(ds.Vm), "VM")), nil
+			return hosts, fmt.Sprintf("take away from %s; %s on it", shorten.Count(len(hosts), "host"), shorten.Count(len(ds.Vm), "VM")), nil
 		},
 		Apply: func(ctx context.Context, c *fault.Call, hosts *[]vsphere.Ref) error {
 			ep, err := vsphere.At(c)
@@ -73,12 +74,4 @@ the datastore. Healing gives it back to the hosts that it was taken from.`,
 			return ep.Sim.RestoreDatastore(ctx, c.Target.Ref, back...)
 		},
 	})
-}
-
-// count says how many: "1 host", "3 hosts".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
@@ -38,7 +39,7 @@ that died in the midst of something. Healing lets go of the disks and powers the
 			if s := vm.Runtime.PowerState; s != types.VirtualMachinePowerStatePoweredOn {
 				return none, "", fault.Refuse("vm %q: is not on, but %s", vm.Name, s)
 			}
-			return none, fmt.Sprintf("power off (is on), with %s locked to it", count(len(disks), "disk")), accepts(c, ep)
+			return none, fmt.Sprintf("power off (is on), with %s locked to it", shorten.Count(len(disks), "disk")), accepts(c, ep)
 		},
 		Apply: func(ctx context.Context, c *fault.Call, _ *struct{}) error {
 			ep, err := vsphere.At(c)

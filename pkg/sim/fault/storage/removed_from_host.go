@@ -7,6 +7,7 @@ import (
 
 	"github.com/vmware/govmomi/vim25/mo"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/internal/vsphere"
 )
@@ -49,7 +50,7 @@ configuration is there become inaccessible and run on. Healing mounts the datast
 				return r, "", fault.Refuse("datastore %q: no host %q mounts it", c.Target.Name, name)
 			}
 			r.Host = hosts[i].Self
-			return r, fmt.Sprintf("remove from host %s (mounted by %s)", name, count(len(hosts), "host")), nil
+			return r, fmt.Sprintf("remove from host %s (mounted by %s)", name, shorten.Count(len(hosts), "host")), nil
 		},
 		Apply: func(ctx context.Context, c *fault.Call, r *removed) error {
 			ep, err := vsphere.At(c)

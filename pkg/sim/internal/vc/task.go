@@ -56,3 +56,16 @@ func (h *hide) UpdateObject(_ *simulator.Context, obj mo.Reference, _ []types.Pr
 		t.Info.Entity = &h.nobody
 	}
 }
+
+// Await waits for a task of vcsim and returns what came of it.
+func Await(ctx *simulator.Context, task Ref) (types.AnyType, types.BaseMethodFault) {
+	t, ok := ctx.Map.Get(task).(*simulator.Task)
+	if !ok {
+		return nil, new(types.InvalidRequest)
+	}
+	t.Wait()
+	if t.Info.Error != nil {
+		return nil, t.Info.Error.Fault
+	}
+	return t.Info.Result, nil
+}

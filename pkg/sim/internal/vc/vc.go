@@ -89,3 +89,16 @@ func Compute(obj mo.Reference) (*mo.ComputeResource, bool) {
 	}
 	return nil, false
 }
+
+// NetworkOf returns the network or port group that a device is connected to.
+func NetworkOf(d types.BaseVirtualDevice) (Ref, bool) {
+	switch b := d.GetVirtualDevice().Backing.(type) {
+	case *types.VirtualEthernetCardNetworkBackingInfo:
+		if b.Network != nil {
+			return *b.Network, true
+		}
+	case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+		return Ref{Type: "DistributedVirtualPortgroup", Value: b.Port.PortgroupKey}, true
+	}
+	return Ref{}, false
+}

@@ -7,19 +7,6 @@ import (
 	"github.com/google/uuid"
 )
 
-func TestSwapped(t *testing.T) {
-	for in, want := range map[string]string{
-		"12345678-1234-5678-9abc-def012345678": "78563412-3412-7856-9abc-def012345678",
-		"78563412-3412-7856-9ABC-DEF012345678": "12345678-1234-5678-9abc-def012345678",
-		"":                                     "",
-		"vm-42":                                "",
-	} {
-		if got, err := Swapped(in); got != want || (err == nil) != (want != "") {
-			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
-		}
-	}
-}
-
 func TestUUID(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	one, two, again := UUID(r), UUID(r), UUID(rand.New(rand.NewPCG(1, 2)))

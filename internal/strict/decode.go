@@ -1,0 +1,247 @@
+package strict
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Decode fills into, a pointer, from the node at a path. It goes on after an error, leaving the field at zero.
+func (r *Reader) Decode(node *yaml.Node, into any, path string) {
+	r.value(node, reflect.ValueOf(into).Elem(), "", path)
+}
+
+func (r *Reader) value(node *yaml.Node, into reflect.Value, tag reflect.StructTag, path string) {
+	if node.Kind == yaml.AliasNode {
+		r.Errorf(node, path, "the alias *%s is not supported: write the value out", node.Value)
+		return
+	}
+	if d, ok := reflect.TypeAssert[Decoder](into.Addr()); ok {
+		d.DecodeYAML(r, node, path)
+		return
+	}
+	isText := into.Addr().Type().Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	switch {
+	case IsNull(node): // a key with nothing after it is a key left out
+	case into.Kind() == reflect.Pointer:
+		if into.IsNil() {
+			into.Set(reflect.New(into.Type().Elem()))
+		}
+		r.value(node, into.Elem(), tag, path)
+	case into.Kind() == reflect.Struct && !isText:
+		r.mapping(node, into, path)
+	case into.Kind() == reflect.Slice && !isText:
+		r.list(node, into, tag, path)
+	case into.Kind() == reflect.Map:
+		r.words(node, into, path)
+	case r.lang.Scalar != nil:
+		r.lang.Scalar(r, node, into, tag, path)
+	default:
+		r.scalar(node, into, path)
+	}
+}
+
+// Keys runs over the keys of a mapping, each once, and reports what is no mapping.
+func (r *Reader) Keys(node *yaml.Node, path string, f func(key, value *yaml.Node, below string)) {
+	if node.Kind != yaml.MappingNode {
+		r.Errorf(node, path, "must be a mapping (key: value), not %s", Describe(node))
+		return
+	}
+	lines := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		below := Below(path, key.Value)
+		switch line, twice := lines[key.Value]; {
+		case key.Kind != yaml.ScalarNode:
+			r.Errorf(key, path, "has %s for a key, where a word belongs", Describe(key))
+		case key.ShortTag() == "!!merge":
+			r.Errorf(key, path, "merge keys are not supported: write the values out")
+		case twice:
+			// The field does not count as reported: what the first one says is still looked at.
+			r.Add(Error{Line: key.Line, Column: key.Column, Path: below, Message: "is given twice, first on line " + r.line(line, key.Line)})
+		default:
+			lines[key.Value] = key.Line
+			f(key, value, below)
+		}
+	}
+}
+
+func (r *Reader) mapping(node *yaml.Node, into reflect.Value, path string) {
+	fields := r.types.Of(into.Type())
+	r.Keys(node, path, func(key, value *yaml.Node, below string) {
+		field, ok := fields.Find(key.Value)
+		if !ok {
+			r.Hint(key, below, r.Nearest(key.Value, fields.Names()), "unknown key")
+			return
+		}
+		r.value(value, into.FieldByIndex(field.Index), field.Tag, below)
+	})
+}
+
+func (r *Reader) list(node *yaml.Node, into reflect.Value, tag reflect.StructTag, path string) {
+	if node.Kind != yaml.SequenceNode {
+		r.Errorf(node, path, "must be a list (- item), not %s", Describe(node))
+		return
+	}
+	if len(node.Content) == 0 {
+		return // nil, as if left out
+	}
+	before := r.items
+	if r.items += len(node.Content); r.lang.Items > 0 && r.items > r.lang.Items {
+		if before <= r.lang.Items { // once is enough
+			r.Errorf(node, path, "makes more than the %d list items a %s may have", r.lang.Items, r.lang.Noun)
+		}
+		return
+	}
+	into.Set(reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content)))
+	for i, item := range node.Content {
+		below := Item(path, i)
+		if IsNull(item) {
+			r.Errorf(item, below, "is empty")
+			continue
+		}
+		r.value(item, into.Index(i), tag, below)
+	}
+}
+
+// words reads a mapping of text to text. Numbers and truth values are text there.
+func (r *Reader) words(node *yaml.Node, into reflect.Value, path string) {
+	into.Set(reflect.MakeMap(into.Type()))
+	r.Keys(node, path, func(key, value *yaml.Node, below string) {
+		made := reflect.New(into.Type().Elem()).Elem()
+		if made.Kind() == reflect.String && value.Kind == yaml.ScalarNode {
+			made.SetString(value.Value)
+		} else {
+			r.value(value, made, "", below)
+		}
+		into.SetMapIndex(reflect.ValueOf(key.Value), made)
+	})
+}
+
+func (r *Reader) scalar(node *yaml.Node, into reflect.Value, path string) {
+	if node.Kind != yaml.ScalarNode {
+		r.Errorf(node, path, "must be a single value, not %s", Describe(node))
+		return
+	}
+	switch into.Kind() {
+	case reflect.String:
+		into.SetString(node.Value)
+	case reflect.Bool:
+		yes, ok := Truth(node.Value)
+		if !ok {
+			r.Errorf(node, path, "must be yes or no, not %s", Describe(node))
+			return
+		}
+		into.SetBool(yes)
+	case reflect.Int, reflect.Int64:
+		n, err := strconv.ParseInt(node.Value, 10, 64)
+		if err != nil {
+			r.Errorf(node, path, "must be a whole number, not %s", Describe(node))
+			return
+		}
+		into.SetInt(n)
+	case reflect.Uint64:
+		n, err := strconv.ParseUint(node.Value, 10, 64)
+		if err != nil {
+			r.Errorf(node, path, "must be a whole number, not negative, not %s", Describe(node))
+			return
+		}
+		into.SetUint(n)
+	case reflect.Float64:
+		f, err := strconv.ParseFloat(node.Value, 64)
+		if err != nil {
+			r.Errorf(node, path, "must be a number, not %s", Describe(node))
+			return
+		}
+		into.SetFloat(f)
+	default:
+		panic("strict: " + into.Type().String()) // a type that no file can fill
+	}
+}
+
+// Truth reads yes, no, true and false.
+func Truth(text string) (yes, ok bool) {
+	switch strings.ToLower(text) {
+	case "yes", "true":
+		return true, true
+	case "no", "false":
+		return false, true
+	}
+	return false, false
+}
+
+// Texts reads one text or a list of texts.
+func (r *Reader) Texts(node *yaml.Node, path string) []string {
+	if node.Kind == yaml.ScalarNode && !IsNull(node) {
+		return []string{node.Value}
+	}
+	var texts []string
+	r.Decode(node, &texts, path)
+	return texts
+}
+
+// Below is the path of a key, Item that of an item of a list.
+func Below(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// Item is the path of an item of a list.
+func Item(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// FieldSet are the keys that a struct has, in the order of its fields.
+type FieldSet []Field
+
+// Field is one of them.
+type Field struct {
+	Name  string
+	Index []int
+	Tag   reflect.StructTag
+	// Optional fields are left out where they are zero.
+	Optional bool
+}
+
+// Types are the fields of struct types, each worked out once.
+type Types map[reflect.Type]FieldSet
+
+// Of reads the json tags of a struct, those of embedded structs as if they were its own.
+func (t Types) Of(typ reflect.Type) FieldSet {
+	if known, ok := t[typ]; ok {
+		return known
+	}
+	var all FieldSet
+	for _, f := range reflect.VisibleFields(typ) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" || name == "-" {
+			continue
+		}
+		all = append(all, Field{Name: name, Index: f.Index, Tag: f.Tag, Optional: strings.HasPrefix(options, "omit")})
+	}
+	t[typ] = all
+	return all
+}
+
+// Find finds a field by its key.
+func (s FieldSet) Find(name string) (Field, bool) {
+	i := slices.IndexFunc(s, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return s[i], true
+}
+
+// Names lists the keys.
+func (s FieldSet) Names() []string {
+	names := make([]string, len(s))
+	for i, f := range s {
+		names[i] = f.Name
+	}
+	return names
+}

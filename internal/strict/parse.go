@@ -1,0 +1,211 @@
+package strict
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+)
+
+// Parse returns the node of the one document that the text is, or nil, with the reason reported, where there is nothing to
+// go on with.
+func (r *Reader) Parse(data []byte) *yaml.Node {
+	if len(data) > r.lang.Size {
+		r.TooLong()
+		return nil
+	}
+	if !r.readable(data) {
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF), err == nil && IsNull(document.Content[0]):
+		r.text(1, 1, "is empty: a %s begins with apiVersion: %s and kind: %s", r.lang.Noun, r.lang.APIVersion, r.lang.Kind)
+		return nil
+	case err != nil:
+		r.syntax(data, err)
+		return nil
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		r.text(second.Line, second.Column, "a second document begins here: a %s file holds one", r.lang.Noun)
+	case !errors.Is(err, io.EOF):
+		r.syntax(data, err)
+	}
+	move(document.Content[0], r.Base)
+	return document.Content[0]
+}
+
+// move adds to the lines of a node.
+func move(node *yaml.Node, lines int) {
+	if lines == 0 {
+		return
+	}
+	node.Line += lines
+	for _, inner := range node.Content {
+		move(inner, lines)
+	}
+}
+
+// TooLong reports a file that is longer than it may be.
+func (r *Reader) TooLong() {
+	r.text(1, 1, "is longer than the %s a %s may have", input.Size(int64(r.lang.Size)), r.lang.Noun)
+}
+
+// text reports an error at a place in the text.
+func (r *Reader) text(line, column int, format string, args ...any) {
+	r.Add(Error{Line: r.Base + line, Column: column, Message: fmt.Sprintf(format, args...)})
+}
+
+// readable reports bytes that no YAML may have, which the parser would refuse without saying where.
+func (r *Reader) readable(data []byte) bool {
+	for at := 0; at < len(data); {
+		c, size := utf8.DecodeRune(data[at:])
+		var what string
+		switch {
+		case c == utf8.RuneError && size == 1:
+			what = "is not UTF-8 text"
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c >= 0x7f && c < 0xa0 && c != 0x85:
+			what = fmt.Sprintf("holds the control character %U", c)
+		default:
+			at += size
+			continue
+		}
+		line := bytes.Count(data[:at], []byte("\n"))
+		column := at - bytes.LastIndexByte(data[:at], '\n')
+		r.text(line+1, column, "%s", what)
+		return false
+	}
+	return true
+}
+
+// syntax reports the parser's error.
+func (r *Reader) syntax(data []byte, err error) {
+	line, message := Syntax(data, err.Error())
+	line = max(line, 1)
+	if at, ok := tabbed(data, line); ok {
+		r.text(line, at, "is not YAML: indented with a tab, where YAML takes spaces only")
+		return
+	}
+	if bytes.Contains(lineOf(data, line), []byte("${")) {
+		message += ` (inside {…} and […], a parameter is quoted: "${name}")`
+	}
+	r.text(line, 1, "is not YAML: %s", message)
+}
+
+// Syntax splits a message of the YAML parser ("yaml: line 3: did not find …") into its line, 0 where it has none, and the
+// rest. It corrects the line of those messages for which the parser counts from 0.
+func Syntax(data []byte, message string) (line int, rest string) {
+	rest = strings.TrimPrefix(message, "yaml: ")
+	if after, ok := strings.CutPrefix(rest, "line "); ok {
+		number, tail, _ := strings.Cut(after, ": ")
+		if n, err := strconv.Atoi(number); err == nil {
+			line, rest = n, tail
+		}
+	}
+	if countsFromZero(rest) {
+		line = min(line+1, 1+bytes.Count(bytes.TrimRight(data, " \t\r\n"), []byte("\n")))
+	}
+	return line, rest
+}
+
+// countsFromZero reports whether the message is one of those for which yaml.v3 counts lines from 0, and names none for the
+// first: the ones of its parser, not those of its scanner.
+func countsFromZero(text string) bool {
+	if strings.HasPrefix(text, "found a tab character that violates indentation") {
+		return true
+	}
+	what, ok := strings.CutPrefix(text, "did not find expected ")
+	return ok && (what == "key" || strings.HasPrefix(what, "node content") || strings.ContainsAny(what[:1], "',<-"))
+}
+
+// tabbed finds a tab in the indentation of a line: the usual reason why something that looks right is refused.
+func tabbed(data []byte, line int) (column int, found bool) {
+	text := lineOf(data, line)
+	indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+	tab := bytes.IndexByte(indent, '\t')
+	return tab + 1, tab >= 0
+}
+
+// lineOf returns a line of the text, empty where there is none.
+func lineOf(data []byte, line int) []byte {
+	lines := bytes.SplitN(data, []byte("\n"), line+1)
+	if line < 1 || line > len(lines) {
+		return nil
+	}
+	return lines[line-1]
+}
+
+// IsNull reports whether a node is a key's value that was left out.
+func IsNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
+
+// Find returns the key's value in a mapping, with its key; nil without one.
+func Find(node *yaml.Node, name string) (key, value *yaml.Node) {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			return node.Content[i], node.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// Describe says what the file has, for a message about what it should have.
+func Describe(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	switch tag := node.ShortTag(); tag {
+	case "!!str":
+		return "the text " + Shown(node.Value)
+	case "!!int", "!!float":
+		return "the number " + Cut(node.Value)
+	case "!!bool":
+		return "the truth value " + Cut(node.Value)
+	case "!!timestamp":
+		return "the date " + Cut(node.Value)
+	case "!!null":
+		return "nothing"
+	default:
+		return "a value of type " + Cut(tag)
+	}
+}
+
+// Shown quotes a value from a file, cut to a length that fits a message.
+func Shown(value string) string { return strconv.Quote(Cut(value)) }
+
+// Cut cuts a value to a length that fits a message.
+func Cut(value string) string {
+	const most = 80
+	if len(value) > most {
+		return strings.ToValidUTF8(value[:most], "") + "…"
+	}
+	return value
+}
+
+// Listed joins quoted words for a sentence. Many of them are not quoted.
+func Listed(words []string) string {
+	if len(words) > 8 {
+		return strings.Join(words, ", ")
+	}
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = Shown(word)
+	}
+	return strings.Join(quoted, " or ")
+}

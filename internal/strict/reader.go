@@ -1,0 +1,127 @@
+package strict
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+)
+
+// Language is what is read.
+type Language struct {
+	// Noun is what messages call a file, such as topology. APIVersion and Kind are what one begins with.
+	Noun, APIVersion, Kind string
+	// Size is how many bytes a file may have, and how many substitution may make.
+	Size int
+	// Items is how many list items a file may have in all; 0 for any number.
+	Items int
+	// Scalar, if not nil, reads a node, which is not null, into a field of a scalar type. Tag is the field's, empty for the
+	// items of a list that has none.
+	Scalar func(r *Reader, node *yaml.Node, into reflect.Value, tag reflect.StructTag, path string)
+	// Line, if not nil, describes a line for a message at another one.
+	Line func(line, at int) string
+}
+
+// Decoder is implemented by pointers to types that read themselves. What is wrong they report to r.
+type Decoder interface {
+	DecodeYAML(r *Reader, node *yaml.Node, path string)
+}
+
+// Reader collects what is wrong with a file. Make one with [NewReader]. It is for one goroutine.
+type Reader struct {
+	// Base is added to the lines of what is parsed next, so that several files can be told apart by line.
+	Base int
+
+	lang     Language
+	file     string
+	found    Errors
+	reported map[string]bool // paths, and places at paths
+	types    Types
+	items    int
+	guesses  int // how many names hints may still be looked up among, which bounds the time that a hopeless file takes
+	room     int // how many bytes substitution may still make
+}
+
+// NewReader returns a reader of the file of that name.
+func NewReader(file string, lang Language) *Reader {
+	return &Reader{file: file, lang: lang, reported: map[string]bool{}, types: Types{}, guesses: 200_000, room: lang.Size}
+}
+
+// File is the name of the file.
+func (r *Reader) File() string { return r.file }
+
+// Errorf reports an error of the field at path, at the place of the node. A place is reported once: its first error tends
+// to explain the others.
+func (r *Reader) Errorf(node *yaml.Node, path, format string, args ...any) {
+	r.Hint(node, path, "", format, args...)
+}
+
+// Hint is [Reader.Errorf] with what was probably meant.
+func (r *Reader) Hint(node *yaml.Node, path, hint, format string, args ...any) {
+	line, column := 1, 1
+	if node != nil {
+		line, column = max(node.Line, 1), max(node.Column, 1)
+	}
+	place := fmt.Sprint(path, "\n", line, ":", column)
+	if r.reported[place] {
+		return
+	}
+	r.reported[place], r.reported[path] = true, true
+	r.Add(Error{Line: line, Column: column, Path: path, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Unknown reports a word that is none of those that there are.
+func (r *Reader) Unknown(node *yaml.Node, path, what, word string, known []string) {
+	r.Hint(node, path, r.Nearest(word, known), "unknown %s %s", what, Shown(word))
+}
+
+// Nearest returns the candidate that name is probably a misspelling of, or "".
+func (r *Reader) Nearest(name string, candidates []string) string {
+	if !r.Afford(len(candidates)) {
+		return ""
+	}
+	return nearest.Of(name, candidates)
+}
+
+// Afford reports whether a hint may be looked up among that many names.
+func (r *Reader) Afford(names int) bool {
+	r.guesses -= names + 1
+	return r.guesses >= 0
+}
+
+// Add takes over an error as it is; one without a file is of the reader's. The field does not count as reported.
+func (r *Reader) Add(e Error) {
+	if e.File == "" {
+		e.File = r.file
+	}
+	r.found = append(r.found, e)
+}
+
+// Reported reports whether the field at path has an error.
+func (r *Reader) Reported(path string) bool { return r.reported[path] }
+
+// Len is how many errors were reported.
+func (r *Reader) Len() int { return len(r.found) }
+
+// Failed reports whether there is an error.
+func (r *Reader) Failed() bool { return len(r.found) > 0 }
+
+// Err is all that was reported, by line, or nil.
+func (r *Reader) Err() error {
+	if len(r.found) == 0 {
+		return nil
+	}
+	r.found.sort()
+	return r.found
+}
+
+// line describes a line for a message at another one.
+func (r *Reader) line(line, at int) string {
+	if r.lang.Line != nil {
+		return r.lang.Line(line, at)
+	}
+	return strconv.Itoa(line)
+}

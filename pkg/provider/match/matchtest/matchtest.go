@@ -1,0 +1,106 @@
+// Package matchtest is a table of Nodes, each with the VM that the cloud provider takes for its own. Tests of the provider and
+// of all that reports about it ask their code about each row.
+package matchtest
+
+import (
+	_ "embed"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+)
+
+// Row is a Node beside some VMs.
+type Row struct {
+	Name string
+	Node Node
+	VMs  []VM
+	// Out names a vCenter that cannot be asked.
+	Out string
+	// VM is the name of the Node's VM. Without one, Reason says why there is none.
+	VM, Reason string
+	// By is what was decided by.
+	By string
+	// Stale is the VM of the system UUID where that is not the providerID's.
+	Stale string
+	// Driver is the VM for the CSI driver where that differs from VM, "none" for no VM.
+	Driver string
+}
+
+// Node is what identifies the VM of a Node.
+type Node struct {
+	Name       string
+	ProviderID string `yaml:"providerID"`
+	SystemUUID string `yaml:"systemUUID"`
+	HostName   string `yaml:"hostname"`
+	InternalIP string `yaml:"internalIP"`
+	ExternalIP string `yaml:"externalIP"`
+	ProvidedIP string `yaml:"providedIP"`
+}
+
+// VM is a virtual machine as its vCenter shows it.
+type VM struct {
+	Name, VCenter, UUID, Connection string
+	HostName                        string `yaml:"hostname"`
+	Addresses                       []string
+	Template                        bool
+}
+
+//go:embed nodes.yaml
+var table string
+
+// Rows returns the table.
+func Rows() ([]Row, error) {
+	text := strings.NewReplacer(
+		"@a~", "04030201-0605-0807-8090-a0b0c0d0e0f0", "@a", "01020304-0506-0708-8090-a0b0c0d0e0f0",
+		"@A", "01020304-0506-0708-8090-A0B0C0D0E0F0", "@b", "11121314-1516-1718-8090-a0b0c0d0e0f0",
+		"@B", "11121314-1516-1718-8090-A0B0C0D0E0F0", "@none", "ffffffff-0000-0000-0000-000000000001",
+	).Replace(table)
+	d := yaml.NewDecoder(strings.NewReader(text))
+	d.KnownFields(true)
+	var rows []Row
+	if err := d.Decode(&rows); err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.VM != "" {
+			r.Reason = "found"
+		}
+		if r.VMs == nil {
+			r.VMs = []VM{
+				{Name: "one", UUID: "01020304-0506-0708-8090-a0b0c0d0e0f0", HostName: "n1", Addresses: []string{"192.0.2.1"}},
+				{Name: "two", UUID: "11121314-1516-1718-8090-a0b0c0d0e0f0", HostName: "n2.example.org", Addresses: []string{"192.0.2.2"}},
+			}
+		}
+		for j := range r.VMs {
+			vm := &r.VMs[j]
+			if vm.VCenter == "" {
+				vm.VCenter = "us"
+			}
+			if vm.Connection == "" {
+				vm.Connection = "connected"
+			}
+		}
+	}
+	return rows, nil
+}
+
+// Kube returns the Node as the API server has it.
+func (n Node) Kube() *corev1.Node {
+	k := &corev1.Node{}
+	k.Name, k.Spec.ProviderID, k.Status.NodeInfo.SystemUUID = n.Name, n.ProviderID, n.SystemUUID
+	for _, a := range []corev1.NodeAddress{
+		{Type: corev1.NodeHostName, Address: n.HostName}, {Type: corev1.NodeInternalIP, Address: n.InternalIP},
+		{Type: corev1.NodeExternalIP, Address: n.ExternalIP},
+	} {
+		if a.Address != "" {
+			k.Status.Addresses = append(k.Status.Addresses, a)
+		}
+	}
+	if n.ProvidedIP != "" {
+		k.Annotations = map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: n.ProvidedIP}
+	}
+	return k
+}

@@ -1,0 +1,46 @@
+package match
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// UUID is a BIOS UUID as a VM's configuration has it. The zero value is no UUID.
+type UUID [16]byte
+
+// ParseUUID reads the 8-4-4-4-12 form, in any case; blanks around it do not count.
+func ParseUUID(s string) (UUID, error) {
+	var u UUID
+	text := strings.TrimSpace(s)
+	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return u, fmt.Errorf("uuid %q: not of the form 8-4-4-4-12", s)
+	}
+	digits := text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
+	if _, err := hex.Decode(u[:], []byte(digits)); err != nil {
+		return UUID{}, fmt.Errorf("uuid %q: %w", s, err)
+	}
+	if u == (UUID{}) {
+		return u, fmt.Errorf("uuid %q: all zero", s)
+	}
+	return u, nil
+}
+
+// String returns the lower-case 8-4-4-4-12 form.
+func (u UUID) String() string {
+	h := hex.EncodeToString(u[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// Swapped returns u with the bytes of its first three groups reversed. A guest reads its BIOS UUID in one order or the
+// other, depending on the version of its virtual hardware (kubernetes/kubernetes#58927), so a node's system UUID may be
+// either.
+func (u UUID) Swapped() UUID {
+	u[0], u[1], u[2], u[3] = u[3], u[2], u[1], u[0]
+	u[4], u[5] = u[5], u[4]
+	u[6], u[7] = u[7], u[6]
+	return u
+}
+
+// Is reports whether u and other are one UUID, in either byte order.
+func (u UUID) Is(other UUID) bool { return u == other || u == other.Swapped() }
