@@ -21,7 +21,7 @@ func floors() []floor {
 		{2, "the parts that a sandbox is made of; they do not know of each other", []string{
 			"pkg/sim/...", "pkg/cluster/...", "pkg/node/...", "internal/migrate/...", "pkg/vcenter/...", "internal/tutorial/...",
 		}},
-		{3, "one sandbox: puts the parts together and answers for them", []string{"pkg/sandbox/..."}},
+		{3, "one sandbox: puts the parts together and answers for them", []string{"pkg/sandbox/...", "pkg/ground/..."}},
 		{4, "what looks at a sandbox through its API and its events", []string{"pkg/tui/...", "pkg/scenario/..."}},
 		{5, "the program: it alone reads flags and writes to the terminal", []string{"internal/cli/...", "cmd/...", "test/...", "hack/...", "docs"}},
 	}
@@ -46,6 +46,9 @@ func sideways() []edge {
 		{"internal/child", "internal/secret", "a child's environment has no secret but those that its spec names"},
 		{"internal/preflight", "internal/loopback", "what listens later is tried before anything boots"},
 		{"internal/csidriver", "internal/upstream", "a CSI driver is programs and files of a Go module"},
+		{"pkg/sandbox", "pkg/ground/...", "a sandbox stands on a ground"},
+		{"pkg/ground/...", "pkg/sandbox/api", "a ground refuses in the words of the API"},
+		{"pkg/ground/...", "pkg/sandbox/world", "a ground sees VMs as they are watched"},
 		{"pkg/csi/...", "pkg/provider/...", "one configuration and one way to a vCenter for both"},
 		{"pkg/cluster/kind/machine/...", "pkg/node", "a container of kind's is a guest of a VM, as a kubelet in a process is"},
 		{"internal/migrate/...", "pkg/vcenter/...", "a migration asks vCenters what doctor asks"},

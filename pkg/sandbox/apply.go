@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -123,8 +124,10 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 	if s.opts.Light {
 		top.Lighten()
 	}
-	if err := s.namesFree(ctx, top); err != nil {
-		return nil, nil, err
+	if g, ok := s.ground.(ground.Shared); ok {
+		if err := g.NamesFree(ctx, top); err != nil {
+			return nil, nil, err
+		}
 	}
 	clients := map[string]apply.Client{}
 	for _, vc := range s.vcenters {
@@ -197,7 +200,7 @@ func (s *Sandbox) updateCloudConfig(ctx context.Context) error {
 	if err != nil || string(conf) == s.cloudConf {
 		return err
 	}
-	if s.base.podded() && s.opts.CSI.Enabled { // which has a configuration of its own
+	if s.facts.Pods && s.opts.CSI.Enabled { // which has a configuration of its own
 		if err := s.deployCSI(ctx); err != nil {
 			return fmt.Errorf("cloud config: %w", err)
 		}

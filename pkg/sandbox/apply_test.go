@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -17,6 +20,7 @@ func applied(t *testing.T) (*Sandbox, *api.Client, string) {
 	t.Helper()
 	s := withVCenters(t, "single")
 	s.opts.VCentersOnly = true
+	s.standOn(s.newGround())
 	s.setPhase(api.Ready)
 	text, err := topology.Marshal(s.topology())
 	if err != nil {
@@ -131,4 +135,18 @@ func TestApplyAbandoned(t *testing.T) {
 	if n := len(s.attempted); n > 1 {
 		t.Errorf("%d topologies attempted", n)
 	}
+}
+
+// taken is a ground whose cluster has a Node of each name already.
+type taken struct{ ground.None }
+
+func (taken) Foreign(*corev1.Node) bool                           { return false }
+func (taken) NamesFree(context.Context, *topology.Topology) error { return api.Conflict("taken") }
+
+// A topology whose VM would have the name of another's Node is refused before anything is done.
+func TestApplyNamesOfOthers(t *testing.T) {
+	s, c, text := applied(t)
+	s.standOn(taken{})
+	_, err := lines(t.Context(), c, api.ApplyRequest{Topology: text})
+	requireCode(t, "another's name", err, "conflict")
 }

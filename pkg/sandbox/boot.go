@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,112 +8,59 @@ import (
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// step is one line of the boot. start returns when what it brings up can be used; its context ends with the sandbox's
-// stop and bounds the start only. stop may be nil, is called in reverse order for every step that was begun, also when
-// its start failed half-way, and gets a context that bounds it.
-type step struct {
-	name  string
-	start func(context.Context) error
-	stop  func(context.Context) error
-	// within is how long the start may take. Default: [bootTimeout].
-	within time.Duration
-	// patient: the start knows itself when to give up.
-	patient bool
-	// kubernetes: it is left out of a sandbox that has vCenters only.
-	kubernetes bool
-	// storage: it is left out of a sandbox that has no volumes.
-	storage bool
-	// manager: it is left out of a sandbox that only watches a cluster, and has no cloud controller manager there.
-	manager bool
-}
+// step is one line of the boot.
+type step = ground.Step
 
-// steps is the order of things. The control plane comes first because it takes longest and needs nothing of vSphere;
-// vCenters are built while it starts.
+// steps is the order of things: what every sandbox begins with, and then the ground's.
 func (s *Sandbox) steps() []step {
 	all := []step{
-		{name: "event log", start: s.openEventFile, stop: s.closeEventFile},
-		{name: "control API", start: s.serveAPI, stop: s.closeAPI},
-		{name: s.base.component(), start: s.base.start, stop: s.base.stop, patient: s.base.patient(), kubernetes: true},
-		{name: "vCenters", start: s.startVCenters, stop: s.stopVCenters},
-		{name: "inventory watch", start: s.watchInventory, stop: s.unwatchInventory},
-		{name: "faults", start: s.startFaults, stop: s.faults.Close},
-		{name: "API server", start: s.base.await, patient: s.base.patient(), kubernetes: true},
-		{name: "node watch", start: s.watchNodes, stop: s.unwatchNodes, kubernetes: true},
-		{name: "cloud config", start: s.writeCloudConfig, stop: s.unwatchCloudConfig, kubernetes: true, manager: true},
-		s.ccmStep(),
-		s.csiStep(),
-		{name: "nodes", start: s.startNodes, stop: s.stopNodes, kubernetes: true},
-		s.waitStep(),
-		{name: "volumes", start: s.base.waitVolumes, patient: s.opts.CSI.Foreign != nil, kubernetes: true, storage: true},
+		{Name: "event log", Start: s.openEventFile, Stop: s.closeEventFile},
+		{Name: "control API", Start: s.serveAPI, Stop: s.closeAPI},
 	}
-	if s.base.podded() {
-		all = moved(all, "nodes", "cloud config") // what stands for nodes is there before what initializes them
-		all = moved(all, "faults", "node watch")  // until its API server serves there is no cluster that anything could be done to
+	stock := ground.Steps{
+		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.stopVCenters},
+		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
+		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.faults.Close},
+		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
+		CloudConfig: step{Name: "cloud config", Start: s.writeCloudConfig, Stop: s.unwatchCloudConfig},
+		CCM:         s.ccmStep(),
+		Nodes:       step{Name: "nodes", Start: s.startNodes, Stop: s.stopNodes},
+		Initialized: step{Name: "initialization", Start: s.waitCluster, Patient: true},
+		Healthy:     step{Name: "cloud controller manager healthy", Start: s.awaitCCM, Patient: true},
 	}
-	if s.opts.VCentersOnly {
-		all = slices.DeleteFunc(all, func(st step) bool { return st.kubernetes })
+	if s.opts.CCM.None {
+		stock.Initialized.Name = "nodes ready" // which is all where nothing initializes them
 	}
-	if !s.opts.CSI.Enabled {
-		all = slices.DeleteFunc(all, func(st step) bool { return st.storage })
+	if s.opts.CSI.Enabled {
+		stock.CSI = step{Name: "storage", Start: s.csi.Start, Stop: s.csi.Stop}
+		stock.Volumes = step{Name: "volumes", Start: s.waitCSI, Patient: s.opts.CSI.Foreign != nil}
+		if s.facts.Pods {
+			stock.CSI.Start, stock.Volumes.Start = s.deployCSI, s.waitCSIPods
+		}
 	}
-	if s.onlyWatches() {
-		all = slices.DeleteFunc(all, func(st step) bool { return st.manager })
-	}
-	for i := range all {
-		all[i].within = s.stepTime()
-	}
-	return all
-}
-
-// moved is the steps with one of them before another.
-func moved(all []step, name, before string) []step {
-	at := func(name string) int { return slices.IndexFunc(all, func(st step) bool { return st.name == name }) }
-	st := all[at(name)]
-	all = slices.Delete(all, at(name), at(name)+1)
-	return slices.Insert(all, at(before), st)
+	all = append(all, s.ground.Steps(stock)...)
+	return slices.DeleteFunc(all, func(st step) bool { return st.Start == nil })
 }
 
 // ccmStep starts the cloud controller manager: as pods of a cluster that has pods, unless it is a program of this machine
 // that nobody has made an image of.
 func (s *Sandbox) ccmStep() step {
-	st := step{name: "cloud controller manager", start: s.startCCM, stop: s.stopCCM, kubernetes: true, manager: true}
+	st := step{Name: "cloud controller manager", Start: s.startCCM, Stop: s.stopCCM}
 	switch {
 	case s.opts.CCM.None:
-		st.name, st.start = "no cloud controller manager", s.startNoCCM
+		st.Name, st.Start = "no cloud controller manager", s.startNoCCM
 	case s.ccmDeployed():
-		st.start = s.deployCCM
+		st.Start = s.deployCCM
 	}
 	return st
 }
 
-// waitStep waits for all nodes. It does not call them initialized where nobody does that.
-func (s *Sandbox) waitStep() step {
-	st := step{name: "initialization", start: s.waitCluster, patient: true, kubernetes: true}
-	switch {
-	case s.opts.Cluster.Theirs != nil: // how its nodes are is its own business
-		st.name, st.start, st.manager = "cloud controller manager healthy", s.awaitCCM, true
-	case s.opts.CCM.None:
-		st.name = "nodes ready"
-	}
-	return st
-}
-
-func (s *Sandbox) ccmDeployed() bool {
-	c := s.opts.CCM.withDefaults()
-	return s.base.podded() && c.Watch == "" && (c.Program.Path == "" || len(c.Manifest) > 0)
-}
-
-// csiStep starts the CSI driver.
-func (s *Sandbox) csiStep() step {
-	st := step{name: "storage", start: s.csi.Start, stop: s.csi.Stop, kubernetes: true, storage: true}
-	if s.base.podded() {
-		st.start = s.deployCSI
-	}
-	return st
-}
+// ccmDeployed reports whether the cloud controller manager runs as pods.
+func (s *Sandbox) ccmDeployed() bool { return s.facts.Pods && s.opts.CCM.withDefaults().asPods() }
 
 // boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].
 func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error) {
@@ -125,34 +71,31 @@ func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error)
 	s.mu.Unlock()
 	for n, st := range steps {
 		begin := time.Now()
-		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name})
-		err := st.begin(ctx)
+		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.Name})
+		err := startStep(ctx, st, s.stepTime())
 		if err != nil {
 			if crashed := (*crashError)(nil); errors.As(context.Cause(ctx), &crashed) {
 				err = crashed
 			}
 			if ctx.Err() == nil {
-				s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.name + ": " + err.Error()})
+				s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.Name + ": " + err.Error()})
 			}
-			s.opts.Logger.Error("boot", "step", st.name, "err", err)
-			return n + 1, fmt.Errorf("%s: %w", st.name, err)
+			s.opts.Logger.Error("boot", "step", st.Name, "err", err)
+			return n + 1, fmt.Errorf("%s: %w", st.Name, err)
 		}
 		took := time.Since(begin)
-		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "boot.step", Message: fmt.Sprintf("%s: up in %s", st.name, took.Round(time.Millisecond))})
-		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.name, Done: true, Took: took})
+		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "boot.step", Message: fmt.Sprintf("%s: up in %s", st.Name, took.Round(time.Millisecond))})
+		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.Name, Done: true, Took: took})
 	}
 	return len(steps), nil
 }
 
-// begin starts the step within its time.
-func (st step) begin(ctx context.Context) error {
-	if st.patient {
-		return st.start(ctx)
+// startStep starts a step within that time, unless it is patient.
+func startStep(ctx context.Context, st step, within time.Duration) error {
+	if st.Patient {
+		return st.Start(ctx)
 	}
-	within := cmp.Or(st.within, bootTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not done after %s", within))
-	defer cancel()
-	return st.start(ctx)
+	return ground.Within(ctx, within, st.Start)
 }
 
 // crashError says that a child cannot be kept alive.
@@ -182,15 +125,15 @@ func (s *Sandbox) shutdown(steps []step, begun int) error {
 	}
 	for n := begun - 1; n >= 0; n-- {
 		st := steps[n]
-		if st.stop == nil {
+		if st.Stop == nil {
 			continue
 		}
-		s.progress(Progress{Step: begun - n, Steps: begun, Name: st.name})
+		s.progress(Progress{Step: begun - n, Steps: begun, Name: st.Name})
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		if err := st.stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("stop %s: %w", st.name, err))
+		if err := st.Stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", st.Name, err))
 		}
 		cancel()
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.proxies.Close())...)
 }

@@ -30,7 +30,7 @@ func (r *script) step(name string, start, stop func(context.Context) error) step
 			return f(ctx)
 		}
 	}
-	return step{name: name, start: note("start", start), stop: note("stop", stop)}
+	return step{Name: name, Start: note("start", start), Stop: note("stop", stop)}
 }
 
 func (r *script) require(t *testing.T, want ...string) {
@@ -73,7 +73,7 @@ func testBootAndShutdown(t *testing.T) {
 		r.step("b", func(context.Context) error { s.detail("b's friend"); return nil }, nil),
 		r.step("c", nil, nil),
 	}
-	steps[1].stop = nil
+	steps[1].Stop = nil
 	begun, err := s.boot(t.Context(), steps)
 	if begun != 3 || err != nil {
 		t.Errorf("%d begun, %v", begun, err)

@@ -145,6 +145,11 @@ func (c CCM) withDefaults() CCM {
 	return c
 }
 
+// asPods reports whether it can run as pods: a program of this machine that has no manifest is in no image.
+func (c CCM) asPods() bool {
+	return c.Watch == "" && (c.Program.Path == "" || len(c.Manifest) > 0)
+}
+
 // maxReplicas bounds what one machine is asked to run.
 const maxReplicas = 9
 
@@ -207,7 +212,7 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 			"--leader-elect-lease-duration="+lease.String(),
 			"--leader-elect-renew-deadline="+(lease*2/3).Round(time.Millisecond).String(),
 			"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String())
-		if s.opts.Cluster.Theirs != nil { // whose Lease of that name in kube-system is another's
+		if s.facts.Namespace != "" { // the Lease of that name in kube-system is another's
 			args = append(args, "--leader-elect-resource-namespace="+s.ccmNamespace())
 		}
 	} else {
@@ -254,7 +259,17 @@ func realCallTimeout() string { return "--vcenter-call-timeout=" + vcenter.Patie
 // ccmRights are the ServiceAccount of the cloud controller manager and what it is allowed: of our own what the provider
 // itself says, of any other what upstream's manifests say.
 func (s *Sandbox) ccmRights(c CCM, elect bool) []runtime.Object {
-	return s.labeled(ccmRights(c, elect, s.ccmNamespace(), s.ccmRoles()))
+	return labeled(ccmRights(c, elect, s.ccmNamespace(), s.facts.Namespace), s.facts.Labels)
+}
+
+// labeled puts labels on objects.
+func labeled(objects []runtime.Object, labels map[string]string) []runtime.Object {
+	if labels != nil {
+		for _, o := range objects {
+			o.(metav1.Object).SetLabels(labels)
+		}
+	}
+	return objects
 }
 
 func ccmRights(c CCM, elect bool, namespace, roles string) []runtime.Object {

@@ -30,7 +30,7 @@ func (s *Sandbox) swapCCM(ctx context.Context, r api.CCMRequest) (api.Done, erro
 		}
 		return s.swapCCMPods(ctx, next)
 	}
-	if s.onlyWatches() { // what speaks against one there was not looked for
+	if s.facts.ReadOnly { // what speaks against one there was not looked for
 		return api.Done{}, &api.Error{
 			Code: "unsupported", Message: "this sandbox only watches a cluster that is others': no cloud controller manager is started there",
 			Try: "vsphere-sandbox down, then up with --ccm",

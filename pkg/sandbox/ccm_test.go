@@ -278,6 +278,7 @@ func TestSwapsThatAreRefused(t *testing.T) {
 	requireCode(t, "scale", s.scaleCCM(t.Context(), 2), "unavailable")
 	requireCode(t, "scale", s.scaleCCM(t.Context(), 0), "invalid")
 	s.opts.VCentersOnly = true
+	s.standOn(s.newGround())
 	_, err = c.SwapCCM(t.Context(), api.CCMRequest{})
 	requireCode(t, "vCenters alone", err, "conflict")
 	if events, _ := s.log.Read(0, 0); len(events) > 0 {

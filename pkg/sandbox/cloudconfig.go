@@ -49,7 +49,7 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 	s.cloudConf = string(conf)
 	core := s.cluster.Client().CoreV1()
 	_, err = core.ConfigMaps(s.ccmNamespace()).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: cloudConfigMap, Labels: s.ccmLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: cloudConfigMap, Labels: s.facts.Labels},
 		Data:       map[string]string{cloudConfigKey: string(conf)},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 		secret[vc.Host()+".password"] = vc.Password()
 	}
 	_, err = core.Secrets(s.ccmNamespace()).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: cloudSecret, Labels: s.ccmLabels()},
+		ObjectMeta: metav1.ObjectMeta{Name: cloudSecret, Labels: s.facts.Labels},
 		StringData: secret,
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 )
 
 // objectStore is a cluster that has objects and nothing else.
@@ -35,7 +36,7 @@ func inPods(t *testing.T) *Sandbox {
 	t.Helper()
 	s := withVCenters(t, "single")
 	s.opts.CSI.Enabled = true
-	s.base = &kindCluster{s: s}
+	s.standOn(kind.New(kind.Config{}))
 	s.pods = newPods(s, nil, nil)
 	s.pods.reach([]deploy.Reached{{Name: s.vcenters[0].Name(), Host: "10.96.0.40", Port: 443}})
 	return s

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -17,42 +18,12 @@ type CSI struct {
 	// Sidecars is the program that is the sidecars, cmd/csi-sidecars.
 	Sidecars string
 	// Foreign is a driver that is not ours, in the place of the built-in one; nil for that. It is for grounds where it runs as pods.
-	Foreign *ForeignCSI
-}
-
-// ForeignCSI is a CSI driver that is not ours.
-type ForeignCSI struct {
-	// Source says what it is, as --csi does: "module:v3.7.0".
-	Source string
-	// Manifest is what it is deployed with, applied as it is.
-	Manifest []byte
-	// Programs are programs of this machine that are packed as images of the manifest, in the place of any others.
-	Programs []CSIProgram
-	// Image is the driver's image, if it is to be another than the one that the manifest names; "" for that.
-	Image string
-}
-
-// CSIProgram is a program of a CSI driver.
-type CSIProgram struct {
-	// File is where it is, At where its image has it: "/bin/vsphere-csi".
-	File, At string
-	// Repository is the last part of the name of its images in the manifest, without the tag: "driver".
-	Repository string
-	// Formats: it makes and mounts file systems, by programs that its image has.
-	Formats bool
+	Foreign *kind.ForeignCSI
 }
 
 // foreignCSITime bounds how long such a driver may take to come up: nodes pull its images, and upstream's node service, which
 // waits for its syncer, is tried again after pauses that grow.
 const foreignCSITime = 6 * time.Minute
-
-// called is what a driver that is not ours is called in messages, in parentheses.
-func (c CSI) called() string {
-	if c.Foreign == nil {
-		return ""
-	}
-	return " (" + c.Foreign.Source + ")"
-}
 
 // deployForeignCSI has a driver that is not ours run in the cluster.
 func (s *Sandbox) deployForeignCSI(ctx context.Context) error {

@@ -19,7 +19,7 @@ import (
 func (s *Sandbox) inspector() *inspect.Inspector {
 	return &inspect.Inspector{
 		Log: s.log, Roles: s.nodes, Volumes: s.storage.Rows, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
-		Grace: s.causes.Grace, Others: s.opts.Cluster.Theirs != nil, VMOf: s.causes.VM, CCM: s.explainCCM,
+		Grace: s.causes.Grace, Others: s.facts.Nodes == api.NodesReal, VMOf: s.causes.VM, CCM: s.explainCCM,
 		World: func() *world.World {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 	a.Relabels = slices.ContainsFunc(runs.Args, func(arg string) bool {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
-	if s.onlyWatches() { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for
+	if s.facts.ReadOnly { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for
 		conf, err := s.cloudConfig(s.ownPlace())
 		if a.Config.Err = err; err == nil {
 			a.Config.Is, a.Config.Err = config.Load(cloudConfigKey, conf)

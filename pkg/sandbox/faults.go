@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -15,7 +16,7 @@ func (s *Sandbox) startEngine(kinds []*fault.Kind) error {
 		return err
 	}
 	return s.faults.Start(s.opts.Dir.Path("leases.jsonl"), fault.Options{
-		Ground: s.ground(), Kinds: kinds, Sealer: s.secrets, Logger: s.opts.Logger, OnChange: s.leaseChanged,
+		Ground: s.faultGround(), Kinds: kinds, Sealer: s.secrets, Logger: s.opts.Logger, OnChange: s.leaseChanged,
 	})
 }
 
@@ -34,7 +35,7 @@ func (s *Sandbox) lacks(k *fault.Kind) string {
 			return "takes " + n.String() + ", which there is not here"
 		}
 	}
-	if why := s.notOurs(k); why != "" {
+	if why := s.refuses(k); why != "" {
 		return why
 	}
 	if s.opts.Real == nil || len(k.Needs) > 0 {
@@ -43,6 +44,14 @@ func (s *Sandbox) lacks(k *fault.Kind) string {
 	switch k.Object {
 	case fault.Host, fault.Cluster, fault.Datacenter, fault.Datastore:
 		return "only a simulated vCenter can do that, and these are real"
+	}
+	return ""
+}
+
+// refuses says why the ground has a kind of fault not made, "" where it may be.
+func (s *Sandbox) refuses(k *fault.Kind) string {
+	if g, ok := s.ground.(ground.NodeSource); ok {
+		return g.Lacks(k)
 	}
 	return ""
 }

@@ -58,6 +58,7 @@ func withFaults(t testing.TB) (*Sandbox, *api.Client) {
 	t.Helper()
 	s := withVCenters(t, "zones-us-eu")
 	s.opts.VCentersOnly = true
+	s.standOn(s.newGround())
 	if err := s.startEngine([]*fault.Kind{offKind()}); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +131,7 @@ func TestInjectAndHeal(t *testing.T) {
 func TestStopHealsFirst(t *testing.T) {
 	s := newSandbox(t, "single")
 	s.opts.VCentersOnly, s.opts.Addresses = true, []string{"127.0.0.1:0"}
+	s.standOn(s.newGround())
 	steps := s.steps()
 	begun, err := s.boot(t.Context(), steps)
 	if err != nil {
@@ -161,8 +163,9 @@ func TestStopHealsFirst(t *testing.T) {
 func TestGround(t *testing.T) {
 	s, _ := withFaults(t)
 	s.opts.VCentersOnly = false
+	s.standOn(s.newGround())
 	s.nodes.assign(s.opts.Topology, nil)
-	g := s.ground()
+	g := s.faultGround()
 	for kind, want := range map[fault.Object][]string{
 		fault.VM:         {"us/worker-east-1", "us/worker-east-2", "us/cp-1", "us/worker-west-1", "eu/worker-eu-1", "eu/worker-eu-2"},
 		fault.Node:       {"worker-east-1", "worker-east-2", "cp-1", "worker-west-1", "worker-eu-1", "worker-eu-2"},

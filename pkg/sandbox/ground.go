@@ -11,8 +11,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
-// ground is what faults happen to: the vCenters, the cluster and the processes of this sandbox.
-func (s *Sandbox) ground() *fault.Ground {
+// faultGround is what faults happen to: the vCenters, the cluster and the processes of this sandbox.
+func (s *Sandbox) faultGround() *fault.Ground {
 	g := &fault.Ground{
 		Items: s.items, Categories: s.topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
@@ -23,7 +23,7 @@ func (s *Sandbox) ground() *fault.Ground {
 	}
 	if !s.opts.VCentersOnly {
 		g.Processes, g.Host = s.processes(), s.clientHost
-		if !s.onlyWatches() {
+		if !s.facts.ReadOnly {
 			g.Cluster = kubernetesGround{s}
 		}
 	}

@@ -1,33 +1,18 @@
 package sandbox
 
-import (
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
-)
+import "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 
 // standsOn says what the sandbox stands on: what it was started with, and which nodes its topology has now.
 func (s *Sandbox) standsOn() api.Ground {
-	o, g := &s.opts, s.inventory()
-	switch {
-	case o.VCentersOnly:
-		g.Cluster = api.ClusterNone
+	g := s.inventory()
+	g.Cluster = s.facts.Cluster
+	if s.facts.Nodes == "" || s.facts.Nodes == api.NodesReal || s.facts.LightInPods { // whatever the topology has
+		g.Nodes = s.facts.Nodes
 		return g
-	case o.Cluster.Pod != nil:
-		g.Cluster, g.Nodes = api.ClusterPod, api.NodesLight
-		return g
-	case o.Cluster.Theirs != nil:
-		g.Cluster, g.Nodes = api.ClusterExisting, api.NodesReal
-		return g
-	}
-	isLight, other := (*topology.VM).IsLight, api.NodesHollow
-	g.Cluster = api.ClusterEmbedded
-	if o.Cluster.Kind != nil {
-		isLight, other = lightOnKind, api.NodesContainer
-		g.Cluster = api.ClusterKind
 	}
 	light, others := 0, 0
 	for _, r := range s.topology().Nodes() {
-		if isLight(r.VM) {
+		if s.ground.Light(r.VM) {
 			light++
 		} else {
 			others++
@@ -39,7 +24,7 @@ func (s *Sandbox) standsOn() api.Ground {
 	case light > 0:
 		g.Nodes = api.NodesLight
 	case others > 0:
-		g.Nodes = other
+		g.Nodes = s.facts.Nodes
 	}
 	return g
 }

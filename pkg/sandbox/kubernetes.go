@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -86,7 +87,7 @@ func (s *Sandbox) nodeChanged(old, n *corev1.Node) {
 		noteFor(s.causes.OfNode(n.Name, kind), kind, level, format, args...)
 	}
 	if old.Name == "" {
-		if s.opts.Cluster.Theirs == nil {
+		if s.facts.Nodes != api.NodesReal {
 			s.markControlPlane(n)
 		}
 		note("node.registered", event.Info, "%s", strings.Join(append([]string{"registered"}, taintKeys(n)...), ", "))

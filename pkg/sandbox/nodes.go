@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -30,7 +32,6 @@ type nodes struct {
 	roles  sync.Mutex // guards the maps
 	byUUID map[string]topology.Role
 	byPath map[[2]string]topology.Role // vcenter, inventory path: a VM that was made anew has another UUID
-	theirs theirNodes                  // of a cluster that is others'; none elsewhere
 
 	mu   sync.Mutex
 	open bool // kubelets may start: there is an API server to register with
@@ -74,7 +75,7 @@ func (n *nodes) Role(v world.VM) string {
 	if r, ok := n.byUUID[strings.ToLower(v.UUID)]; ok {
 		return string(r)
 	}
-	if _, r, ok := n.theirs.of(v.UUID); ok {
+	if _, r, ok := n.sourced(v); ok {
 		return string(r)
 	}
 	return string(n.byPath[[2]string{v.VCenter, v.Path}])
@@ -82,8 +83,8 @@ func (n *nodes) Role(v world.VM) string {
 
 // Process is the state of the kubelet of a VM; it implements [world.Roles].
 func (n *nodes) Process(v world.VM) node.Process {
-	if n.s.opts.Cluster.Theirs != nil {
-		return "" // nobody tells
+	if n.s.facts.Nodes == api.NodesReal {
+		return "" // it is not known
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,7 +110,7 @@ func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
 			n.vms[key] = m
 		}
 		m.vm = v
-		if name, role, ok := n.their(v); ok {
+		if name, role, ok := n.sourced(v); ok {
 			n.call(m, name, role)
 		}
 		n.follow(m)
@@ -126,7 +127,7 @@ func (n *nodes) follow(m *machine) {
 		return
 	}
 	if m.node == nil {
-		m.node = n.s.base.guest(m)
+		m.node = n.s.ground.Guest(vmNode{n, m})
 	}
 	m.node.Observe(m.vm.Machine())
 }
@@ -220,7 +221,7 @@ func (n *nodes) spec(m *machine, nm node.Machine) (child.Spec, error) {
 	if err != nil {
 		return spec, err
 	}
-	if err := n.s.embedded.Via(addr).Node(cfg.Kubeconfig, name); err != nil {
+	if err := n.s.cluster.(*embedded.Cluster).Via(addr).Node(cfg.Kubeconfig, name); err != nil {
 		return spec, err
 	}
 	if cfg.CSI != nil {

@@ -50,10 +50,7 @@ func (l *lightNodes) assign(tops ...*topology.Topology) {
 			continue
 		}
 		for _, r := range t.Nodes() {
-			light := r.VM.IsLight()
-			if l.s.opts.Cluster.Kind != nil {
-				light = lightOnKind(r.VM)
-			}
+			light := l.s.ground.Light(r.VM)
 			byUUID[strings.ToLower(r.VM.UUID)] = light
 			byPath[[2]string{r.VCenter.Name, r.InventoryPath()}] = light
 		}
@@ -79,18 +76,16 @@ func (l *lightNodes) has(v world.VM) bool {
 	return l.byPath[[2]string{v.VCenter, v.Path}]
 }
 
-// guest is what stands for a VM. It may be called by who holds the lock of the nodes.
-func (l *lightNodes) guest(m *machine) node.Guest {
-	return l.booting(m, func() error { return nil })
-}
-
-// booting is guest with something that is done whenever the guest boots; an error keeps it from that.
-func (l *lightNodes) booting(m *machine, first func() error) node.Guest {
+// guest is what stands for a VM. first, unless it is nil, is done whenever the guest boots; an error keeps it from that. The
+// caller may hold the lock of the nodes.
+func (l *lightNodes) guest(m *machine, first func() error) node.Guest {
 	l.begin()
 	return l.fleet.Guest(m.vm.VCenter+"/"+m.vm.Ref.Value, fleet.Options{
 		Boot: func(nm node.Machine) (feed.Machine, error) {
-			if err := first(); err != nil {
-				return feed.Machine{}, err
+			if first != nil {
+				if err := first(); err != nil {
+					return feed.Machine{}, err
+				}
 			}
 			return l.boot(m, nm)
 		},
@@ -116,7 +111,7 @@ func (l *lightNodes) boot(m *machine, nm node.Machine) (feed.Machine, error) {
 func (l *lightNodes) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.begun || l.ended || l.s.opts.Cluster.Pod != nil { // there it is in other pods
+	if l.begun || l.ended || l.s.facts.LightInPods {
 		return
 	}
 	l.begun = true
@@ -162,7 +157,7 @@ func (l *lightNodes) start(ctx context.Context) error {
 		fmt.Sprintf("--speed=%v", float64(s.opts.Speed)),
 		"--lease-duration=" + fleet.LeaseDuration(l.nodes, s.opts.Speed).String(),
 	}
-	if s.base.podded() { // pods run for real on other nodes
+	if s.facts.Pods { // pods run for real on other nodes
 		args = append(args, "--label="+feed.Mark+"=", "--taint="+feed.Mark+":NoSchedule")
 	}
 	l.program = child.Start(s.components.Spec(child.Spec{Name: lightComponent, Args: args}), func(c child.Change) {

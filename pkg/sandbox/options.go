@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"cmp"
+	"errors"
 	"log/slog"
 	"net/url"
 	"time"
@@ -72,6 +74,26 @@ const bootTimeout = 2 * time.Minute
 // slowTime is that for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
 const slowTime = 10 * time.Minute
 
+// check refuses options that do not go together, whoever has put them so.
+func (o *Options) check() error {
+	c := o.CCM.withDefaults()
+	switch {
+	case o.Cluster.Existing != nil && o.Real == nil:
+		return errors.New("the nodes of an existing cluster are VMs of real vCenters, and none are configured")
+	case o.Cluster.Existing != nil && o.CSI.Enabled:
+		return errors.New("an existing cluster gets no CSI driver: its volumes are its own")
+	case o.Cluster.InCluster == nil:
+		return nil
+	case c.Program.Path != "" || len(c.Manifest) > 0 || c.Watch != "":
+		return errors.New("a shared cluster gets the built-in cloud controller manager: others delete nodes that they do not find in a vCenter")
+	case o.CSI.Enabled:
+		return errors.New("light nodes take no volumes, and other nodes of the cluster are no VMs: it gets no CSI driver")
+	case o.Real != nil:
+		return errors.New("real vCenters have no sandbox in a cluster")
+	}
+	return nil
+}
+
 // stepTime is how long a boot step may take, and how long nodes may make no progress.
 func (s *Sandbox) stepTime() time.Duration {
 	if r := s.opts.Real; r != nil && r.Config != nil {
@@ -85,9 +107,6 @@ const stopTimeout = 5 * time.Second
 
 // grace is how long the cluster goes without hearing of a node before it takes the node for lost. A cluster that others
 // use keeps its own speed.
-func (o Options) grace() time.Duration {
-	if o.Cluster.Pod != nil {
-		return pace.Speed(1).Of(pace.NodeMonitorGracePeriod)
-	}
-	return o.Speed.Of(pace.NodeMonitorGracePeriod)
+func (s *Sandbox) grace() time.Duration {
+	return cmp.Or(s.facts.Speed, s.opts.Speed).Of(pace.NodeMonitorGracePeriod)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -15,17 +16,14 @@ import (
 type pods struct {
 	*deploy.Deployment
 	s      *Sandbox
-	images imageNames
+	images ground.Images
 
 	mu      sync.Mutex
 	reached map[string]deploy.Reached // vCenters by name, as clients in the cluster reach them
 	now     map[string]deploy.Change  // components, those that are gone left out
 }
 
-// imageNames tells what the image of a part is called on the nodes: an [image.Set] does.
-type imageNames interface{ Name(of string) string }
-
-func newPods(s *Sandbox, d *deploy.Deployment, images imageNames) *pods {
+func newPods(s *Sandbox, d *deploy.Deployment, images ground.Images) *pods {
 	return &pods{Deployment: d, s: s, images: images, reached: map[string]deploy.Reached{}, now: map[string]deploy.Change{}}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
@@ -17,7 +18,7 @@ import (
 func podded(t *testing.T) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, "single")
-	s.base = &kindCluster{s: s}
+	s.standOn(kind.New(kind.Config{}))
 	s.pods = newPods(s, nil, nil)
 	if err := s.background.End(t.Context(), podWatch); err != nil { // nobody follows what they say
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
 )
 
@@ -18,10 +19,13 @@ func (s *Sandbox) deployCSI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	volumes := s.base.volumes()
+	var volumes ground.PodVolumes
+	if g, ok := s.ground.(ground.Volumes); ok {
+		volumes = g.PodVolumes()
+	}
 	return s.pods.CSI(ctx, deploy.CSI{
 		Config: config, Image: s.pods.images.Name(image.CSI), Sidecars: s.pods.images.Name(image.Sidecars),
-		Backend: volumes.backend, VolumesDir: volumes.dir, SerialFile: volumes.serial,
+		Backend: volumes.Backend, VolumesDir: volumes.Dir, SerialFile: volumes.Serial,
 		Light:    feed.Mark,
 		Policies: s.csi.Config().Policies, Zones: s.csi.Zoned(),
 	})

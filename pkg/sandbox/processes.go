@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
@@ -12,18 +13,22 @@ import (
 // comes of it has that for its cause.
 type processes struct{ s *Sandbox }
 
-// ownProcesses are processes all of which are children of the sandbox: more can be done to them.
-type ownProcesses struct{ processes }
+// tokenProcesses are processes with tokens that the sandbox writes.
+type tokenProcesses struct{ processes }
+
+// ownProcesses are processes all of which are children of the sandbox, kubelets and the control plane, too: more can be done to
+// them.
+type ownProcesses struct{ tokenProcesses }
 
 // processes returns what faults may do to processes; it may be used as soon as the sandbox is ready.
 func (s *Sandbox) processes() fault.Processes {
-	if s.base.podded() {
+	switch {
+	case s.facts.Pods:
 		return processes{s}
+	case s.facts.Nodes == api.NodesReal:
+		return tokenProcesses{processes{s}}
 	}
-	if s.opts.Cluster.Theirs != nil {
-		return theirProcesses{processes{s}}
-	}
-	return ownProcesses{processes{s}}
+	return ownProcesses{tokenProcesses{processes{s}}}
 }
 
 // Running implements [fault.Processes].

@@ -19,15 +19,11 @@ func (p processes) Causing(component string, seq uint64) (release func()) {
 
 // SlowEtcd has every request of the API server to etcd take so much longer, a moment after it returns; 0 ends that.
 func (p ownProcesses) SlowEtcd(d time.Duration) error {
-	return p.s.embedded.Tune(embedded.Tuning{EtcdDelay: d})
+	return p.s.cluster.(*embedded.Cluster).Tune(embedded.Tuning{EtcdDelay: d})
 }
 
 // RenewToken hands the component a new token of its ServiceAccount, as a kubelet does.
-func (p ownProcesses) RenewToken(ctx context.Context, component string) error {
-	return p.renewToken(ctx, component)
-}
-
-func (p processes) renewToken(ctx context.Context, component string) error {
+func (p tokenProcesses) RenewToken(ctx context.Context, component string) error {
 	a := p.s.ccmAccount()
 	if name := csi.AccountOf(component); name != "" {
 		a = p.s.csi.Account(name)

@@ -32,7 +32,7 @@ func running(t *testing.T) *Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cluster, s.embedded = cluster, cluster
+	s.cluster = cluster
 	s.mu.Lock()
 	s.controlPlane = child.Start(sleep(embedded.Component), s.components.Notify)
 	s.mu.Unlock()
@@ -59,10 +59,13 @@ func running(t *testing.T) *Sandbox {
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, stop := range []func(context.Context) error{s.stopNodes, s.stopCCM, s.stopControlPlane} {
+		for _, stop := range []func(context.Context) error{s.stopNodes, s.stopCCM, s.controlPlane.Stop} {
 			if err := stop(ctx); err != nil {
 				t.Error(err)
 			}
+		}
+		if err := errors.Join(s.proxies.Close(), cluster.Close()); err != nil {
+			t.Error(err)
 		}
 	})
 	for component, object := range slept {

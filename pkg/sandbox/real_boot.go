@@ -88,7 +88,7 @@ func (s *Sandbox) attachReal(ctx context.Context, v vcenter.VCenter, l *net.TCPL
 	}
 	w := &vcenters.VCenter{Endpoint: real, Inventory: s.newInventory(v.Name), Real: s.inventory().Real()}
 	real.Front, err = front.New(front.Options{
-		VCenter: v, Listener: l, CA: ca, Names: s.base.names(v.Name), Logger: s.opts.Logger,
+		VCenter: v, Listener: l, CA: ca, Names: s.vcenterNames(v.Name), Logger: s.opts.Logger,
 		Guard:      &guard.Guard{Scope: s.opts.Real.Scope, Journal: s.real.journal, Connection: direct, Wrote: s.wrote},
 		OnMode:     func(from, to gate.Mode) { s.gateChanged(v.Name, from, to) },
 		OnSession:  s.knowSession,

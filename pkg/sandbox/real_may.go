@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -34,8 +35,8 @@ func (r *Real) backWords(a api.VMAction, power string) string {
 
 // mayAct says why something is not done to a VM of a real vCenter; nil when it is, and for a simulated one.
 func (s *Sandbox) mayAct(vm world.VM, r api.VMRequest) error {
-	if r.Action == api.Hang && s.opts.Cluster.Theirs != nil {
-		return errTheirs(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
+	if g, ok := s.ground.(ground.NodeSource); ok && r.Action == api.Hang {
+		return g.Refuse(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
 	}
 	vc := s.vcenters.Find(vm.VCenter)
 	if vc == nil || vc.Sim != nil || r.Action == api.Hang { // of a hang the vCenter hears nothing
@@ -90,8 +91,8 @@ func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Reques
 	if err != nil {
 		return err
 	}
-	if err := s.mayBreakTheirs(kind); err != nil {
-		return err
+	if why := s.refuses(kind); why != "" {
+		return &api.Error{Code: "unsupported", Message: kind.Name + ": " + why, Try: "vsphere-sandbox record, then up with the recording"}
 	}
 	if len(kind.Needs) > 0 || kind.Object == fault.VCenter || kind.Object == fault.Node || kind.Object == fault.Component {
 		return nil

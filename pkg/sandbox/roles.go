@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -15,7 +16,7 @@ import (
 // assign says which VMs are nodes: those of a topology, and those of another whose time has not passed yet. VMs that are
 // there already become nodes, or are none any more; another role takes effect when the VM boots.
 func (n *nodes) assign(top, passing *topology.Topology) {
-	if n.s.opts.VCentersOnly || n.s.opts.Cluster.Theirs != nil { // there it is the cluster that says so
+	if n.s.facts.Nodes == "" || n.s.facts.Nodes == api.NodesReal { // there are none, or it is the cluster that decides
 		return
 	}
 	n.s.light.assign(passing, top)

@@ -15,8 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
@@ -59,12 +59,12 @@ type Sandbox struct {
 	secrets      *secret.Store
 	sessions     atomic.Int32 // that were known
 	eventFile    *event.File
+	ground       ground.Ground
+	facts        ground.Facts // the ground's
 	recorder     *recording.Recorder
 	server       *control.Server
-	base         base
 	cluster      cluster.Cluster
-	pods         *pods             // nil where nothing runs as pods; guarded by mu until the boot is done
-	embedded     *embedded.Cluster // nil when cluster is another
+	pods         *pods // nil where nothing runs as pods; guarded by mu until the boot is done
 	controlPlane *child.Child
 	sim          *sim.Simulation // nil where the vCenters are real
 	real         *reality        // nil where they are simulated
@@ -97,9 +97,10 @@ func New(opts Options) *Sandbox {
 		phase:   api.Booting,
 		asked:   make(chan struct{}),
 	}
+	s.standOn(s.newGround())
 	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: opts.Real != nil}
 	s.causes = &causality.Finder{
-		Log: s.log, Grace: opts.grace(), Topology: s.topology,
+		Log: s.log, Grace: s.grace(), Topology: s.topology,
 		VM: func(node string) (vcenter, vm string) {
 			b := s.nodes.behind(node)
 			return b.vcenter, b.vm
@@ -114,7 +115,6 @@ func New(opts Options) *Sandbox {
 		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.mayActOnVolume,
 		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
 	}
-	s.base = s.newBase()
 	s.components = &components.Registry{
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Describe: s.describe, Crashed: s.crashed,
 	}
@@ -163,6 +163,9 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		}
 	}()
 
+	if err := s.opts.check(); err != nil {
+		return err
+	}
 	steps := s.steps()
 	begun, err := s.boot(ctx, steps)
 	if err == nil {

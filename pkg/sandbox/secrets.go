@@ -41,7 +41,7 @@ func (s *Sandbox) Secrets() []string {
 // watchSecrets follows what the Secrets of the cluster hold, if the cluster was made for the sandbox: where it was not,
 // Secrets are none of its business, but for the one that it writes itself.
 func (s *Sandbox) watchSecrets(factory informers.SharedInformerFactory) error {
-	if s.opts.Cluster.Theirs != nil || s.opts.Cluster.Pod != nil {
+	if s.facts.Shared {
 		return nil
 	}
 	return storage.Follow(factory.Core().V1().Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {

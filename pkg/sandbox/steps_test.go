@@ -1,11 +1,13 @@
 package sandbox
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/ccm"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 )
 
 // What the order of the steps promises to those that read what others have set.
@@ -28,19 +30,27 @@ func TestSteps(t *testing.T) {
 			"event log, control API, vCenters, inventory watch, faults",
 		},
 		{
-			"others' nodes", func(o *Options) { o.Cluster.Theirs = &Theirs{} },
+			"existing", func(o *Options) { o.Cluster.Existing = &existing.Options{} },
 			"event log, control API, cluster, vCenters, inventory watch, faults, API server, node watch, cloud config, cloud controller manager, nodes, cloud controller manager healthy",
 		},
 		{
-			"others' nodes, watched", func(o *Options) { o.Cluster.Theirs, o.CCM = &Theirs{}, noCCM() },
+			"existing, watched", func(o *Options) { o.Cluster.Existing, o.CCM = &existing.Options{}, noCCM() },
 			"event log, control API, cluster, vCenters, inventory watch, faults, API server, node watch, nodes",
 		},
 		{
-			"kind", func(o *Options) { o.Cluster.Kind, o.CSI.Enabled = &Kind{}, true },
+			"in a cluster", func(o *Options) { o.Cluster.InCluster = &incluster.Options{} },
+			"event log, control API, cluster, vCenters, inventory watch, API server, faults, node watch, nodes, cloud config, cloud controller manager, initialization",
+		},
+		{
+			"embedded with volumes", func(o *Options) { o.CSI.Enabled = true },
+			"event log, control API, control plane, vCenters, inventory watch, faults, API server, node watch, cloud config, cloud controller manager, storage, nodes, initialization, volumes",
+		},
+		{
+			"kind", func(o *Options) { o.Cluster.Kind, o.CSI.Enabled = &kind.Options{}, true },
 			"event log, control API, kind cluster, vCenters, inventory watch, API server, faults, node watch, nodes, cloud config, cloud controller manager, storage, initialization, volumes",
 		},
 		{
-			"kind without volumes", func(o *Options) { o.Cluster.Kind = &Kind{} },
+			"kind without volumes", func(o *Options) { o.Cluster.Kind = &kind.Options{} },
 			"event log, control API, kind cluster, vCenters, inventory watch, API server, faults, node watch, nodes, cloud config, cloud controller manager, initialization",
 		},
 	} {
@@ -49,7 +59,7 @@ func TestSteps(t *testing.T) {
 			tc.change(&o)
 			var names []string
 			for _, st := range New(o).steps() {
-				names = append(names, st.name)
+				names = append(names, st.Name)
 			}
 			if got := strings.Join(names, ", "); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
@@ -61,11 +71,11 @@ func TestSteps(t *testing.T) {
 // What takes a registry its time is not cut short as other steps are.
 func TestKindIsPatient(t *testing.T) {
 	o := idle(t).opts
-	o.Cluster.Kind = &Kind{}
+	o.Cluster.Kind = &kind.Options{}
 	for _, st := range New(o).steps() {
-		patient := st.name == "kind cluster" || st.name == "API server" || st.name == "initialization"
-		if st.patient != patient {
-			t.Errorf("%s: patient is %t", st.name, st.patient)
+		patient := st.Name == "kind cluster" || st.Name == "API server" || st.Name == "initialization"
+		if st.Patient != patient {
+			t.Errorf("%s: patient is %t", st.Name, st.Patient)
 		}
 	}
 }
@@ -88,7 +98,7 @@ func TestCCMDeployed(t *testing.T) {
 		o := idle(t).opts
 		o.CCM = tc.ccm
 		if tc.kind {
-			o.Cluster.Kind = &Kind{}
+			o.Cluster.Kind = &kind.Options{}
 		}
 		if got := New(o).ccmDeployed(); got != tc.want {
 			t.Errorf("%s: %t", tc.name, got)
@@ -96,12 +106,26 @@ func TestCCMDeployed(t *testing.T) {
 	}
 }
 
-func TestMoved(t *testing.T) {
-	var names []string
-	for _, st := range moved([]step{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}}, "c", "b") {
-		names = append(names, st.name)
-	}
-	if !slices.Equal(names, []string{"a", "c", "b", "d"}) {
-		t.Error(names)
+// Which options go together.
+func TestCheck(t *testing.T) {
+	for name, tc := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"embedded":                    {Options{CSI: CSI{Enabled: true}}, ""},
+		"kind, real":                  {Options{Cluster: Cluster{Kind: &kind.Options{}}, Real: &Real{}}, ""},
+		"existing":                    {Options{Cluster: Cluster{Existing: &existing.Options{}}, Real: &Real{}}, ""},
+		"existing, simulated":         {Options{Cluster: Cluster{Existing: &existing.Options{}}}, "none are configured"},
+		"existing, volumes":           {Options{Cluster: Cluster{Existing: &existing.Options{}}, Real: &Real{}, CSI: CSI{Enabled: true}}, "no CSI driver"},
+		"in a cluster":                {Options{Cluster: Cluster{InCluster: &incluster.Options{}}}, ""},
+		"in a cluster, volumes":       {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CSI: CSI{Enabled: true}}, "no CSI driver"},
+		"in a cluster, real":          {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, Real: &Real{}}, "no sandbox in a cluster"},
+		"in a cluster, watched":       {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CCM: CCM{Watch: "bin/ccm"}}, "built-in"},
+		"in a cluster, another's CCM": {Options{Cluster: Cluster{InCluster: &incluster.Options{}}, CCM: CCM{Program: ccm.Program{Path: "/x"}}}, "built-in"},
+	} {
+		err := tc.o.check()
+		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
 	}
 }

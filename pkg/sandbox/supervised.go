@@ -8,6 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
@@ -84,8 +85,8 @@ func (n *nodes) supervised(host string) (*supervised, error) {
 	defer n.mu.Unlock()
 	b := n.bound[host]
 	m := n.vms[b.key]
-	if n.s.opts.Cluster.Theirs != nil {
-		return nil, errTheirs(fmt.Sprintf("node %q: something is done to a kubelet", host))
+	if g, ok := n.s.ground.(ground.NodeSource); ok {
+		return nil, g.Refuse(fmt.Sprintf("node %q: something is done to a kubelet", host))
 	}
 	if m == nil || m.node == nil {
 		return nil, fmt.Errorf("node %q: no VM of this sandbox has a kubelet of that name", host)

@@ -13,10 +13,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/trim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 )
 
 // vcenterCA is the file with the certificate that verifies every vCenter of the sandbox.
@@ -36,7 +38,7 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 	if s.opts.Real != nil {
 		return s.startReal(ctx, ca)
 	}
-	dir := simDir(s.opts.Dir.Path())
+	dir := ground.SimDir(s.opts.Dir.Path())
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -52,8 +54,8 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Port:      s.opts.VCenterPort,
 		Saved:     s.opts.Saved,
 		Login:     s.opts.Login,
-		Names:     s.base.names,
-		Guests:    s.base.guests,
+		Names:     s.vcenterNames,
+		Guests:    s.vcenterGuests,
 
 		OnPassword: func(password string) error { return s.secrets.Know(password) },
 		OnSession:  s.knowSession,
@@ -90,6 +92,22 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 			return err
 		}
 		s.vcenters = append(s.vcenters, s.watch(vc, client))
+	}
+	return nil
+}
+
+// vcenterNames are further names and addresses by which clients in the cluster reach a vCenter.
+func (s *Sandbox) vcenterNames(vcenter string) []string {
+	if g, ok := s.ground.(ground.Names); ok {
+		return g.Names(vcenter)
+	}
+	return nil
+}
+
+// vcenterGuests show the disks of a vCenter's VMs to what runs in them; nil: nothing there has block devices.
+func (s *Sandbox) vcenterGuests(vcenter string) cns.Guests {
+	if g, ok := s.ground.(ground.Volumes); ok {
+		return g.Guests(vcenter)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/disk"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
@@ -57,8 +58,8 @@ func (s *Sandbox) mountPath(v api.Volume, r api.PathRequest) (api.Path, error) {
 		m.Volume = v.Name
 		return m, nil
 	}
-	if k, ok := s.base.(*kindCluster); ok && v.State == api.VolumeInUse {
-		return k.path(v)
+	if g, ok := s.ground.(ground.Volumes); ok && v.State == api.VolumeInUse {
+		return g.Path(v)
 	}
 	return api.Path{}, &api.Error{
 		Code: "conflict", Message: fmt.Sprintf("volume %q: is mounted into no pod: it is %s", r.Volume, v.State), Try: "vsphere-sandbox get volumes",

@@ -8,16 +8,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/csidriver"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/iostreams"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 )
 
 // foreign finds a driver that is not ours: its manifest, and programs that are built.
-func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*sandbox.ForeignCSI, error) {
+func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*kind.ForeignCSI, error) {
 	source, err := csidriver.Parse(f.Driver)
 	if err != nil {
 		return nil, explain(err)
 	}
-	found := &sandbox.ForeignCSI{Source: source.String()}
+	found := &kind.ForeignCSI{Source: source.String()}
 	o := csidriver.Options{Say: func(format string, args ...any) { fmt.Fprintf(streams.Err, "  … csi: "+format+"\n", args...) }}
 	if f.Manifest != "" {
 		if found.Manifest, err = input.File(f.Manifest, input.MaxFile); err != nil {
@@ -34,7 +34,7 @@ func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*sandb
 		if err != nil {
 			return nil, explain(err)
 		}
-		found.Programs = []sandbox.CSIProgram{
+		found.Programs = []kind.CSIProgram{
 			{File: programs.Driver, At: "/bin/" + csidriver.Driver, Repository: "driver", Formats: true},
 			{File: programs.Syncer, At: "/bin/" + csidriver.Syncer, Repository: "syncer"},
 		}
@@ -44,11 +44,11 @@ func (f *Flags) foreign(ctx context.Context, streams *iostreams.Streams) (*sandb
 
 // Planned is what [Flags.Resolve] would find of a driver that is not ours, without fetching or building it: enough to say what
 // would be done. nil where there is none.
-func (f *Flags) Planned() *sandbox.ForeignCSI {
+func (f *Flags) Planned() *kind.ForeignCSI {
 	if !f.Foreign() {
 		return nil
 	}
-	return &sandbox.ForeignCSI{Source: f.Driver}
+	return &kind.ForeignCSI{Source: f.Driver}
 }
 
 // explain gives an error about a source its exit status: asked wrongly, or what this machine does not have.

@@ -23,6 +23,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -60,7 +61,7 @@ A sandbox that does not exist is down already.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "every sandbox of this state directory")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+sandbox.KindStopTime.String()+", in an existing cluster "+attach.StopTime.String()+", unless you say")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+kind.StopTime.String()+", in an existing cluster "+attach.StopTime.String()+", unless you say")
 	return cmd
 }
 
@@ -251,8 +252,8 @@ func (o *options) patience(root, name string) time.Duration {
 		return max(o.timeout, realTime)
 	}
 	// Commands of the container runtime's that are under way outlive who is killed: what they make comes after the cleaning.
-	if with, err := sandbox.KindRuntime(dir); err == nil && with != nil && !o.limited {
-		return sandbox.KindStopTime
+	if with, err := kind.Runtime(dir); err == nil && with != nil && !o.limited {
+		return kind.StopTime
 	}
 	// It takes its objects out of a cluster; who kills it meanwhile has to begin with that anew.
 	if attach.Placed(dir) && !o.limited {

@@ -19,7 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/command"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/journal"
 )
 
@@ -151,7 +151,7 @@ func TestPatience(t *testing.T) {
 		want    time.Duration
 	}{
 		{"processes", false, time.Second},
-		{"containers", false, sandbox.KindStopTime},
+		{"containers", false, kind.StopTime},
 		{"containers", true, time.Second},
 		{"objects", false, attach.StopTime},
 		{"objects", true, time.Second},

@@ -13,6 +13,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/complete"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/input"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -29,7 +32,7 @@ const (
 const kindAuto = "auto"
 
 func kindVolumes() []string {
-	return []string{kindAuto, sandbox.KindVolumesDevice, sandbox.KindVolumesDir}
+	return []string{kindAuto, kind.VolumesDevice, kind.VolumesDir}
 }
 
 // Flags are the flags. Bind them, and Check them before anything is touched.
@@ -42,12 +45,12 @@ type Flags struct {
 	// There is where to put it in a cluster that is there, In what it is to know in its pod there.
 	There There
 	In    In
-	// Beside: the sandbox is not put into the cluster of There. It is a process of this machine, which watches that cluster's nodes.
-	Beside bool
+	// Watches: the sandbox is not put into the cluster of There. It is a process of this machine, which watches that cluster's nodes.
+	Watches bool
 
 	config  []byte // what is in KindConfig
 	outside bool   // the flags of clusters that are there were bound
-	pod     *sandbox.Pod
+	pod     *incluster.Options
 }
 
 // Bind adds them to a command.
@@ -142,23 +145,23 @@ func (f *Flags) readConfig() error {
 }
 
 // Podded tells whether the cloud controller manager and the CSI driver run in the cluster, as pods.
-func (f *Flags) Podded() bool { return f.Cluster == Kind || f.Others() }
+func (f *Flags) Podded() bool { return f.Cluster == Kind || f.InCluster() }
 
-// Others tells whether the sandbox is in a cluster that others use.
-func (f *Flags) Others() bool { return f.Inside() || f.Cluster == Pod }
+// InCluster reports whether the sandbox runs as pods of a cluster that has other users.
+func (f *Flags) InCluster() bool { return f.Installs() || f.Cluster == Pod }
 
-// Inside tells whether the sandbox is to be put into a cluster that is there.
-func (f *Flags) Inside() bool { return f.Cluster == Existing && !f.Beside }
+// Installs reports whether this process puts the sandbox into a cluster that is there.
+func (f *Flags) Installs() bool { return f.Cluster == Existing && !f.Watches }
 
 // Of says it to a sandbox that runs in this process. retain keeps what was made when the boot fails.
 func (f *Flags) Of(retain bool) sandbox.Cluster {
 	switch f.Cluster {
 	case Kind:
-		return sandbox.Cluster{Kind: &sandbox.Kind{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Volumes: f.kindVolumes(), Retain: retain}}
+		return sandbox.Cluster{Kind: &kind.Options{Image: f.KindImage, Config: f.config, ConfigFile: f.KindConfig, Volumes: f.kindVolumes(), Retain: retain}}
 	case Pod:
-		return sandbox.Cluster{Pod: f.pod}
+		return sandbox.Cluster{InCluster: f.pod}
 	case Existing:
-		return sandbox.Cluster{Theirs: &sandbox.Theirs{Target: f.There.Target(), BesideController: f.There.BesideController}}
+		return sandbox.Cluster{Existing: &existing.Options{Target: f.There.Target(), BesideController: f.There.BesideController}}
 	}
 	return sandbox.Cluster{}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 )
 
 // In is what the chart tells "up" in its pod. A person has no use for it.
@@ -29,12 +29,12 @@ func (i *In) bind(cmd *cobra.Command) {
 }
 
 // pod is the pod that this process is in, as the chart's variables say.
-func (i *In) pod(getenv func(string) string) (*sandbox.Pod, error) {
+func (i *In) pod(getenv func(string) string) (*incluster.Options, error) {
 	ip, err := netip.ParseAddr(getenv("POD_IP"))
 	if err != nil {
 		return nil, report.UsageError("vsphere-sandbox up --cluster existing", "--cluster pod: this is no pod of the sandbox's chart: POD_IP: %v", err)
 	}
-	return &sandbox.Pod{
+	return &incluster.Options{
 		Name: getenv("POD_NAME"), Namespace: getenv("POD_NAMESPACE"), Node: getenv("NODE_NAME"), IP: ip,
 		ControlPort: i.ControlPort, FeedPort: i.FeedPort, FeedDir: i.FeedDir,
 	}, nil
@@ -42,7 +42,7 @@ func (i *In) pod(getenv func(string) string) (*sandbox.Pod, error) {
 
 // Fits refuses flags of the cloud controller manager that would be ignored in this cluster. Both have been checked.
 func (f *Flags) Fits(c *ccm.Flags) error {
-	if c.None() && f.Cluster != Embedded && !f.Beside {
+	if c.None() && f.Cluster != Embedded && !f.Watches {
 		return report.UsageError("leave --ccm out", "--ccm none is for --cluster embedded: here it comes with the cluster")
 	}
 	if !f.Podded() {

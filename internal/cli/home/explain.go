@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 )
 
 // ExplainState gives the errors of [Open] their codes and ways out. Verb is the command that was typed.
@@ -34,8 +34,8 @@ func ExplainState(err error, name, verb string) error {
 		return diskFull(err)
 	case report.State(err) != nil:
 		return report.State(err)
-	case ground(err) != nil:
-		return ground(err)
+	case groundError(err) != nil:
+		return groundError(err)
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -50,14 +50,14 @@ func ExplainState(err error, name, verb string) error {
 // ExplainRun does so for the errors that a sandbox ends with, nil among them. FreePort is what to type for a free port.
 func ExplainRun(err error, name, freePort string) error {
 	var network *net.OpError
-	var left *sandbox.LeftError
+	var left *ground.LeftError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &left):
 		return behind(err, name)
-	case ground(err) != nil:
-		return ground(err)
+	case groundError(err) != nil:
+		return groundError(err)
 	case errors.As(err, new(*loopback.PortError)):
 		return &report.Error{Code: "port-in-use", Message: err.Error(), Exit: report.Prerequisite, Try: "--vcenter-port 0   # any free one"}
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -93,8 +93,8 @@ func behind(err error, name string) error {
 	return &report.Error{Code: "left-behind", Message: fmt.Sprintf("sandbox %q: not all of it is gone", name), Try: try, Err: err, Exit: report.Failure}
 }
 
-// ground is an error of what the cluster of a sandbox stands on, as one that commands end with; nil for any other.
-func ground(err error) error {
+// groundError is an error of what the cluster of a sandbox stands on, as one that commands end with; nil for any other.
+func groundError(err error) error {
 	if _, ok := errors.AsType[*coded.Error](err); !ok {
 		return nil
 	}

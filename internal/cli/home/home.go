@@ -17,7 +17,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
@@ -116,7 +116,7 @@ func (h *Home) Leave(retain bool) error {
 	if h.log != nil {
 		errs = append(errs, debug.SetCrashOutput(nil, debug.CrashOptions{}), h.log.Close())
 	}
-	with, err := sandbox.KindRuntime(h.Dir.Path())
+	with, err := kind.Runtime(h.Dir.Path())
 	switch {
 	case retain:
 		kept := instance.Record{Name: h.record.Name, Scenario: h.record.Scenario, Retained: true}

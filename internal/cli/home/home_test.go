@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/runtime"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 )
 
 // A directory that tells of containers stays, whatever was asked for, for the next command to take them away.
@@ -62,7 +62,7 @@ func TestLeave(t *testing.T) {
 // That something is left is told before why, and what to do about both.
 func TestLeftBehind(t *testing.T) {
 	stopped := &coded.Error{Code: runtime.Stopped, Message: "docker is installed, but nothing answers", Try: "start docker"}
-	err := errors.Join(errors.New("boom"), fmt.Errorf("stop kind cluster: %w", &sandbox.LeftError{Err: stopped}))
+	err := errors.Join(errors.New("boom"), fmt.Errorf("stop kind cluster: %w", &ground.LeftError{Err: stopped}))
 	got := report.Of(ExplainRun(err, "lab", ""))
 	want := report.Record{
 		Code: "left-behind", Message: `sandbox "lab": not all of it is gone`, Why: "boom\nstop kind cluster: docker is installed, but nothing answers",
@@ -72,7 +72,7 @@ func TestLeftBehind(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	there := &coded.Error{Code: existing.CodeLeft, Message: "not everything is gone", Try: "vsphere-sandbox down --name lab"}
-	if got := report.Of(ExplainRun(&sandbox.LeftError{Err: there}, "lab", "")); got.Code != "left-behind" || got.Try != there.Try {
+	if got := report.Of(ExplainRun(&ground.LeftError{Err: there}, "lab", "")); got.Code != "left-behind" || got.Try != there.Try {
 		t.Errorf("of a cluster that was there: %+v", got)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind/machine/loop"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	kindground "github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 )
 
 // patience is how long a device may be held by what ends at the same time.
@@ -26,7 +27,7 @@ const patience = 5 * time.Second
 const sweepTime = 3 * time.Minute
 
 // Sweep takes back what the sandbox of that name has left, and tells say what it takes back. It does nothing for one that
-// runs, and for none. A [sandbox.LeftError] says that something is left: the directory is to stay.
+// runs, and for none. A [ground.LeftError] says that something is left: the directory is to stay.
 func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	dir, err := instance.Open(root, name)
 	if errors.As(err, new(instance.ErrNotFound)) {
@@ -41,14 +42,14 @@ func Sweep(ctx context.Context, root, name string, say func(string)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, sweepTime, fmt.Errorf("not done after %s", sweepTime))
 	defer cancel()
 	if err = errors.Join(attach.Sweep(ctx, root, name, say), containers(ctx, dir, say), devices(ctx, dir, say)); err != nil {
-		return &sandbox.LeftError{Err: err}
+		return &ground.LeftError{Err: err}
 	}
 	return nil
 }
 
 // containers removes those of a cluster of kind's.
 func containers(ctx context.Context, dir *instance.Dir, say func(string)) error {
-	with, err := sandbox.KindRuntime(dir.Path())
+	with, err := kindground.Runtime(dir.Path())
 	if err != nil || with == nil {
 		return err
 	}
@@ -62,11 +63,11 @@ func containers(ctx context.Context, dir *instance.Dir, say func(string)) error 
 	if len(removed) > 0 {
 		say(fmt.Sprintf("removed %d containers", len(removed)))
 	}
-	if err := sandbox.RemoveKindVolumes(ctx, dir.Path()); err != nil {
+	if err := kindground.RemoveVolumes(ctx, dir.Path()); err != nil {
 		return fmt.Errorf("sandbox %q: %w", dir.Name(), err)
 	}
 	// It may be that the directory stays: the note would have this done again.
-	return sandbox.ForgetKind(dir.Path())
+	return kindground.Forget(dir.Path())
 }
 
 // devices gives loop devices back.

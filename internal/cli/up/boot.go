@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	kindground "github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
@@ -77,13 +78,13 @@ func boot(ctx context.Context, o *options) (err error) {
 	progress := newProgress(shown, tty)
 	defer progress.close()
 	fmt.Fprintf(o.Streams.Err, "sandbox %q: %s, speed %g\n", o.name, o.holds(), o.speed)
-	if o.alone == nil && !o.ground.Beside && len(o.topology.Nodes()) == 0 {
+	if o.alone == nil && !o.ground.Watches && len(o.topology.Nodes()) == 0 {
 		fmt.Fprintln(o.Streams.Err, "note: no VM of this topology has a role: the cluster will have no nodes")
 	}
 	opts := o.sandbox()
 	opts.Dir, opts.Logger, opts.Progress, opts.CCM, opts.CSI = dir, logger, progress.show, program, volumes
 	var s running = sandbox.New(opts)
-	if o.ground.Inside() {
+	if o.ground.Installs() {
 		if s, err = attached(ctx, o, house, progress.show); err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (o *options) sandbox() sandbox.Options {
 // preflight checks the limits of this machine, before anything is fetched or made. A sandbox in another cluster takes
 // nothing of them.
 func (o *options) preflight(ctx context.Context, root string) error {
-	if o.ground.Inside() {
+	if o.ground.Installs() {
 		return nil
 	}
 	if err := instance.Taken(root, o.name); err != nil { // which is why there is less
@@ -189,7 +190,7 @@ func leave(o *options, house *home.Home, err error, ready bool) error {
 
 // tellNodes says how the nodes are found that are kept with a directory, where they are containers, and removed.
 func tellNodes(o *options, dir string) {
-	with, err := sandbox.KindRuntime(dir)
+	with, err := kindground.Runtime(dir)
 	if err != nil || with == nil {
 		return
 	}

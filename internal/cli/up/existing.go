@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/attach"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/home"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
@@ -24,36 +21,6 @@ type running interface {
 	Log() *event.Log
 	Status() api.Status
 	Nodes() []api.Node
-}
-
-// completeOthers checks what cannot be in a cluster that others use.
-func (o *options) completeOthers(cmd *cobra.Command) error {
-	if !o.ground.Others() {
-		return nil
-	}
-	if o.realFlags.Asked() { // of a pod
-		return report.UsageError("vsphere-sandbox up --cluster existing --vcenter-config FILE   # from outside of the cluster",
-			"--cluster %s and --vcenter-config exclude each other: real vCenters have no sandbox in a cluster", o.ground.Cluster)
-	}
-	if !cmd.Flags().Changed("csi") {
-		o.csi.Driver = csi.Off
-	}
-	if o.csi.Driver != csi.Off {
-		return report.UsageError("--cluster kind --csi builtin", "--csi %s: there, nodes are light ones, which take no volumes", o.csi.Driver)
-	}
-	if c := o.ccm; c.Source != "" && c.Source != "builtin" || c.Watch != "" || c.Manifest != "" || len(c.Env) > 0 {
-		return report.UsageError("--cluster kind --ccm "+c.Source,
-			"--cluster %s: it gets the built-in cloud controller manager and no other: upstream's deletes the Nodes of others, whose VMs it does not find", o.ground.Cluster)
-	}
-	for _, none := range []string{"api-port", "audit", "retain"} {
-		if cmd.Flags().Changed(none) && o.ground.Inside() && !o.detached {
-			return report.UsageError("leave --"+none+" out", "--%s: the API server is not the sandbox's, and nothing is kept there", none)
-		}
-	}
-	if cmd.Flags().Changed("vcenter-port") {
-		return report.UsageError("leave --vcenter-port out", "--vcenter-port: there the vCenters are in a pod of their own, whose port no other program has")
-	}
-	return nil
 }
 
 // attached is the sandbox in the cluster that is there.
@@ -77,7 +44,25 @@ func attached(ctx context.Context, o *options, house *home.Home, show func(sandb
 	}), nil
 }
 
-// planExisting says what would be put into the cluster.
-func planExisting(o *options, w io.Writer) {
+// planInCluster says what would be put into the cluster.
+func planInCluster(o *options, w io.Writer) {
 	fmt.Fprintf(w, "\nIn the cluster of %s: a namespace vsphere-sandbox-%s with the vCenters in one pod, pods of light nodes, and the cloud controller manager in kube-system.\n", o.where(), o.name)
+}
+
+// planExisting says what would be done to a cluster whose nodes are watched.
+func planExisting(o *options, w io.Writer) {
+	fmt.Fprintf(w, "\nThe nodes would be those of the cluster of %s, each with the VM that has its UUID. ", o.where())
+	if o.ccm.None() {
+		fmt.Fprintln(w, "Nothing would be made there: no --ccm says that a cloud controller manager is to run.")
+		return
+	}
+	fmt.Fprintf(w, "The cloud controller manager would run here, with an account in a namespace vsphere-sandbox-%s there, which goes with the sandbox.\n", o.name)
+}
+
+// where is the cluster that is there, in words.
+func (o *options) where() string {
+	if c := o.ground.There.Context; c != "" {
+		return "context " + c
+	}
+	return "the kubeconfig's current context"
 }

@@ -24,7 +24,7 @@ func plan(ctx context.Context, o *options) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sandbox %q would have %s.\n\n", o.name, o.holds())
-	if !o.ground.Beside && len(o.topology.Nodes()) > 0 {
+	if !o.ground.Watches && len(o.topology.Nodes()) > 0 {
 		if err := output.List(&b, output.Flags{}, planned(), rows(o.topology)); err != nil {
 			return err
 		}
@@ -35,10 +35,10 @@ func plan(ctx context.Context, o *options) error {
 		fmt.Fprintf(&b, "  %-24s %-75s %8s (%s)\n", r.Component, r.Setting, pace.Speed(o.speed).Of(r.Period), r.Upstream)
 	}
 	switch {
-	case o.ground.Beside:
-		planTheirs(o, &b)
-	case o.ground.Inside():
+	case o.ground.Watches:
 		planExisting(o, &b)
+	case o.ground.Installs():
+		planInCluster(o, &b)
 	}
 	if o.ground.Cluster == ground.Kind {
 		if err := planKind(ctx, o, &b); err != nil {

@@ -5,12 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/csi"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/leftovers"
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
@@ -25,29 +20,6 @@ func (o *options) tellUnreverted(root string) {
 	if all, err := leftovers.Unreverted(root); err == nil && all[o.name] > 0 {
 		fmt.Fprintln(o.Streams.Err, "note: of an earlier sandbox of this name,", leftovers.Words(o.name, all[o.name]))
 	}
-}
-
-// completeReal checks the flags of real vCenters, which take the place of a scenario or file.
-func (o *options) completeReal(cmd *cobra.Command, args []string) error {
-	if !o.realFlags.Asked() {
-		return o.realFlags.Unasked(cmd)
-	}
-	if len(args) > 0 {
-		return report.UsageError("vsphere-sandbox up --vcenter-config FILE", "%s: real vCenters are what they are: no scenario and no topology goes with --vcenter-config", args[0])
-	}
-	if len(o.set) > 0 {
-		return report.UsageError("vsphere-sandbox up --vcenter-config FILE", "--set is about the parameters of a topology: no topology goes with --vcenter-config")
-	}
-	if o.ground.Cluster == ground.Kind && cmd.Flags().Changed("csi") && o.csi.Driver != csi.Off {
-		return report.UsageError("--csi off, or --cluster kind without --vcenter-config",
-			"--csi %s: the disks of a real VM are not in the container that is its node", o.csi.Driver)
-	}
-	if !cmd.Flags().Changed("csi") {
-		o.csi.Driver = csi.Off // no write scope is about making volumes
-	}
-	var err error
-	o.real, err = o.realFlags.Complete(o.Getenv)
-	return err
 }
 
 // readReal reads the vCenters' inventory: what the sandbox is made of. What an earlier sandbox of the name has left there is

@@ -4,6 +4,7 @@ package up
 import (
 	"context"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -89,16 +90,10 @@ anything is made, 130 when it was interrupted while booting.`,
 		ValidArgsFunction: source.Names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.source = source.Or(args)
-			if err := o.completeReal(cmd, args); err != nil {
+			if err := o.realFlags.Unasked(cmd); err != nil {
 				return err
 			}
-			if err := o.completeTheirs(cmd); err != nil {
-				return err
-			}
-			if err := o.completeOthers(cmd); err != nil {
-				return err
-			}
-			if err := o.completeNone(cmd); err != nil {
+			if err := o.combine(cmd.Flags().Changed, strings.Join(args, "")); err != nil {
 				return err
 			}
 			if err := o.complete(); err != nil {
@@ -171,13 +166,11 @@ func (o *options) complete() error {
 	if err := o.csi.Fits(o.ground.Cluster == ground.Kind); err != nil {
 		return err
 	}
-	if o.audit && o.ground.Cluster == ground.Kind {
-		return report.UsageError("--kind-config FILE, with an audit policy for kubeadm in it", "--audit is for --cluster embedded: kind's API server keeps none")
-	}
-	if o.real != nil {
-		return nil // the inventory is not read before it is needed
-	}
 	var err error
+	if o.realFlags.Asked() { // the inventory is not read before it is needed
+		o.real, err = o.realFlags.Complete(o.Getenv)
+		return err
+	}
 	if o.topology, err = source.Load("up", o.source, o.set); err != nil {
 		return err
 	}

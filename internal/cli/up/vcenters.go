@@ -91,7 +91,7 @@ func (o *options) holds() string {
 	if o.alone != nil {
 		return o.topology.Count().Inventory()
 	}
-	if o.ground.Beside { // whose nodes are not counted here
+	if o.ground.Watches { // whose nodes are not counted here
 		return o.topology.Count().Inventory() + ", the nodes of " + o.where()
 	}
 	return o.topology.Count().String()

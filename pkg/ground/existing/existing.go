@@ -1,0 +1,183 @@
+// Package existing is the ground of a cluster that was there before: its Nodes are VMs of real vCenters. The sandbox is a process
+// of the user's machine that watches the cluster. It makes nothing there unless a cloud controller manager runs, and then in a
+// namespace of its own, with roles that carry its name.
+//
+// Floor 3.
+package existing
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Options say which cluster it is.
+type Options struct {
+	// Target is where it is. The zero value is where kubectl goes.
+	Target existing.Target
+	// BesideController lets a cloud controller manager run beside one that is there.
+	BesideController bool
+}
+
+// Config is what the sandbox knows. All fields are mandatory.
+type Config struct {
+	Options
+	// Name is the sandbox's, Dir its directory.
+	Name, Dir string
+	Topology  *topology.Topology
+	// ReadOnly: no cloud controller manager of the sandbox runs.
+	ReadOnly bool
+	Log      *event.Log
+	Host     Host
+}
+
+// Host is the sandbox.
+type Host interface {
+	// Detail says what the present boot step waits for.
+	Detail(text string)
+	// SetCluster has the sandbox use the cluster.
+	SetCluster(cluster.Cluster)
+	// CCMObjects are what is made for the cloud controller manager, but for the namespace.
+	CCMObjects() []runtime.Object
+}
+
+// Ground implements [ground.Ground] and [ground.NodeSource].
+type Ground struct {
+	Config
+	cluster *existing.Cluster
+	made    bool // there may be something of the sandbox in it
+
+	mu    sync.Mutex
+	nodes nodes
+}
+
+// New returns the ground; nothing is contacted.
+func New(c Config) *Ground { return &Ground{Config: c} }
+
+// Facts implements [ground.Ground].
+func (g *Ground) Facts() ground.Facts {
+	return ground.Facts{
+		Cluster: api.ClusterExisting, Nodes: api.NodesReal, ReadOnly: g.ReadOnly, Shared: true, Namespace: g.namespace(),
+		Labels: map[string]string{deploy.ManagedByLabel: deploy.ManagedBy, deploy.InstanceLabel: g.Name},
+	}
+}
+
+func (g *Ground) namespace() string { return existing.NamespaceOf(g.Name) }
+
+// Steps implements [ground.Ground]. Nothing waits for Nodes: how they are is the cluster's own business.
+func (g *Ground) Steps(s ground.Steps) []ground.Step {
+	steps := []ground.Step{
+		{Name: "cluster", Start: g.start, Stop: g.stop}, s.VCenters, s.Inventory, s.Faults,
+		{Name: "API server", Start: g.settle}, s.NodeWatch,
+	}
+	if g.ReadOnly {
+		return append(steps, s.Nodes)
+	}
+	return append(steps, s.CloudConfig, s.CCM, s.Nodes, s.Healthy)
+}
+
+// start finds the cluster, and refuses what would harm it, before anything is made there.
+func (g *Ground) start(ctx context.Context) (err error) {
+	if g.cluster, err = existing.Open(g.Target, g.Dir); err != nil {
+		return err
+	}
+	g.Host.SetCluster(g.cluster)
+	g.Host.Detail("an answer of " + g.cluster.Server())
+	if _, err := g.cluster.Reach(ctx); err != nil {
+		return err
+	}
+	g.Host.Detail("what runs there, and what you may do there")
+	return g.guard(ctx)
+}
+
+// settle makes the namespace, where anything is made: the cluster has served from the beginning.
+func (g *Ground) settle(ctx context.Context) error {
+	if g.ReadOnly {
+		return nil
+	}
+	// Before the first object: of a sandbox that is killed, "down" learns by it what to remove.
+	note := existing.Note{Name: g.Name, Context: g.cluster.Context(), Beside: true}
+	if err := existing.Leave(g.Dir, note); err != nil {
+		return err
+	}
+	g.made = true
+	return g.cluster.Settle(ctx, g.Name, g.Facts().Labels)
+}
+
+// removeTime is how long it may take until what was made is gone: a namespace takes its time.
+const removeTime = 90 * time.Second
+
+// stop removes what was made.
+func (g *Ground) stop(ctx context.Context) error {
+	if !g.made {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx) // it bounds steps that take less
+	err := ground.Within(ctx, removeTime, func(ctx context.Context) error {
+		return g.cluster.RemoveBeside(ctx, g.Name, g.Host.Detail)
+	})
+	if err != nil {
+		return &ground.LeftError{Err: err}
+	}
+	return existing.Unnote(g.Dir)
+}
+
+// Light implements [ground.Ground].
+func (*Ground) Light(*topology.VM) bool { return false }
+
+// Guest implements [ground.Ground]: the kubelet of a real Node follows its VM without the sandbox.
+func (g *Ground) Guest(ground.Node) node.Guest { return guest{g} }
+
+// Refuse implements [ground.NodeSource].
+func (*Ground) Refuse(what string) error {
+	return &api.Error{
+		Code: "unsupported", Message: what + " only where the nodes are the sandbox's: those of this cluster are real ones, which it watches",
+		Try: "vsphere-sandbox record, then up with the recording",
+	}
+}
+
+// Lacks implements [ground.NodeSource]: what a fault breaks there has to be the sandbox's own.
+func (g *Ground) Lacks(k *fault.Kind) string {
+	needs := func(n fault.Need) bool { return slices.Contains(k.Needs, n) }
+	theme, _, _ := strings.Cut(k.Name, ".")
+	switch theme {
+	case "control-plane", "etcd":
+		return "the control plane of this cluster is not the sandbox's"
+	case "csi", "storageclass":
+		return "there are no volumes of the sandbox in this cluster"
+	}
+	switch {
+	case k.Object == fault.Node, needs(fault.Kubelets):
+		return "the nodes of this cluster are not the sandbox's: they are real ones, which it watches"
+	case g.ReadOnly && (needs(fault.Clustered) || needs(fault.Children)):
+		return "no cloud controller manager of the sandbox runs in this cluster: it only watches"
+	}
+	return ""
+}
+
+// guest stands for a VM whose kubelet is not the sandbox's: nothing is known of its process, and nothing done to it.
+type guest struct{ g *Ground }
+
+func (guest) Observe(node.Machine)                   {}
+func (guest) State() (p node.Process, pid, exit int) { return "", 0, 0 }
+func (guest) Stop(context.Context) error             { return nil }
+func (guest) Hang() bool                             { return false }
+func (guest) Unhang()                                {}
+func (guest) Die()                                   {}
+func (guest) WithholdLinks(bool)                     {}
+func (n guest) Crash(context.Context) error          { return n.g.Refuse("a kubelet is killed") }
+func (n guest) Restart(context.Context) error        { return n.g.Refuse("a kubelet is restarted") }

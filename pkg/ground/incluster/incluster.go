@@ -1,0 +1,249 @@
+// Package incluster is the ground of a cluster that the sandbox itself is a pod of: every Node is a light one, whose kubelet is in
+// another pod, and the cloud controller manager runs beside it.
+//
+// Floor 3.
+package incluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/loopback"
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// Options are the pod that the sandbox is. All fields are required.
+type Options struct {
+	// Name, Namespace and IP are its own, Node where it is.
+	Name, Namespace, Node string
+	IP                    netip.Addr
+	// ControlPort is where the control API answers on its loopback address, for port-forwards; each vCenter does at the port
+	// that it has on IP. FeedPort, on IP, is where light nodes learn of their machines.
+	ControlPort, FeedPort int
+	// FeedDir has what that is protected with: tls.crt, tls.key and token.
+	FeedDir string
+}
+
+// Config is what the sandbox knows. All fields are mandatory.
+type Config struct {
+	Options
+	// Sandbox is the sandbox's name, Dir its directory, Socket returns that of its control API.
+	Sandbox, Dir string
+	Socket       func() string
+	Topology     *topology.Topology
+	Speed        pace.Speed
+	// CCM is the command of the cloud controller manager in the image.
+	CCM  string
+	Host Host
+}
+
+// Host is the sandbox.
+type Host interface {
+	// SetCluster has the sandbox use the cluster.
+	SetCluster(cluster.Cluster)
+	// ListenOn are the addresses of the vCenters, which are not built yet.
+	ListenOn(addresses []string)
+	// SetPods follows the programs that run as pods, and where these reach the vCenters; StopPods ends that.
+	SetPods(*deploy.Deployment, ground.Images, []deploy.Reached)
+	StopPods(context.Context) error
+	// Feed has the light nodes, which are up by now when LightStarted is called.
+	Feed() http.Handler
+	LightStarted()
+	// Go runs f in the background, Wait cancels what runs there in that group and waits for it.
+	Go(group string, f func(context.Context))
+	Wait(ctx context.Context, group string) error
+	// Failed logs an error that no caller gets.
+	Failed(what string, err error)
+}
+
+// Ground implements [ground.Ground], [ground.Names] and [ground.Shared].
+type Ground struct {
+	Config
+	cluster *existing.Cluster
+	deploy  *deploy.Deployment
+	image   image // the pod's own, which has every program of the sandbox in it
+	reached []deploy.Reached
+	listen  []string // the vCenters
+
+	closeDoors func()
+	closeFeed  func(context.Context) error
+}
+
+// New returns the ground; nothing is contacted.
+func New(c Config) *Ground { return &Ground{Config: c} }
+
+// Facts implements [ground.Ground]. The cluster runs at its own pace.
+func (*Ground) Facts() ground.Facts {
+	return ground.Facts{Cluster: api.ClusterPod, Nodes: api.NodesLight, Pods: true, Shared: true, LightInPods: true, Speed: 1}
+}
+
+// Steps implements [ground.Ground]. Nodes are there before the cloud controller manager that initializes them.
+func (g *Ground) Steps(s ground.Steps) []ground.Step {
+	return []ground.Step{
+		{Name: "cluster", Start: g.start, Stop: g.stop}, s.VCenters, s.Inventory,
+		{Name: "API server", Start: g.await}, s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.Initialized,
+	}
+}
+
+// removeTime is how long it may take to take what was made out of the cluster: less than a pod is given to end.
+const removeTime = 20 * time.Second
+
+// start makes what has to be known before there are vCenters, their addresses in the cluster, and opens the ways in: the
+// control API for port-forwards, and the feed for light nodes.
+func (g *Ground) start(ctx context.Context) (err error) {
+	if g.cluster, err = existing.InCluster(g.Dir); err != nil {
+		return err
+	}
+	g.Host.SetCluster(g.cluster)
+	at, err := g.self(ctx)
+	if err != nil {
+		return fmt.Errorf("pod %s/%s, which this is to be: %w", g.Namespace, g.Name, err)
+	}
+	if g.deploy, err = deploy.New(g.cluster, deploy.Options{Speed: g.Speed, At: at, Instance: g.Sandbox}); err != nil {
+		return err
+	}
+	if err := g.number(ctx); err != nil {
+		return err
+	}
+	if err := g.open(ctx); err != nil {
+		return err
+	}
+	g.closeFeed, err = g.serveFeed(ctx)
+	return err
+}
+
+// number gives each vCenter a port of the pod's, and an address in the cluster.
+func (g *Ground) number(ctx context.Context) error {
+	var endpoints []deploy.Endpoint
+	port := loopback.DefaultPort
+	for _, vc := range g.Topology.Spec.VCenters {
+		for port == g.ControlPort || port == g.FeedPort {
+			port++
+		}
+		at := netip.AddrPortFrom(g.IP, uint16(port))
+		endpoints = append(endpoints, deploy.Endpoint{Name: vc.Name, Addr: at})
+		g.listen = append(g.listen, at.String())
+		port++
+	}
+	g.Host.ListenOn(g.listen)
+	var err error
+	g.reached, err = g.deploy.VCenters(ctx, endpoints)
+	return err
+}
+
+// open has port-forwards come to the control API, and to each vCenter at its own port.
+func (g *Ground) open(ctx context.Context) error {
+	doors := []existing.Door{{Port: g.ControlPort, Network: "unix", Address: g.Socket()}}
+	for _, a := range g.listen {
+		at, err := netip.ParseAddrPort(a)
+		if err != nil {
+			return err
+		}
+		doors = append(doors, existing.Door{Port: int(at.Port()), Network: "tcp", Address: a})
+	}
+	var err error
+	g.closeDoors, err = existing.Expose(ctx, doors...)
+	return err
+}
+
+// Names implements [ground.Names]: pods come by a vCenter's Service, and port-forwards by this pod's loopback address.
+func (g *Ground) Names(vcenter string) []string {
+	for _, r := range g.reached {
+		if r.Name == vcenter {
+			return []string{r.Host, r.DNS, "127.0.0.1", "localhost"}
+		}
+	}
+	return nil
+}
+
+// await has it all known: the cluster has served from the beginning.
+func (g *Ground) await(context.Context) error {
+	g.Host.LightStarted() // they look after their nodes by what this process feeds them
+	g.Host.SetPods(g.deploy, g.image, g.reached)
+	return nil
+}
+
+// stop takes away what was made in the cluster, unless another pod takes the place of this one: that makes the same, and may
+// have begun.
+func (g *Ground) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
+	err := g.Host.StopPods(ctx)
+	if g.deploy != nil {
+		if !g.succeeded(ctx) {
+			err = errors.Join(err, g.removeNodes(ctx), g.deploy.Remove(ctx, true))
+		}
+		g.deploy.Close()
+	}
+	if g.closeFeed != nil {
+		err = errors.Join(err, g.closeFeed(ctx))
+	}
+	if g.closeDoors != nil {
+		g.closeDoors()
+	}
+	return err
+}
+
+// Light implements [ground.Ground], whatever the topology says: there is nothing here that a kubelet could be a process of.
+func (*Ground) Light(*topology.VM) bool { return true }
+
+// Guest implements [ground.Ground].
+func (*Ground) Guest(n ground.Node) node.Guest { return n.LightGuest(nil) }
+
+// image is one image that has everything in it.
+type image string
+
+// Name is what it is called, whatever is wanted of it.
+func (i image) Name(string) string { return string(i) }
+
+// validate tells what is missing.
+func (o *Options) validate() error {
+	for what, value := range map[string]string{"name": o.Name, "namespace": o.Namespace, "node": o.Node, "feed directory": o.FeedDir} {
+		if value == "" {
+			return fmt.Errorf("the pod's %s is not known", what)
+		}
+	}
+	if !o.IP.IsValid() || o.IP.IsLoopback() {
+		return fmt.Errorf("the pod's address is not known: %s", o.IP)
+	}
+	for what, port := range map[string]int{"control": o.ControlPort, "feed": o.FeedPort} {
+		if port < 1024 || port > 65535 {
+			return errors.New(what + " port " + strconv.Itoa(port) + ": want a number from 1024 to 65535")
+		}
+	}
+	return nil
+}
+
+// succeeded tells whether another pod will do what this one does: it was evicted, say, or deleted by hand, and its Deployment
+// goes on. When that cannot be told it is not: what is taken away too much is made again, what is left nobody takes away.
+func (g *Ground) succeeded(ctx context.Context) bool {
+	list, err := g.cluster.Client().AppsV1().Deployments(g.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/component=sandbox",
+	})
+	return err == nil && goesOn(list.Items)
+}
+
+// goesOn tells whether any of these is to have pods.
+func goesOn(all []appsv1.Deployment) bool {
+	for _, d := range all {
+		if d.DeletionTimestamp == nil && (d.Spec.Replicas == nil || *d.Spec.Replicas > 0) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,61 @@
+package kind
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	simulator "github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+)
+
+// The guest of a VM reports its container's address, also of one that was made anew and has nothing of the topology's but its
+// name; other addresses stay.
+func TestAddressed(t *testing.T) {
+	k, h := idle(t)
+	ca, err := cert.NewCA("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := simulator.New(t.Context(), simulator.Options{
+		Topology: k.Topology, CA: ca, Dir: k.Dir, Addresses: []string{"127.0.0.1:0"}, Events: k.Log, BootDelay: time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = all.Close(context.WithoutCancel(t.Context())) })
+	h.sim = all.VCenters()[0]
+	sim := h.sim
+	vm := world.VM{VM: api.VM{VCenter: sim.Name(), UUID: "42000000-0000-4000-8000-00000000dead"}} // no VM of the topology's
+	vm.Ref.Type = "VirtualMachine"
+	for n, found := 0, false; !found; n++ { // its VMs are vm-N
+		vm.Ref.Value = "vm-" + strconv.Itoa(n)
+		_, found = sim.Guest(vm.Ref)
+		if n > 10000 {
+			t.Fatal("no VM")
+		}
+	}
+	card := sim.Cards(vm.Ref)[0]
+	info, _ := sim.Guest(vm.Ref)
+	info.Addresses[card] = []netip.Prefix{netip.MustParsePrefix("192.0.2.7/24"), netip.MustParsePrefix("2001:db8::7/64")}
+	if err := sim.InstallGuest(vm.Ref, info); err != nil {
+		t.Fatal(err)
+	}
+	k.addressed(vm, netip.MustParseAddr("172.18.0.4"))
+	info, _ = sim.Guest(vm.Ref)
+	got := map[netip.Prefix]bool{}
+	for _, p := range info.Addresses[card] {
+		got[p] = true
+	}
+	if len(got) != 2 || !got[netip.MustParsePrefix("172.18.0.4/16")] || !got[netip.MustParsePrefix("2001:db8::7/64")] {
+		t.Errorf("it reports %v", info.Addresses)
+	}
+	k.addressed(vm, netip.Addr{}) // of a container that has none
+	if again, _ := sim.Guest(vm.Ref); len(again.Addresses[card]) != 2 {
+		t.Errorf("it reports %v", again.Addresses)
+	}
+}

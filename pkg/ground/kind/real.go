@@ -1,0 +1,157 @@
+package kind
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/kind"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
+)
+
+// A container that is the node of a real VM is called by the address that the VM's real guest reports: the cloud controller
+// manager makes that the Node's, and initializes none whose kubelet says another. So the container has that address beside its
+// own, and every container knows the way to it, by its own network, where nobody else hears of it.
+
+// boundTo are the nodes as kind is to make them: on real VMs each with its address.
+func boundTo(top *topology.Topology, real bool) ([]kind.Node, error) {
+	nodes := nodesOf(top)
+	if !real {
+		return nodes, nil
+	}
+	addresses, err := recordedAddresses(top)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range nodes {
+		nodes[i].Address = addresses[strings.ToLower(n.UUID)][0]
+	}
+	return nodes, nil
+}
+
+// recordedAddresses are the IPv4 addresses of all nodes when their vCenters were read, by the VMs' UUIDs: one or more of each,
+// of which no two have the same.
+func recordedAddresses(top *topology.Topology) (map[string][]netip.Addr, error) {
+	all, owner := map[string][]netip.Addr{}, map[netip.Addr]string{}
+	var errs []error
+	for _, r := range top.Nodes() {
+		uuid := strings.ToLower(r.VM.UUID)
+		for _, a := range ipv4Addresses(r.VM) {
+			if other := owner[a]; other != "" {
+				errs = append(errs, fmt.Errorf("vm %q: has the address %s of vm %q, and their containers cannot both", r.VM.Name, a, other))
+			}
+			owner[a] = r.VM.Name
+			all[uuid] = append(all[uuid], a)
+		}
+		if len(all[uuid]) == 0 {
+			errs = append(errs, fmt.Errorf("vm %q: its guest reports no IPv4 address, by which its node would be called", r.VM.Name))
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func ipv4Addresses(vm *topology.VM) (list []netip.Addr) {
+	for _, nic := range vm.NICs {
+		for _, text := range nic.Addresses {
+			text, _, _ = strings.Cut(text, "/")
+			if a, err := netip.ParseAddr(text); err == nil && a.Is4() && !slices.Contains(list, a) {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
+}
+
+// bind gives the containers their VMs' addresses as soon as they run: kubelets ask for them before there is a cluster.
+func (g *Ground) bind(ctx context.Context) error {
+	if !g.RealVMs {
+		return nil
+	}
+	all, err := recordedAddresses(g.Topology)
+	if err != nil {
+		return err
+	}
+	if err := g.apart(ctx, all); err != nil {
+		return err
+	}
+	of := map[string]string{} // UUIDs by node
+	for uuid, name := range g.byUUID {
+		of[name] = uuid
+	}
+	if spare := g.cluster.Spare(); spare != "" {
+		of[spare] = "" // no VM's
+	}
+	var errs []error
+	for name, uuid := range of {
+		_, err := g.cluster.Exec(ctx, name, strings.NewReader(waysOf(uuid, all)), "sh", "-c", setUp)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// apart refuses addresses that are somebody's in the cluster.
+func (g *Ground) apart(ctx context.Context, all map[string][]netip.Addr) error {
+	containers, err := g.subnet(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for uuid, list := range all {
+		for _, a := range list {
+			for what, subnet := range map[string]netip.Prefix{
+				"containers": containers, "Services": g.cluster.ServiceSubnet(), "pods": g.cluster.PodSubnet(),
+			} {
+				if subnet.Contains(a) {
+					errs = append(errs, fmt.Errorf("node %s: the address %s of its VM is in %s, where %s have theirs", cmp.Or(g.byUUID[uuid], uuid), a, subnet, what))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// waysOf is the script by which the container of a VM, given by its UUID, has the VM's addresses, and finds those of all others.
+func waysOf(uuid string, all map[string][]netip.Addr) string {
+	var own, others []netip.Addr
+	for is, list := range all {
+		if is == uuid {
+			own = append(own, list...)
+		} else {
+			others = append(others, list...)
+		}
+	}
+	slices.SortFunc(own, netip.Addr.Compare)
+	slices.SortFunc(others, netip.Addr.Compare)
+	var script strings.Builder
+	script.WriteString("set -e\n")
+	for _, a := range own {
+		fmt.Fprintf(&script, "ip -4 address replace %s/32 dev eth0\n", a)
+	}
+	for _, a := range others {
+		fmt.Fprintf(&script, "ip -4 route replace %s/32 dev eth0\n", a)
+	}
+	return script.String()
+}
+
+// setUp has a container run such a script now, and at each of its starts, whoever starts it, before its kubelet. Its systemd
+// need not be up yet to be asked, and finds the unit when it is.
+const setUp = `set -e
+cat >/usr/local/bin/vm-addresses
+cat >/etc/systemd/system/vm-addresses.service <<EOF
+[Unit]
+Description=Addresses of the real VM, and ways to those of others
+Before=kubelet.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh /usr/local/bin/vm-addresses
+EOF
+mkdir -p /etc/systemd/system/multi-user.target.wants
+ln -sf ../vm-addresses.service /etc/systemd/system/multi-user.target.wants/
+sh /usr/local/bin/vm-addresses
+`
