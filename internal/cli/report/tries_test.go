@@ -13,9 +13,9 @@ import (
 // Whoever reads an error wants to know what to do next: every one of a command says so, but for those of others' making.
 func TestEveryErrorSaysWhatToTry(t *testing.T) {
 	without := map[string]string{
-		"command/pick.go":   "the command that looked says how to list",
-		"doctor/vcenter.go": "each finding that was printed has its own",
-		"down/down.go":      "of a sandbox without a known process nobody knows what to do",
+		"command/pick.go":  "the command that looked says how to list",
+		"doctor/doctor.go": "each finding that was printed has its own",
+		"down/down.go":     "of a sandbox without a known process nobody knows what to do",
 	}
 	files := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

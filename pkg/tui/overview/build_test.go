@@ -13,10 +13,18 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/tui/tuitest"
 )
 
+// uuidOf is the UUID of the VM of a name of one letter.
+func uuidOf(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("00000000-0000-0000-0000-0000000000%02x", name[0])
+}
+
 // aVM is a VM of a worker that runs, in region r and zone z.
 func aVM(name string, change func(*api.VM)) api.Update {
 	v := api.VM{
-		Name: name, VCenter: "vc", Datacenter: "dc", Cluster: "c", Host: "esx-1", Path: "/dc/vm/" + name, MoRef: "vm-" + name, UUID: "uuid-" + name,
+		Name: name, VCenter: "vc", Datacenter: "dc", Cluster: "c", Host: "esx-1", Path: "/dc/vm/" + name, MoRef: "vm-" + name, UUID: uuidOf(name),
 		Power: "on", Connection: "connected", Tools: true, Process: "running", Role: "worker", Region: "r", Zone: "z",
 	}
 	if change != nil {
@@ -29,7 +37,7 @@ func aVM(name string, change func(*api.VM)) api.Update {
 func aNode(name, vm string, change func(*api.Node)) api.Update {
 	n := api.Node{
 		Name: name, VM: vm, VCenter: "vc", Datacenter: "dc", Registered: true, Ready: "True", Initialized: true, Region: "r", Zone: "z",
-		ProviderID: "vsphere://uuid-" + vm,
+		ProviderID: "vsphere://" + uuidOf(vm),
 	}
 	if vm == "" {
 		n.VCenter, n.Datacenter = "", ""
@@ -129,14 +137,14 @@ r ▸ z ▸ vc/dc 1/1 on 2/2 Ready
     a = a
     a = old`},
 		{"one name in two folders", []api.Update{
-			aVM("a", func(v *api.VM) { v.MoRef, v.UUID, v.Host = "vm-2", "other", "esx-2" }), aVM("a", nil), aNode("a", "a", nil),
+			aVM("a", func(v *api.VM) { v.MoRef, v.UUID, v.Host = "vm-2", uuidOf("o"), "esx-2" }), aVM("a", nil), aNode("a", "a", nil),
 		}, `
 r ▸ z ▸ vc/dc 2/2 on 1/2 Ready
   esx-1 1/1 on 1/1 Ready
     a = a
   esx-2 1/1 on 0/1 Ready
     a`},
-		{"one UUID twice", []api.Update{aVM("a", nil), aNode("a", "a", nil), aVM("b", func(v *api.VM) { v.UUID = "uuid-a" }), aNode("b", "b", func(n *api.Node) { n.ProviderID = "vsphere://uuid-a" })}, `
+		{"one UUID twice", []api.Update{aVM("a", nil), aNode("a", "a", nil), aVM("b", func(v *api.VM) { v.UUID = uuidOf("a") }), aNode("b", "b", func(n *api.Node) { n.ProviderID = "vsphere://" + uuidOf("a") })}, `
 r ▸ z ▸ vc/dc 2/2 on 2/2 Ready ◐2
   esx-1 2/2 on 2/2 Ready ◐2
     a = a
