@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
