@@ -118,7 +118,9 @@ func (h host) Go(group string, f func(context.Context)) { h.s.background.Run(gro
 
 func (h host) Wait(ctx context.Context, group string) error { return h.s.background.End(ctx, group) }
 
-func (h host) Failed(what string, err error) { h.s.opts.Logger.Error(what, "err", err) }
+func (h host) Failed(what string, err error) {
+	h.s.opts.Logger.Error("failed", "what", what, "err", err)
+}
 
 func (h host) VCenters() []kind.VCenter {
 	var all []kind.VCenter

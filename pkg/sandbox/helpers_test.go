@@ -18,7 +18,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
@@ -119,11 +118,4 @@ func tableOf[T any](s *Sandbox, pick func(api.Update) *T) []T {
 		}
 	}
 	return list
-}
-
-// vmOf returns a worker that runs.
-func vmOf(moref, name, uuid, hostname string) world.VM {
-	return world.VM{Exists: true, Ref: ref{Type: "VirtualMachine", Value: moref}, VM: api.VM{
-		Name: name, VCenter: "vc", UUID: uuid, Hostname: hostname, Power: "on", Role: "worker", MoRef: moref,
-	}}
 }

@@ -29,7 +29,7 @@ func recentTasks(ctx context.Context, c *vim25.Client) ([]types.TaskInfo, error)
 	res, err := property.DefaultCollector(c).RetrieveProperties(ctx, types.RetrieveProperties{SpecSet: []types.PropertyFilterSpec{{
 		PropSet: []types.PropertySpec{{Type: "Task", PathSet: []string{"info"}}},
 		ObjectSet: []types.ObjectSpec{{
-			Obj: *c.ServiceContent.TaskManager, Skip: types.NewBool(true),
+			Obj: *c.ServiceContent.TaskManager, Skip: new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "TaskManager", Path: "recentTask"}},
 		}},
 	}}})

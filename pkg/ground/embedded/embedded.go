@@ -46,7 +46,8 @@ func (*Ground) Facts() ground.Facts {
 // vCenters are built while it starts.
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
-		{Name: "control plane", Start: g.start, Stop: g.stop}, s.VCenters, s.Inventory, s.Faults,
+		{Name: "control plane", Start: g.start, Stop: g.stop},
+		s.VCenters, s.Inventory, s.Faults,
 		{Name: "API server", Start: func(ctx context.Context) error { return g.cluster.WaitReady(ctx, g.host.Detail) }},
 		s.NodeWatch, s.CloudConfig, s.CCM, s.CSI, s.Nodes, s.Initialized, s.Volumes,
 	}

@@ -2,7 +2,6 @@ package kind
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -56,6 +55,6 @@ func idle(t *testing.T) (*Ground, *fakeHost) {
 	}
 	h := &fakeHost{}
 	return New(Config{
-		Name: "test", Dir: t.TempDir(), Topology: top, Speed: 10, Log: event.NewLog(0), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Host: h,
+		Name: "test", Dir: t.TempDir(), Topology: top, Speed: 10, Log: event.NewLog(0), Logger: slog.New(slog.DiscardHandler), Host: h,
 	}), h
 }

@@ -44,8 +44,9 @@ type line struct {
 }
 
 const (
-	// MaxBehind is how many rows a reader may be behind, MaxBytesBehind how many bytes these have.
-	MaxBehind      = 1 << 16
+	// MaxBehind is how many rows a reader may be behind.
+	MaxBehind = 1 << 16
+	// MaxBytesBehind is how many bytes these rows have at most.
 	MaxBytesBehind = 32 << 20
 )
 

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
 	"strings"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/shorten"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
