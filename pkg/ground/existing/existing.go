@@ -81,7 +81,8 @@ func (g *Ground) namespace() string { return existing.NamespaceOf(g.Name) }
 // Steps implements [ground.Ground]. Nothing waits for Nodes: how they are is the cluster's own business.
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	steps := []ground.Step{
-		{Name: "cluster", Start: g.start, Stop: g.stop}, s.VCenters, s.Inventory, s.Faults,
+		{Name: "cluster", Start: g.start, Stop: g.stop},
+		s.VCenters, s.Inventory, s.Faults,
 		{Name: "API server", Start: g.settle}, s.NodeWatch,
 	}
 	if g.ReadOnly {

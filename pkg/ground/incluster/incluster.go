@@ -95,7 +95,8 @@ func (*Ground) Facts() ground.Facts {
 // Steps implements [ground.Ground]. Nodes are there before the cloud controller manager that initializes them.
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
-		{Name: "cluster", Start: g.start, Stop: g.stop}, s.VCenters, s.Inventory,
+		{Name: "cluster", Start: g.start, Stop: g.stop},
+		s.VCenters, s.Inventory,
 		{Name: "API server", Start: g.await}, s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.Initialized,
 	}
 }

@@ -162,7 +162,8 @@ func (*Ground) Facts() ground.Facts {
 // the API server: until then there is no cluster that anything could be done to.
 func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
-		{Name: "kind cluster", Start: g.start, Stop: g.stop, Patient: true}, s.VCenters, s.Inventory,
+		{Name: "kind cluster", Start: g.start, Stop: g.stop, Patient: true},
+		s.VCenters, s.Inventory,
 		{Name: "API server", Start: g.await, Patient: true}, s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.CSI,
 		s.Initialized, s.Volumes,
 	}
