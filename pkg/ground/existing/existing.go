@@ -83,7 +83,8 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	steps := []ground.Step{
 		{Name: "cluster", Start: g.start, Stop: g.stop},
 		s.VCenters, s.Inventory, s.Faults,
-		{Name: "API server", Start: g.settle}, s.NodeWatch,
+		{Name: "API server", Start: g.settle},
+		s.NodeWatch,
 	}
 	if g.ReadOnly {
 		return append(steps, s.Nodes)

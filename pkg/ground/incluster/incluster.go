@@ -97,7 +97,8 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "cluster", Start: g.start, Stop: g.stop},
 		s.VCenters, s.Inventory,
-		{Name: "API server", Start: g.await}, s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.Initialized,
+		{Name: "API server", Start: g.await},
+		s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.Initialized,
 	}
 }
 

@@ -35,6 +35,7 @@ func (*fakeHost) Exists(string, types.ManagedObjectReference) bool            { 
 func (h *fakeHost) BootFailed() bool                                          { return h.failed }
 func (h *fakeHost) Simulated(string) *sim.VCenter                             { return h.sim }
 func (h *fakeHost) Go(_ string, f func(context.Context))                      { h.wg.Go(func() { f(context.Background()) }) }
+
 func (h *fakeHost) Wait(ctx context.Context, _ string) error {
 	done := make(chan struct{})
 	go func() { h.wg.Wait(); close(done) }()

@@ -164,7 +164,8 @@ func (g *Ground) Steps(s ground.Steps) []ground.Step {
 	return []ground.Step{
 		{Name: "kind cluster", Start: g.start, Stop: g.stop, Patient: true},
 		s.VCenters, s.Inventory,
-		{Name: "API server", Start: g.await, Patient: true}, s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.CSI,
+		{Name: "API server", Start: g.await, Patient: true},
+		s.Faults, s.NodeWatch, s.Nodes, s.CloudConfig, s.CCM, s.CSI,
 		s.Initialized, s.Volumes,
 	}
 }
