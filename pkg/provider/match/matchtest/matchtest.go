@@ -92,7 +92,8 @@ func (n Node) Kube() *corev1.Node {
 	k := &corev1.Node{}
 	k.Name, k.Spec.ProviderID, k.Status.NodeInfo.SystemUUID = n.Name, n.ProviderID, n.SystemUUID
 	for _, a := range []corev1.NodeAddress{
-		{Type: corev1.NodeHostName, Address: n.HostName}, {Type: corev1.NodeInternalIP, Address: n.InternalIP},
+		{Type: corev1.NodeHostName, Address: n.HostName},
+		{Type: corev1.NodeInternalIP, Address: n.InternalIP},
 		{Type: corev1.NodeExternalIP, Address: n.ExternalIP},
 	} {
 		if a.Address != "" {
