@@ -151,7 +151,7 @@ func inputs(source string) (string, error) {
 	return fmt.Sprintf("%x", all.Sum(nil))[:12], nil
 }
 
-// input tells whether a file, by its path with slashes, has an effect on the image.
+// input reports whether a file, by its path with slashes, has an effect on the image.
 func input(name string) bool {
 	switch {
 	case strings.HasPrefix(name, "programs/"), strings.HasPrefix(name, "rootfs/"):

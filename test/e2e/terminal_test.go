@@ -89,7 +89,7 @@ func (term *terminal) await(what string, within time.Duration, holds func(screen
 	}
 }
 
-// shows tells whether all texts are on one line of the screen.
+// shows reports whether all texts are on one line of the screen.
 func shows(texts ...string) func(string) bool {
 	return func(screen string) bool {
 		for line := range strings.Lines(screen) {

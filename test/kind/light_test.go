@@ -95,7 +95,7 @@ func TestLight(t *testing.T) {
 	h.nothingLeft()
 }
 
-// inNetwork tells whether an address is one of the containers' network.
+// inNetwork reports whether an address is one of the containers' network.
 func inNetwork(t *testing.T, address string) bool {
 	t.Helper()
 	out, err := docker("network", "inspect", "kind", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")

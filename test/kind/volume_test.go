@@ -174,7 +174,7 @@ func (s *sandbox) checkGrown(v api.Volume) {
 	}
 }
 
-// mayGrow tells whether a node's programs have the capability that Linux asks for before it grows a mounted ext4 file system.
+// mayGrow reports whether a node's programs have the capability that Linux asks for before it grows a mounted ext4 file system.
 func (s *sandbox) mayGrow(node string) bool {
 	s.T.Helper()
 	const resource = 24 // CAP_SYS_RESOURCE

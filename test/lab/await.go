@@ -81,7 +81,7 @@ func (s NodeSet) Has(name, taint string) string {
 	return ""
 }
 
-// HasTaint tells whether a Node has a taint of that key.
+// HasTaint reports whether a Node has a taint of that key.
 func HasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }

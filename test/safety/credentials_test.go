@@ -41,7 +41,7 @@ func TestRotation(t *testing.T) {
 	w.after(t, 1)
 }
 
-// loggedInSince tells whether the vCenter has a SOAP session of the CCM's user that is younger than that.
+// loggedInSince reports whether the vCenter has a SOAP session of the CCM's user that is younger than that.
 func (w *world) loggedInSince(when time.Time) bool {
 	user := w.Account(broken).Name
 	for _, s := range w.at(broken).Sessions() {

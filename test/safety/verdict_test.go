@@ -62,7 +62,7 @@ func judge(e expectation, f fate, w when) verdict {
 	return good("kept")
 }
 
-// late tells whether what has to happen to the Node may wait until the fault is over.
+// late reports whether what has to happen to the Node may wait until the fault is over.
 func (e expectation) late() bool {
 	switch e.state {
 	case off:

@@ -56,7 +56,7 @@ func (w *world) explain(log string, off *history) {
 		cycles, len(off.spans), len(all), churn, habit)
 }
 
-// explains tells whether the complaint is about a VM that is or was off. A minute of grace, because the release caches
+// explains reports whether the complaint is about a VM that is or was off. A minute of grace, because the release caches
 // and looks again at intervals.
 func (h *history) explains(w *world, c complaint) bool {
 	h.mu.Lock()

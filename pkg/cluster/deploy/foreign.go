@@ -107,12 +107,12 @@ func (d *Deployment) selectors(ctx context.Context) ([]workload, error) {
 	return all, nil
 }
 
-// makes tells whether a pod is a workload's.
+// makes reports whether a pod is a workload's.
 func (w workload) makes(pod *corev1.Pod) bool {
 	return w.namespace == pod.Namespace && w.selector.Matches(labels.Set(pod.Labels))
 }
 
-// held tells whether somebody has renewed a Lease lately.
+// held reports whether somebody has renewed a Lease lately.
 func held(l *coordinationv1.Lease) bool {
 	s := l.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {

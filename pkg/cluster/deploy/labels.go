@@ -64,7 +64,7 @@ func (d *Deployment) selector() string {
 	return selectOurs + "," + InstanceLabel + "=" + d.instance
 }
 
-// ours tells whether an object was made here. An object of somebody else's manifest gets its labels a moment after it was
+// ours reports whether an object was made here. An object of somebody else's manifest gets its labels a moment after it was
 // made, and a process may end between the two: its fields tell as well.
 func ours(o metav1.Object) bool {
 	if o.GetLabels()[ManagedByLabel] == ManagedBy {

@@ -39,7 +39,7 @@ func (w workload) String() string {
 	return strings.ToLower(w.kind) + " " + w.namespace + "/" + w.name
 }
 
-// done tells whether all that is wanted runs, as far as there can be a place for it.
+// done reports whether all that is wanted runs, as far as there can be a place for it.
 func (w workload) done() bool {
 	if w.elsewhere && w.want == 0 {
 		return w.observed

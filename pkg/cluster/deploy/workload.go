@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// isWorkload tells whether pods are made of an object.
+// isWorkload reports whether pods are made of an object.
 func isWorkload(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "DaemonSet" || o.GetKind() == "Deployment"
 }
@@ -98,7 +98,7 @@ func (a *At) keep(spec *corev1.PodSpec, program *corev1.Container) {
 	program.Command = a.Command
 }
 
-// showsControlPlane tells whether a node of the cluster is of its control plane.
+// showsControlPlane reports whether a node of the cluster is of its control plane.
 func (d *Deployment) showsControlPlane(ctx context.Context) (nodes int, err error) {
 	list, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: controlPlane})
 	if err != nil {

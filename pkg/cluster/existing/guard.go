@@ -117,7 +117,7 @@ func endangered(why string) error {
 	return &coded.Error{Code: CodeNodes, Message: why, Try: "--context NAME   # another cluster"}
 }
 
-// isVSphere tells whether a providerID is one that vSphere's provider reads.
+// isVSphere reports whether a providerID is one that vSphere's provider reads.
 func isVSphere(id string) bool {
 	_, err := match.ParseProviderID(id)
 	return id != "" && !errors.Is(err, match.ErrForeignProviderID)

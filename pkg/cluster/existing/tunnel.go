@@ -182,7 +182,7 @@ func (t *Tunnel) has(doubted bool) (httpstream.Connection, int, error) {
 	return t.conn, t.next, nil
 }
 
-// leads tells whether the connection leads to that pod, and forgets it if not.
+// leads reports whether the connection leads to that pod, and forgets it if not.
 func (t *Tunnel) leads(pod *corev1.Pod) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

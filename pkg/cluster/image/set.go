@@ -123,7 +123,7 @@ func split(name string) (repository, tag string) {
 	return name, ""
 }
 
-// complete tells whether a name has a registry, a repository and a tag: container runtimes disagree on what is meant by
+// complete reports whether a name has a registry, a repository and a tag: container runtimes disagree on what is meant by
 // shorter ones.
 func complete(name string) bool {
 	repository, tag := split(name)

@@ -365,7 +365,7 @@ func (c *Cluster) claim(ctx context.Context, say sayf) error {
 	return err
 }
 
-// same tells whether two directories are one, however they are spelt. Docker Desktop puts its own before a machine's paths.
+// same reports whether two directories are one, however they are spelt. Docker Desktop puts its own before a machine's paths.
 func same(a, b string) bool {
 	if a == "" || b == "" {
 		return false

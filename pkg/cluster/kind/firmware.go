@@ -90,7 +90,7 @@ const firmwarePatch = `[plugins."io.containerd.cri.v1.runtime".containerd.runtim
   base_runtime_spec = "` + specPath + `"
 `
 
-// firmware tells whether pods are to be shown a serial number that this machine has no place for.
+// firmware reports whether pods are to be shown a serial number that this machine has no place for.
 func (o Options) firmware() bool {
 	if !o.Firmware {
 		return false

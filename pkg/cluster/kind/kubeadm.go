@@ -48,7 +48,7 @@ func (u *userConfig) kubeadm(merges []string, edits []v1alpha4.PatchJSON6902, in
 	return errors.Join(errs...)
 }
 
-// registers tells whether a document of kubeadm's configuration says who the node is.
+// registers reports whether a document of kubeadm's configuration says who the node is.
 func registers(kind string) bool { return kind == "InitConfiguration" || kind == "JoinConfiguration" }
 
 // keys lists what a nodeRegistration sets: name, taints, and the kubelet's arguments as --NAME, which are a list or, as before
@@ -91,7 +91,7 @@ func forbidden(key string) string {
 	return ""
 }
 
-// edits6902 tells whether a JSON patch touches the name or the kubelet's arguments, or replaces what holds them. "-" appends.
+// edits6902 reports whether a JSON patch touches the name or the kubelet's arguments, or replaces what holds them. "-" appends.
 func edits6902(paths ...string) bool {
 	for _, p := range paths {
 		switch {

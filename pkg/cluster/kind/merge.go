@@ -139,7 +139,7 @@ func (u *userConfig) node(i int, n *v1alpha4.Node) error {
 	return errors.Join(errs...)
 }
 
-// covers tells whether a mount at one path hides what is mounted at the other, which may be the same.
+// covers reports whether a mount at one path hides what is mounted at the other, which may be the same.
 func covers(mount, other string) bool {
 	mount = path.Clean("/" + mount)
 	for at := other; ; at = path.Dir(at) {

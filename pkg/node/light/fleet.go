@@ -90,7 +90,7 @@ func (f *fleet) found(n *corev1.Node, deleted bool) {
 	}
 }
 
-// keeps tells whether a node is one of ours, and alive whether it is heard of.
+// keeps reports whether a node is one of ours, and alive whether it is heard of.
 func (f *fleet) keeps(node string) (ours, alive bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

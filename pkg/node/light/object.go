@@ -69,7 +69,7 @@ func (k maker) object(m feed.Machine, now time.Time) *corev1.Node {
 	return n
 }
 
-// others tells whether a Node is somebody else's: ours all have the labels that they are to be told by. Where there are none,
+// others reports whether a Node is somebody else's: ours all have the labels that they are to be told by. Where there are none,
 // every Node is ours.
 func (k maker) others(n *corev1.Node) bool {
 	for key, value := range k.labels {

@@ -224,7 +224,7 @@ func brief(o any) (any, error) {
 	return short, nil
 }
 
-// ready tells whether a Node counts as ready.
+// ready reports whether a Node counts as ready.
 func ready(n *corev1.Node) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {

@@ -102,7 +102,7 @@ func (v *vcenter) watch(ctx context.Context) (*watch, error) {
 	}
 }
 
-// next reads the next updates, and tells whether there are more at once.
+// next reads the next updates, and reports whether there are more at once.
 func (w *watch) next(ctx context.Context, f func(types.ObjectUpdate)) (more bool, err error) {
 	res, err := w.pc.WaitForUpdates(ctx, w.version)
 	if err != nil {

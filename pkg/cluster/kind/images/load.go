@@ -54,7 +54,7 @@ func (a *Archive) Load(ctx context.Context, to Store, progress func(done, whole 
 	return all, nil
 }
 
-// has tells whether a runtime has an image, by its layers: the digest of a configuration is another one in some runtimes.
+// has reports whether a runtime has an image, by its layers: the digest of a configuration is another one in some runtimes.
 func (s Store) has(ctx context.Context, item Item) (bool, error) {
 	is, err := s.Image(ctx, item.Name)
 	switch {

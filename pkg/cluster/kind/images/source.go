@@ -163,7 +163,7 @@ func (in *source) real(name string) string {
 	return name
 }
 
-// localPath tells whether a clean path stays where it is unpacked.
+// localPath reports whether a clean path stays where it is unpacked.
 func localPath(name string) bool {
 	return name != "." && name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }
@@ -183,7 +183,7 @@ func (f *firstBytes) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// compressed tells whether it is gzip's or zstd's.
+// compressed reports whether it is gzip's or zstd's.
 func (f *firstBytes) compressed() bool {
 	return bytes.HasPrefix(f.head, []byte{0x1f, 0x8b}) || bytes.HasPrefix(f.head, []byte{0x28, 0xb5, 0x2f, 0xfd})
 }

@@ -121,7 +121,7 @@ func (s Store) inspect(ctx context.Context, names ...string) ([]Image, error) {
 	return found, nil
 }
 
-// unknown tells whether a runtime means that it does not have an image.
+// unknown reports whether a runtime means that it does not have an image.
 func unknown(err error) bool {
 	// "no such object" is what some say of anything.
 	return coded.Is(err, runtime.ImageMissing) || coded.Is(err, runtime.ContainerMissing)

@@ -124,7 +124,7 @@ func (f Finder) pull(ctx context.Context) (string, error) {
 	return exact, err
 }
 
-// absent tells whether a registry has answered that there is no such image.
+// absent reports whether a registry has answered that there is no such image.
 func absent(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "manifest unknown") || strings.Contains(text, "not found: manifest") || strings.Contains(text, "manifest for ")

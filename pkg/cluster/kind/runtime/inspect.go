@@ -30,7 +30,7 @@ type Container struct {
 	Networks map[string]netip.Addr
 }
 
-// Running tells whether it runs, paused or not.
+// Running reports whether it runs, paused or not.
 func (c Container) Running() bool { return c.Status == "running" || c.Status == "paused" }
 
 // Inspect tells of one container.
@@ -198,7 +198,7 @@ func (r *Runtime) Capacity(ctx context.Context) (Capacity, error) {
 	return c, nil
 }
 
-// Desktop tells whether the daemon is in a virtual machine of Docker Desktop's, or the like, from where this machine is
+// Desktop reports whether the daemon is in a virtual machine of Docker Desktop's, or the like, from where this machine is
 // reached by a name ([HostName]) and never by the gateway of a network.
 func (r *Runtime) Desktop(ctx context.Context) bool {
 	if r.Kind() != "docker" {

@@ -294,7 +294,7 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{index, of}, nil
 }
 
-// Has tells whether the machine of that name is in the shard.
+// Has reports whether the machine of that name is in the shard.
 func (s Shard) Has(name string) bool {
 	if s.Of <= 1 {
 		return true

@@ -42,7 +42,7 @@ type Machine struct {
 	ControlPlane bool `json:"controlPlane,omitempty"`
 }
 
-// Heard tells whether the cluster hears of the machine.
+// Heard reports whether the cluster hears of the machine.
 func (m Machine) Heard() bool { return m.State == Running && !m.Cut }
 
 // equal compares all that is told.

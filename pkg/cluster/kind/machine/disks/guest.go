@@ -70,7 +70,7 @@ type loaded struct {
 	link   string // the device file in the folder of the guest that has it
 }
 
-// Possible tells whether guests can be shown block devices in that folder, and if not, why and what to do about that.
+// Possible reports whether guests can be shown block devices in that folder, and if not, why and what to do about that.
 func (*Loops) Possible(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

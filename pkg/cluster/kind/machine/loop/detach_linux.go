@@ -89,7 +89,7 @@ func (d Device) clear(of backing) error {
 	return nil
 }
 
-// bound tells whether the device still has that file.
+// bound reports whether the device still has that file.
 func (d Device) bound(of backing) (bool, error) {
 	err := d.with(func(fd int) error {
 		_, err := mine(fd, of)
@@ -104,7 +104,7 @@ func (d Device) bound(of backing) (bool, error) {
 	return false, fmt.Errorf("%s: %w", d, err)
 }
 
-// unbound tells whether err says that a device has no file, or is none.
+// unbound reports whether err says that a device has no file, or is none.
 func unbound(err error) bool { return errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV) }
 
 func (d Device) status() (info *unix.LoopInfo64, err error) {
