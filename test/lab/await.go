@@ -21,7 +21,7 @@ func (l *Lab) Await(what string, atMost time.Duration, complaint func(NodeSet) s
 	return time.Since(began)
 }
 
-// Await is [Lab.Await] for whoever goes on after a failure.
+// Await is [Lab.Await] for callers that continue after a failure.
 func (n *Nodes) Await(ctx context.Context, atMost time.Duration, complaint func(NodeSet) string) error {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()

@@ -168,8 +168,8 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 	return nil
 }
 
-// remains reports whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something that is
-// left elsewhere.
+// remains reports whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something
+// that is left elsewhere.
 func remains(root, name string) bool {
 	d, err := instance.Open(root, name)
 	if err != nil { // it cannot tell of anything

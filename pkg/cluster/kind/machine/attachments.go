@@ -12,8 +12,7 @@ import (
 )
 
 // attachments are the disks that the guest must see. Attach and Detach change them at once. Observations of the VM arrive
-// later, and must
-// not undo a newer Attach or Detach.
+// later, and must not undo a newer Attach or Detach.
 type attachments struct {
 	mu       sync.Mutex
 	byVolume map[string]*attachment
@@ -33,8 +32,7 @@ type attachment struct {
 var ErrUnseen = errors.New("the container does not see it")
 
 // Attach shows a disk to the guest: on return it is in the guest's /dev/disk/by-id, or will be after its next start.
-// Attach is
-// idempotent. Without Options.Disks it does nothing.
+// Attach is idempotent. Without Options.Disks it does nothing.
 func (m *Machine) Attach(ctx context.Context, d node.Disk) error {
 	if m.opts.Disks == nil {
 		return nil
@@ -100,8 +98,7 @@ func (m *Machine) Flush(ctx context.Context, d node.Disk) error {
 }
 
 // WithholdLinks hides new disks from the guest, as a VM without disk.EnableUUID does, or shows the hidden ones again.
-// Disks that
-// the guest already sees stay.
+// Disks that the guest already sees stay.
 func (m *Machine) WithholdLinks(withheld bool) {
 	m.attached.mu.Lock()
 	m.attached.withheld = withheld

@@ -101,8 +101,7 @@ func (c *container) notify(state child.State, pid int, err error) {
 }
 
 // publish sets the container's state ([Machine.State]) and notifies of its start or end. ended is the reason of an
-// unexpected end;
-// nil when the VM's life cycle ended it.
+// unexpected end; nil when the VM's life cycle ended it.
 func (c *container) publish(p node.Process, ended error) {
 	pid := 0
 	if c.runs() {

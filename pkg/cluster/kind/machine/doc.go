@@ -9,8 +9,7 @@
 //	destroyed or unregistered  killed, and kept for a VM that is created or registered again
 //
 // A [Machine] is a node.Guest and a node.Network, as the hollow node of package node is. The caller watches the vCenter
-// and passes
-// it the state of the VM:
+// and passes it the state of the VM:
 //
 //	watch := machine.NewWatch(rt, "io.x-k8s.kind.cluster", "vsphere-sandbox-demo")
 //	go watch.Run(ctx)
@@ -22,16 +21,13 @@
 //	err = m.Attach(ctx, disk)     // on return, the disk is in the guest's /dev/disk/by-id
 //
 // A Machine reports and reverts what other processes do to the container: a VM that is powered on has a container that
-// runs. It
-// cannot restore a container that was removed, since only kind creates nodes. That is why it keeps the container of a VM
-// that is
-// gone: a later VM of the same name takes it over with its own UUID ([Options.Identify]). Deleting the cluster removes it. A
-// runtime that does not respond is retried.
+// runs. It cannot restore a container that was removed, since only kind creates nodes. That is why it keeps the container
+// of a VM that is gone: a later VM of the same name takes it over with its own UUID ([Options.Identify]). Deleting the
+// cluster removes it. A runtime that does not respond is retried.
 //
 // Differences to a VM: the kernel writes the unwritten data of a killed container when its mounts go away, so it is not
-// lost; the
-// runtime's daemon still resolves the container's names while the network is cut; and containers that are started in another
-// order may get another address.
+// lost; the runtime's daemon still resolves the container's names while the network is cut; and containers that are
+// started in another order may get another address.
 //
 // Subpackage disks shows volumes to the containers, by subpackage loop as block devices.
 //

@@ -64,8 +64,7 @@ func (m *Machine) Observe(vm node.Machine) {
 }
 
 // Hang pauses the guest until [Machine.Unhang], or until the VM is reset or powered off. It returns false, without
-// effect, if the
-// guest does not run.
+// effect, if the guest does not run.
 func (m *Machine) Hang() (ok bool) {
 	m.change(func() { ok = m.life.Hang(m.process) })
 	return ok
@@ -75,13 +74,11 @@ func (m *Machine) Hang() (ok bool) {
 func (m *Machine) Unhang() { m.change(m.life.Unhang) }
 
 // Die kills the container as the loss of its host's power does, independent of what the vCenter shows. It starts again
-// after the
-// VM has booted again or was seen powered off.
+// after the VM has booted again or was seen powered off.
 func (m *Machine) Die() { m.change(m.life.Die) }
 
 // State returns the state of the container, its PID as the runtime reports it (0 if it does not run), and the number of
-// restarts
-// since the VM booted: of the kubelet after crashes, and of the container after another process stopped it.
+// restarts since the VM booted: of the kubelet after crashes, and of the container after another process stopped it.
 func (m *Machine) State() (p node.Process, pid, restarts int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,8 +86,7 @@ func (m *Machine) State() (p node.Process, pid, restarts int) {
 }
 
 // Stop kills the container, detaches its disks, and ends the Machine. With Options.Keep it only ends the Machine. The
-// container is
-// not removed. Stop returns when that is done, or with ctx's error.
+// container is not removed. Stop returns when that is done, or with ctx's error.
 func (m *Machine) Stop(ctx context.Context) error {
 	m.quit()
 	select {

@@ -30,23 +30,22 @@ var _ Containers = (*runtime.Runtime)(nil)
 // Disks shows volumes to guests; package disks implements it.
 type Disks interface {
 	// Plug makes a disk visible to the guest whose /dev/disk/by-id is the given folder of this host. Unplug reverts that.
-	// Both are
-	// idempotent.
+	// Both are idempotent.
 	Plug(ctx context.Context, folder string, d node.Disk) error
 	Unplug(ctx context.Context, folder string, d node.Disk) error
 	// Resize updates the disk's size in the guest. Flush writes the guest's unwritten data to the volume.
 	Resize(ctx context.Context, d node.Disk) error
 	Flush(ctx context.Context, d node.Disk) error
-	// Prepare returns a shell script that a guest runs at each start; it may be empty. Check returns a command that succeeds in a
-	// guest that sees the disk.
+	// Prepare returns a shell script that a guest runs at each start; it may be empty. Check returns a command that
+	// succeeds in a guest that sees the disk.
 	Prepare() string
 	Check(d node.Disk) []string
 }
 
 // Options configure a [Machine]. Container, Runtime and Notify are required.
 type Options struct {
-	// Name is the node's; the component is called node/NAME. Empty: the container's.
-	// Name is the node's name; the component is called node/NAME. Default: Container.
+	// Name is the node's; the component is called node/NAME. Empty: the container's. Name is the node's name; the
+	// component is called node/NAME. Default: Container.
 	Name string
 	// Container is the container's name. The container may be missing.
 	Container string
@@ -140,10 +139,8 @@ const (
 )
 
 // Cut blocks all traffic of the container and its pods until [Machine.Mend]: connections are reset or, if silently,
-// packets are
-// dropped. The container keeps its address, routes and DNS names. For a container that is stopped or paused, Cut returns
-// at once
-// and takes effect at the next start.
+// packets are dropped. The container keeps its address, routes and DNS names. For a container that is stopped or paused,
+// Cut returns at once and takes effect at the next start.
 func (m *Machine) Cut(silently bool) error {
 	if silently {
 		return m.setCut(dropping)
@@ -189,10 +186,8 @@ func (c *container) applyCut(ctx context.Context, want cut) error {
 }
 
 // filter are the scripts that set a container's packet filter. The rules match only the container's own interfaces, not
-// those
-// between its pods. Packets are dropped in the mangle table, which all of them pass and which has no other rules; only
-// the filter
-// table can reject packets.
+// those between its pods. Packets are dropped in the mangle table, which all of them pass and which has no other rules;
+// only the filter table can reject packets.
 var filter = map[cut]string{
 	connected: eachFamily(undo),
 	rejecting: eachFamily(undo + `

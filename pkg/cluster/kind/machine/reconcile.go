@@ -73,7 +73,8 @@ func (c *container) reportChanges() {
 	}
 }
 
-// scheduleRestart schedules the next start of a container that another process stopped. The longer it ran, the sooner it starts.
+// scheduleRestart schedules the next start of a container that another process stopped. The longer it ran, the sooner it
+// starts.
 func (c *container) scheduleRestart() {
 	if time.Since(c.started) >= healthy {
 		c.failures = 0

@@ -19,8 +19,7 @@ type Events interface {
 var _ Events = (*runtime.Runtime)(nil)
 
 // Watch follows the events of a cluster's containers, with one process of the runtime's command, and wakes their
-// Machines. Create
-// it with [NewWatch] and call [Watch.Run] in a goroutine.
+// Machines. Create it with [NewWatch] and call [Watch.Run] in a goroutine.
 type Watch struct {
 	events       Events
 	label, value string
@@ -44,8 +43,7 @@ func NewWatch(events Events, label, value string) *Watch {
 const healthy = 30 * time.Second
 
 // Run follows events until ctx ends. When the stream ends, as with a stopped daemon, it retries with a back-off and wakes
-// all
-// Machines, since all containers may have changed.
+// all Machines, since all containers may have changed.
 func (w *Watch) Run(ctx context.Context) {
 	failures, since := 0, time.Now()
 	for {
