@@ -26,7 +26,7 @@ func (f *Flags) Deployable(ctx context.Context, c sandbox.CCM, streams *iostream
 			return c, &report.Error{Code: "usage", Message: "--ccm-manifest", Err: err, Exit: report.Usage, Try: "--ccm-manifest FILE that you may read"}
 		}
 		if c.Program.Path == "" {
-			return c, report.UsageError("--ccm module:v1.36.0 --ccm-manifest "+f.Manifest, "--ccm-manifest: the built-in cloud controller manager has manifests of its own")
+			return c, report.UsageError("--ccm module:v1.36.0 --ccm-manifest "+f.Manifest, "--ccm-manifest: the built-in cloud controller manager has its own manifests")
 		}
 		c.Manifest = text
 		return c, nil

@@ -86,7 +86,7 @@ func apply(ctx context.Context, o *applyOptions) error {
 	return a.end(ctx, err)
 }
 
-// applying tells of changes as they are done, or, to programs, when all is over.
+// applying prints changes as they are done or, for programs, all of them at the end.
 type applying struct {
 	o       *applyOptions
 	changes []api.Change
@@ -110,7 +110,7 @@ func (a *applying) line(l api.ApplyLine) error {
 
 func (a *applying) text() bool { return a.o.format == output.Plain }
 
-// end tells the rest. What was done before an error is told as well.
+// end prints the rest, also what was done before an error.
 func (a *applying) end(ctx context.Context, err error) error {
 	if !a.known {
 		return err
@@ -126,7 +126,7 @@ func (a *applying) end(ctx context.Context, err error) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintf(a.o.streams.Err, "stopped after %d of %d changes and the one that was under way; to go on, apply it again\n", a.done, len(a.changes))
+		fmt.Fprintf(a.o.streams.Err, "stopped after %d of %d changes and the one in progress; to continue, apply it again\n", a.done, len(a.changes))
 		return ctx.Err()
 	case err != nil || !a.text():
 		return err

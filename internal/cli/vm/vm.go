@@ -150,7 +150,7 @@ func (o *options) validate() error {
 	case o.action == api.Move && o.host == "":
 		return report.UsageError(command.Program+" get hosts", "move needs --to HOST")
 	case o.action == api.Destroy && !o.asking.Yes && !o.streams.Interactive():
-		return report.UsageError("add --yes", "destroy asks first, and there is nobody to ask")
+		return report.UsageError("add --yes", "destroy asks first, and there is no terminal to ask on")
 	}
 	return nil
 }
