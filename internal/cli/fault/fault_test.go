@@ -138,7 +138,7 @@ func TestNothingIsBroken(t *testing.T) {
 func TestRefused(t *testing.T) {
 	s := clitest.Serve(t, broken())
 	e := clitest.NewEnv(s)
-	want := report.Record{Code: "not-found", Message: `lease "f9": there is none of that ID`, Try: "vsphere-sandbox fault leases", Exit: report.Failure}
+	want := report.Record{Code: "not-found", Message: `lease "f9" does not exist`, Try: "vsphere-sandbox fault leases", Exit: report.Failure}
 	if d := cmp.Diff(want, run(t, e, "heal f9")); d != "" {
 		t.Error(d)
 	}
