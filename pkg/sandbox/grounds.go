@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -66,8 +67,11 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 	return kind.Plan(ctx, o.kind(dir))
 }
 
-// standOn sets the ground.
-func (s *Sandbox) standOn(g ground.Ground) { s.ground, s.facts = g, g.Facts() }
+// standOn sets the ground, and what depends on it.
+func (s *Sandbox) standOn(g ground.Ground) {
+	s.ground, s.facts = g, g.Facts()
+	s.config = newCloudConfig(s)
+}
 
 // host is the sandbox as its ground uses it.
 type host struct{ s *Sandbox }
@@ -92,7 +96,7 @@ func (h host) CCMObjects() []runtime.Object {
 	c, meta := h.s.opts.CCM.withDefaults(), func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: h.s.ccmNamespace(), Name: name}
 	}
-	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudSecret)})
+	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
 }
 
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
@@ -199,5 +203,5 @@ func (s *Sandbox) ccmNamespace() string {
 	if s.facts.Namespace != "" {
 		return s.facts.Namespace
 	}
-	return cloudNamespace
+	return cloudconfig.Namespace
 }

@@ -163,7 +163,7 @@ func TestRealVCenter(t *testing.T) {
 	if len(rows) != 1 || rows[0].User != "admin" || rows[0].Version == "" || rows[0].InstanceUUID == "" || rows[0].VMs != 3 || !rows[0].Watched {
 		t.Errorf("rows %+v", rows)
 	}
-	conf, err := s.cloudConfig(s.ownPlace())
+	conf, err := s.config.RenderFile()
 	if err != nil || strings.Contains(string(conf), "s3cret") {
 		t.Fatalf("%s, %v", conf, err)
 	}
@@ -453,7 +453,7 @@ func TestRealWithZones(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(want) < 4 {
 		t.Errorf("zones (-read +watched): %s", diff)
 	}
-	conf, err := s.cloudConfig(s.ownPlace())
+	conf, err := s.config.RenderFile()
 	if err != nil || !strings.Contains(string(conf), "region: k8s-region") {
 		t.Errorf("%s, %v", conf, err)
 	}

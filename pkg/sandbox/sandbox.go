@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
@@ -49,9 +50,6 @@ type Sandbox struct {
 
 	applying  sync.Mutex           // held while a topology is applied; guards what follows
 	attempted []*topology.Topology // begun after current, and not finished
-	cloudConf string               // vsphere.conf as it was last written; the boot's at first
-
-	copying sync.Mutex // held while credentials are copied
 
 	asked chan struct{} // a stop was asked for through the API
 
@@ -73,6 +71,7 @@ type Sandbox struct {
 	nodes        *nodes
 	light        *lightNodes
 	ccms         ccms
+	config       *cloudconfig.Config
 	csi          *csi.Driver
 	components   *components.Registry
 	proxies      components.Proxies
@@ -97,7 +96,8 @@ func New(opts Options) *Sandbox {
 		phase:   api.Booting,
 		asked:   make(chan struct{}),
 	}
-	s.standOn(s.newGround())
+	g := s.newGround()
+	s.facts = g.Facts()
 	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: opts.Real != nil}
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: s.grace(), Topology: s.topology,
@@ -121,10 +121,11 @@ func New(opts Options) *Sandbox {
 	client := func() kubernetes.Interface { return s.cluster.Client() }
 	s.proxies.Server = func() string { return s.cluster.Addr() }
 	s.tokens = accounts.Tokens{Client: client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.standOn(g)
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars,
-		Env:             func() []string { return withoutProviderVariables(os.Environ()) },
-		SecretNamespace: cloudNamespace, SecretName: cloudSecret,
+		Env:         func() []string { return withoutProviderVariables(os.Environ()) },
+		CloudConfig: s.config.File, SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World: func() *world.World { return s.world },
 		Light: func(v world.VM) bool { return s.light.has(v) },
@@ -134,9 +135,6 @@ func New(opts Options) *Sandbox {
 			}
 			return ""
 		},
-	}
-	if opts.Dir != nil { // nil in tests
-		s.csi.CloudConfig = s.cloudConfigFile()
 	}
 	if opts.Real != nil {
 		s.csi.Args = []string{realCallTimeout()}
