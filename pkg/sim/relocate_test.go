@@ -127,7 +127,7 @@ func TestRelocate(t *testing.T) {
 			t.Errorf("disk %s on %v", b.FileName, b.Datastore)
 		}
 	}
-	// Everything is consistent enough to go on living, and to die.
+	// Everything is consistent enough to continue living, and to die.
 	must(t)(cp.PowerOff(t.Context()))
 	must(t)(cp.PowerOn(t.Context()))
 	must(t)(cp.PowerOff(t.Context()))

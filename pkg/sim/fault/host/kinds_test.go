@@ -129,7 +129,7 @@ func trials() map[string]trial {
 			},
 		},
 		"host.maintenance": {
-			on: faulttest.On("esx-west-1"), before: crashes(west2), // nobody is left to take its VMs
+			on: faulttest.On("esx-west-1"), before: crashes(west2), // no host can take its VMs
 			effect: func(t *testing.T, w world) {
 				h := w.host("us", west1[2:])
 				if !h.Runtime.InMaintenanceMode || len(h.Vm) > 0 || len(w.host("us", west2[2:]).Vm) != 2 {
