@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
@@ -216,12 +217,16 @@ func (s *Sandbox) updateCloudConfig(ctx context.Context) error {
 		return nil
 	}
 	maps := s.cluster.Client().CoreV1().ConfigMaps(cloudNamespace)
-	m, err := maps.Get(ctx, cloudConfigMap, metav1.GetOptions{})
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		m, err := maps.Get(ctx, cloudConfigMap, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		m.Data = map[string]string{cloudConfigKey: string(conf)}
+		_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("cloud config: %w", err)
-	}
-	m.Data = map[string]string{cloudConfigKey: string(conf)}
-	if _, err := maps.Update(ctx, m, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("cloud config: %w", err)
 	}
 	s.cloudConf = string(conf)
