@@ -112,10 +112,7 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 	if s.real != nil {
 		return nil, nil, vcenters.OnlySimulated(s.vcenters[0].Name(), "topology apply builds and changes an inventory")
 	}
-	s.mu.Lock()
-	phase := s.phase
-	s.mu.Unlock()
-	if phase != api.Ready {
+	if phase := s.boot.Phase(); phase != api.Ready {
 		return nil, nil, &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
 	}
 	top, err := topology.Load("topology", []byte(req.Topology))

@@ -26,7 +26,7 @@ func applied(t *testing.T) (*Sandbox, *api.Client, string) {
 	s := withVCenters(t, "single")
 	s.opts.VCentersOnly = true
 	s.standOn(s.newGround())
-	s.setPhase(api.Ready)
+	s.boot.SetPhase(api.Ready)
 	text, err := topology.Marshal(s.topology())
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestApplyRefused(t *testing.T) {
 	_, err := lines(t.Context(), c, api.ApplyRequest{Topology: text})
 	s.applying.Unlock()
 	requireCode(t, "while another is applied", err, "conflict")
-	s.setPhase(api.Stopping)
+	s.boot.SetPhase(api.Stopping)
 	_, err = lines(t.Context(), c, api.ApplyRequest{Topology: text})
 	requireCode(t, "while it stops", err, "unavailable")
 	if got := s.world.VMs(); len(got) != 2 {

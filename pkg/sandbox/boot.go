@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
@@ -62,78 +60,12 @@ func (s *Sandbox) ccmStep() step {
 // ccmDeployed reports whether the cloud controller manager runs as pods.
 func (s *Sandbox) ccmDeployed() bool { return s.facts.Pods && s.opts.CCM.withDefaults().asPods() }
 
-// boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].
-func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error) {
-	ctx, abort := context.WithCancelCause(ctx)
-	defer abort(nil)
-	s.mu.Lock()
-	s.abort = abort
-	s.mu.Unlock()
-	for n, st := range steps {
-		begin := time.Now()
-		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.Name})
-		err := startStep(ctx, st, s.stepTime())
-		if err != nil {
-			if crashed := (*crashError)(nil); errors.As(context.Cause(ctx), &crashed) {
-				err = crashed
-			}
-			if ctx.Err() == nil {
-				s.log.Append(event.Event{Plane: event.PlaneSandbox, Level: event.Error, Kind: "boot.failed", Message: st.Name + ": " + err.Error()})
-			}
-			s.opts.Logger.Error("boot", "step", st.Name, "err", err)
-			return n + 1, fmt.Errorf("%s: %w", st.Name, err)
-		}
-		took := time.Since(begin)
-		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "boot.step", Message: fmt.Sprintf("%s: up in %s", st.Name, took.Round(time.Millisecond))})
-		s.progress(Progress{Step: n + 1, Steps: len(steps), Name: st.Name, Done: true, Took: took})
-	}
-	return len(steps), nil
-}
-
-// startStep starts a step within that time, unless it is patient.
-func startStep(ctx context.Context, st step, within time.Duration) error {
-	if st.Patient {
-		return st.Start(ctx)
-	}
-	return ground.Within(ctx, within, st.Start)
-}
-
-// crashError says that a child cannot be kept alive.
-type crashError struct{ text string }
-
-func (e *crashError) Error() string { return e.text }
-
-// bootCrashes is how often a child may crash in a boot: once is bad luck, and a boot that waits for a child that will
-// never live only hides the reason.
-const bootCrashes = 3
-
-// crashed ends a boot in which a child has crashed too often. Later a child may crash as often as it likes.
-func (s *Sandbox) crashed(times int, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.phase == api.Booting && times >= bootCrashes && s.abort != nil {
-		s.abort(&crashError{text})
-	}
-}
-
-// shutdown stops the first begun steps in reverse. Nothing that fails keeps the rest from being stopped.
+// shutdown heals the faults, stops the first begun steps in reverse order, and closes the proxies.
 func (s *Sandbox) shutdown(steps []step, begun int) error {
-	s.setPhase(api.Stopping)
-	var errs []error
-	if err := s.faults.End(context.Background()); err != nil {
-		errs = append(errs, fmt.Errorf("heal: %w", err))
+	s.boot.SetPhase(api.Stopping)
+	err := s.faults.End(context.Background())
+	if err != nil {
+		err = fmt.Errorf("heal: %w", err)
 	}
-	for n := begun - 1; n >= 0; n-- {
-		st := steps[n]
-		if st.Stop == nil {
-			continue
-		}
-		s.progress(Progress{Step: begun - n, Steps: begun, Name: st.Name})
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		if err := st.Stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("stop %s: %w", st.Name, err))
-		}
-		cancel()
-	}
-	return errors.Join(append(errs, s.proxies.Close())...)
+	return errors.Join(err, s.boot.Stop(steps, begun), s.proxies.Close())
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
 
@@ -45,7 +47,7 @@ func (s *Sandbox) watchCCMHealth(ctx context.Context) {
 			}
 			if !healthy && time.Since(since) > s.ccmPatience() {
 				// The boot ends here; later on a fault may have been made on purpose.
-				s.crashed(bootCrashes, s.neverHealthy(r))
+				s.boot.Crashed(boot.MaxCrashes, s.neverHealthy(r))
 			}
 		}
 	}
@@ -58,7 +60,7 @@ func (s *Sandbox) ccmPatience() time.Duration {
 		return s.ccms.patience
 	}
 	if s.opts.Real != nil {
-		return s.stepTime()
+		return s.opts.stepTime()
 	}
 	return ccmStartTime
 }
@@ -197,7 +199,7 @@ func (s *Sandbox) awaitCCM(ctx context.Context) error {
 
 // waitCluster ends the boot: nodes are initialized, and the cloud controller manager is well, also where there are none.
 func (s *Sandbox) waitCluster(ctx context.Context) error {
-	if err := s.waitInitialized(ctx); err != nil {
+	if err := s.await.Each(ctx, await.Initialized(s.currentWorld, !s.opts.CCM.None)); err != nil {
 		return err
 	}
 	return s.awaitCCM(ctx)

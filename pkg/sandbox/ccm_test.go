@@ -181,15 +181,15 @@ func TestAwaitCCM(t *testing.T) {
 func TestBootEndsWithoutHealth(t *testing.T) {
 	s, r := withReplica(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	s.ccms.patience = 10 * time.Millisecond
-	ctx, abort := context.WithCancelCause(t.Context())
-	s.abort = abort
-	s.background.Run("ccm health", s.watchCCMHealth)
-	<-ctx.Done()
+	err := bootWith(t, s, func(ctx context.Context) {
+		s.background.Run("ccm health", s.watchCCMHealth)
+		<-ctx.Done()
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "boot: "+r.name+": not healthy") {
+		t.Errorf("ended with %v", err)
+	}
 	if err := s.background.End(context.Background(), "ccm health"); err != nil {
 		t.Error(err)
-	}
-	if text := context.Cause(ctx).Error(); !strings.HasPrefix(text, r.name+": not healthy") {
-		t.Errorf("ended with %q", text)
 	}
 }
 

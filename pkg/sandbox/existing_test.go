@@ -173,7 +173,7 @@ func TestExistingWatched(t *testing.T) {
 			}
 		}
 	}
-	s.setPhase(api.Ready)
+	s.boot.SetPhase(api.Ready)
 	_, err := s.swapCCM(t.Context(), api.CCMRequest{})
 	requireCode(t, "swap", err, "unsupported")
 	want := api.Ground{Cluster: api.ClusterExisting, Nodes: api.NodesReal, Inventory: api.InventoryReal}

@@ -4,15 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
 // inspector returns what explains and inspects the objects of the sandbox.
@@ -20,11 +17,7 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 	return &inspect.Inspector{
 		Log: s.log, Roles: s.nodes, Volumes: s.storage.Rows, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
 		Grace: s.causes.Grace, Others: s.facts.Nodes == api.NodesReal, VMOf: s.causes.VM, CCM: s.explainCCM,
-		World: func() *world.World {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.world
-		},
+		World: s.currentWorld, Kubernetes: s.client,
 		VCenters: func() (all []inspect.VCenter) {
 			for _, vc := range s.vcenters {
 				all = append(all, inspect.VCenter{
@@ -33,14 +26,6 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 				})
 			}
 			return all
-		},
-		Kubernetes: func() kubernetes.Interface {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.cluster == nil {
-				return nil
-			}
-			return s.cluster.Client()
 		},
 		Leases: s.faults.Rows,
 		NodeOf: func(vcenter, vm string) string { return s.nodes.of(s.world.VMs(), vcenter, vm) },

@@ -133,7 +133,7 @@ func TestStopHealsFirst(t *testing.T) {
 	s.opts.VCentersOnly, s.opts.Addresses = true, []string{"127.0.0.1:0"}
 	s.standOn(s.newGround())
 	steps := s.steps()
-	begun, err := s.boot(t.Context(), steps)
+	begun, err := s.boot.Start(t.Context(), steps)
 	if err != nil {
 		t.Fatal(errors.Join(err, s.shutdown(steps, begun)))
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -72,7 +71,7 @@ func (s *Sandbox) standOn(g ground.Ground) { s.ground, s.facts = g, g.Facts() }
 // host is the sandbox as its ground uses it.
 type host struct{ s *Sandbox }
 
-func (h host) Detail(text string) { h.s.detail(text) }
+func (h host) Detail(text string) { h.s.boot.Detail(text) }
 
 func (h host) SetCluster(c cluster.Cluster) {
 	h.s.mu.Lock()
@@ -161,11 +160,7 @@ func (h host) Exists(vcenter string, vm ref) bool {
 	return h.s.nodes.vms[vmKey{vcenter, vm}] != nil
 }
 
-func (h host) BootFailed() bool {
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
-	return h.s.phase == api.Stopping && h.s.readyAt.IsZero()
-}
+func (h host) BootFailed() bool { return h.s.boot.Failed() }
 
 // vmNode is a VM that is a node, as a ground uses it. It implements [ground.Node].
 type vmNode struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -143,7 +144,7 @@ func (n *nodes) hollow(m *machine) node.Guest {
 
 // retire ends the node of a VM that is gone, and takes its disk away, so to speak: a later VM inherits nothing.
 func (n *nodes) retire(ctx context.Context, m *machine) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), boot.StopTimeout)
 	defer cancel()
 	err := m.node.Stop(ctx)
 	if err == nil {

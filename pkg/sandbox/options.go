@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -55,23 +56,10 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress is what the boot or the stop is at.
-type Progress struct {
-	// Step is the number of the step, from 1, of Steps.
-	Step, Steps int
-	// Name is what the step brings up.
-	Name string
-	// Detail is what it waits for, if it does.
-	Detail string
-	// Done says that the step is done, after Took.
-	Done bool
-	Took time.Duration
-}
+// Progress is the step that a boot or a stop has reached.
+type Progress = boot.Progress
 
-// bootTimeout bounds one boot step: a step that takes longer will not come to an end, even on a busy machine.
-const bootTimeout = 2 * time.Minute
-
-// slowTime is that for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
+// slowTime bounds a boot step for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
 const slowTime = 10 * time.Minute
 
 // check refuses options that do not go together, whoever has put them so.
@@ -95,15 +83,12 @@ func (o *Options) check() error {
 }
 
 // stepTime is how long a boot step may take, and how long nodes may make no progress.
-func (s *Sandbox) stepTime() time.Duration {
-	if r := s.opts.Real; r != nil && r.Config != nil {
+func (o *Options) stepTime() time.Duration {
+	if r := o.Real; r != nil && r.Config != nil {
 		return slowTime * time.Duration(max(1, len(r.Config.VCenters)))
 	}
-	return bootTimeout
+	return boot.StepTimeout
 }
-
-// stopTimeout bounds one stop step.
-const stopTimeout = 5 * time.Second
 
 // grace is how long the cluster goes without hearing of a node before it takes the node for lost. A cluster that others
 // use keeps its own speed.

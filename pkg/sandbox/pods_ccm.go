@@ -19,7 +19,7 @@ func (s *Sandbox) deployCCM(ctx context.Context) error {
 	if err := s.watchCredentials(); err != nil {
 		return err
 	}
-	return s.pods.Wait(ctx, s.detail)
+	return s.pods.Wait(ctx, s.boot.Detail)
 }
 
 // placeCCM applies what a cloud controller manager is made of.

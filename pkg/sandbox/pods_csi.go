@@ -8,6 +8,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node/light/feed"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
 )
 
 // deployCSI has the CSI driver run in the cluster. It returns before it does: see [Sandbox.waitCSIPods].
@@ -38,10 +39,10 @@ func (s *Sandbox) waitCSIPods(ctx context.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, foreignCSITime, fmt.Errorf("not done after %s", foreignCSITime))
 		defer cancel()
 	}
-	if err := s.pods.Wait(ctx, s.detail); err != nil {
+	if err := s.pods.Wait(ctx, s.boot.Detail); err != nil {
 		return err
 	}
-	return s.awaitEach(ctx, "take volumes", "took volumes", s.csi.Waiting, s.csi.Blocker)
+	return s.await.Each(ctx, await.State{Are: "take volumes", Were: "took volumes", Missing: s.csi.Waiting, Blocker: s.csi.Blocker})
 }
 
 // waitCSI waits until the driver's processes have been started and every node whose kubelet runs takes volumes, which shows
@@ -50,5 +51,5 @@ func (s *Sandbox) waitCSI(ctx context.Context) error {
 	if err := s.csi.Up(ctx); err != nil {
 		return err
 	}
-	return s.awaitEach(ctx, "take volumes", "took volumes", s.csi.Waiting, s.csi.Blocker)
+	return s.await.Each(ctx, await.State{Are: "take volumes", Were: "took volumes", Missing: s.csi.Waiting, Blocker: s.csi.Blocker})
 }

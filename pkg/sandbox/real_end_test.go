@@ -21,7 +21,7 @@ func TestRealClosedBeforeReverted(t *testing.T) {
 	dir := instanceDir(t)
 	s, end := inDir(t, r, dir)
 	before := powersOf(s)
-	if _, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
+	if _, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
 	front, said := s.real.fronts[0], 0
@@ -51,7 +51,7 @@ func TestRealKeptAfterAnother(t *testing.T) {
 	r.Scope = scope.Scope{AllowWrites: true, Folders: []string{"/DC0/vm"}}
 	dir := instanceDir(t)
 	s, end := inDir(t, r, dir)
-	if _, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
+	if _, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.real.journal.Close(); err != nil { // as the end of a process does
@@ -84,11 +84,11 @@ func TestRealKept(t *testing.T) {
 	dir := instanceDir(t)
 	off := func(s *Sandbox, vm world.VM) {
 		t.Helper()
-		_, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: vm.Name})
+		_, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: vm.Name})
 		if err == nil || !strings.Contains(err.Error(), "it stays so") {
 			t.Errorf("asked: %v", err)
 		}
-		if _, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: vm.Name, Confirmed: true}); err != nil {
+		if _, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: vm.Name, Confirmed: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

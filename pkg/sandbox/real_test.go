@@ -20,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
@@ -173,11 +174,11 @@ func TestRealVCenter(t *testing.T) {
 	}
 	before := powersOf(s)
 	for _, action := range []api.VMAction{api.PowerOff, api.Suspend, api.Reset} {
-		_, err := s.act(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Confirmed: true})
+		_, err := s.actions.VM(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Confirmed: true})
 		requireCode(t, string(action), err, "refused")
 	}
 	for _, action := range []api.VMAction{api.Destroy, api.Move} {
-		_, err := s.act(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Host: "h", Confirmed: true})
+		_, err := s.actions.VM(t.Context(), api.VMRequest{Action: action, VM: vm.Name, Host: "h", Confirmed: true})
 		requireCode(t, string(action), err, "unsupported")
 	}
 	inject := func(kind string, on api.Selector) error {
@@ -276,7 +277,7 @@ func TestRealFaults(t *testing.T) {
 			t.Errorf("%s: heal: %v", kind, err)
 		}
 	}
-	if _, err := s.setGate(t.Context(), api.GateRequest{VCenter: vc.Name(), Mode: "down"}); err != nil {
+	if _, err := s.actions.Gate(t.Context(), api.GateRequest{VCenter: vc.Name(), Mode: "down"}); err != nil {
 		t.Fatal(err)
 	}
 	if row := s.vcenterRows()[0]; row.Gate != string(gate.Down) || !row.Watched {
@@ -308,11 +309,11 @@ func TestRealWrites(t *testing.T) {
 	before := powersOf(s)
 	vms := s.world.VMs()
 	first, second := vms[0], vms[1]
-	_, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name})
+	_, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name})
 	requireCode(t, "without a confirmation", err, "unconfirmed")
 	_, err = s.faults.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}})
 	requireCode(t, "fault without a confirmation", err, "unconfirmed")
-	if _, err := s.act(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name, Confirmed: true}); err != nil {
+	if _, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.PowerOff, VM: first.Name, Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.faults.Inject(t.Context(), api.InjectRequest{Fault: "vm.power-off", On: api.Selector{Names: []string{second.Name}}, Confirmed: true}); err != nil {
@@ -345,7 +346,7 @@ func TestRealWritesOfTheDead(t *testing.T) {
 	die := func() {
 		s, end := inDir(t, r, dir)
 		before = powersOf(s)
-		if _, err := s.act(t.Context(), api.VMRequest{Action: api.Suspend, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
+		if _, err := s.actions.VM(t.Context(), api.VMRequest{Action: api.Suspend, VM: s.world.VMs()[0].Name, Confirmed: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.real.journal.Close(); err != nil { // as the end of a process does
@@ -398,11 +399,11 @@ func TestRealWritesOfTheDead(t *testing.T) {
 // TestRealIsSlow gives a boot step the time that a vCenter takes which needs half a minute for each answer.
 func TestRealIsSlow(t *testing.T) {
 	s := New(Options{Topology: idle(t).opts.Topology, Real: far(t)})
-	if got := s.stepTime(); got < 20*30*time.Second {
+	if got := s.opts.stepTime(); got < 20*30*time.Second {
 		t.Errorf("%s", got)
 	}
 	simulated := idle(t)
-	if got := simulated.stepTime(); got != bootTimeout {
+	if got := simulated.opts.stepTime(); got != boot.StepTimeout {
 		t.Errorf("simulated: %s", got)
 	}
 }

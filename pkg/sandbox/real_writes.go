@@ -208,7 +208,7 @@ func (s *Sandbox) closeWrites() error {
 	var err error
 	keep := s.opts.Real.Keep && s.real.own // what is an earlier one's was not to be kept
 	if n := len(j.Pending()); n > 0 && !keep {
-		s.detail(fmt.Sprintf("%d writes to real VMs are taken back", n))
+		s.boot.Detail(fmt.Sprintf("%d writes to real VMs are taken back", n))
 		ctx, cancel := context.WithTimeout(context.Background(), revertTime*time.Duration(machines(j.Pending())))
 		err = guard.Revert(ctx, j, s.opts.Real.Scope, s.real.connections)
 		cancel()

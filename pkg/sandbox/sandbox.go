@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
@@ -18,8 +16,11 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/actions"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
@@ -41,11 +42,7 @@ type Sandbox struct {
 	start time.Time
 
 	mu      sync.Mutex
-	phase   api.Phase
-	at      Progress
-	readyAt time.Time
-	abort   context.CancelCauseFunc // ends the boot
-	current *topology.Topology      // what was applied last
+	current *topology.Topology // what was applied last
 
 	applying  sync.Mutex           // held while a topology is applied; guards what follows
 	attempted []*topology.Topology // begun after current, and not finished
@@ -63,6 +60,9 @@ type Sandbox struct {
 	facts        ground.Facts // the ground's
 	recorder     *recording.Recorder
 	server       *control.Server
+	boot         boot.Boot
+	await        await.Waiter
+	actions      actions.Actions
 	cluster      cluster.Cluster
 	pods         *pods // nil where nothing runs as pods; guarded by mu until the boot is done
 	controlPlane *child.Child
@@ -94,7 +94,6 @@ func New(opts Options) *Sandbox {
 		log:     event.NewLog(0),
 		start:   time.Now(),
 		current: opts.Topology,
-		phase:   api.Booting,
 		asked:   make(chan struct{}),
 	}
 	s.standOn(s.newGround())
@@ -116,11 +115,10 @@ func New(opts Options) *Sandbox {
 		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
 	}
 	s.components = &components.Registry{
-		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Describe: s.describe, Crashed: s.crashed,
+		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Describe: s.describe, Crashed: s.boot.Crashed,
 	}
-	client := func() kubernetes.Interface { return s.cluster.Client() }
 	s.proxies.Server = func() string { return s.cluster.Addr() }
-	s.tokens = accounts.Tokens{Client: client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars,
 		Env:             func() []string { return withoutProviderVariables(os.Environ()) },
@@ -140,6 +138,16 @@ func New(opts Options) *Sandbox {
 	}
 	if opts.Real != nil {
 		s.csi.Args = []string{realCallTimeout()}
+	}
+	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: opts.stepTime(), Report: func(p Progress) {
+		if s.opts.Progress != nil {
+			s.opts.Progress(p)
+		}
+	}}
+	s.await = await.Waiter{Log: s.log, Timeout: opts.stepTime(), Detail: s.boot.Detail}
+	s.actions = actions.Actions{
+		Log: s.log, World: s.currentWorld, VCenters: func() vcenters.List { return s.vcenters }, Kubernetes: s.client, Allow: s.mayAct,
+		Hang: func(v world.VM) bool { return s.nodes.hang(v) }, ReadOnlyNodes: func() bool { return s.facts.Nodes == api.NodesReal },
 	}
 	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)
@@ -167,9 +175,9 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	steps := s.steps()
-	begun, err := s.boot(ctx, steps)
+	begun, err := s.boot.Start(ctx, steps)
 	if err == nil {
-		s.setPhase(api.Ready)
+		s.boot.SetPhase(api.Ready)
 		s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "sandbox.ready", Message: "ready in " + time.Since(s.start).Round(time.Millisecond).String()})
 		if ready != nil {
 			ready()
@@ -181,34 +189,6 @@ func (s *Sandbox) Run(ctx context.Context, ready func()) error {
 	}
 	s.log.Append(event.Event{Plane: event.PlaneSandbox, Kind: "sandbox.stopping", Message: "stopping"})
 	return errors.Join(err, s.shutdown(steps, begun))
-}
-
-func (s *Sandbox) setPhase(p api.Phase) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.phase = p
-	if p == api.Ready {
-		s.at, s.readyAt = Progress{}, time.Now()
-	}
-}
-
-// progress publishes what is being done.
-func (s *Sandbox) progress(p Progress) {
-	s.mu.Lock()
-	s.at = p
-	s.mu.Unlock()
-	if s.opts.Progress != nil {
-		s.opts.Progress(p)
-	}
-}
-
-// detail says what the present step waits for.
-func (s *Sandbox) detail(text string) {
-	s.mu.Lock()
-	p := s.at
-	s.mu.Unlock()
-	p.Detail = text
-	s.progress(p)
 }
 
 // Nodes lists what became of the nodes.

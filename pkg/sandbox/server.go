@@ -2,15 +2,15 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
-	"time"
+
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
 // serveAPI opens the control API. It is up before anything that takes time, so that every other command can see the boot.
@@ -39,7 +39,6 @@ func (s *Sandbox) routes() http.Handler {
 	mux.Handle("GET /v1/secrets", control.Answer(func(context.Context) (any, error) { return s.Secrets(), nil }))
 	mux.Handle("GET /v1/access", control.Answer(func(context.Context) (any, error) { return s.Access() }))
 	mux.HandleFunc("GET /v1/events", control.Events(s.log))
-	mux.Handle("POST /v1/vm", control.Request(s.act))
 	mux.HandleFunc("POST /v1/topology", s.apply)
 	mux.Handle("POST /v1/faults", control.Request(s.faults.Inject))
 	mux.Handle("POST /v1/heal", control.Request(s.faults.Heal))
@@ -50,7 +49,7 @@ func (s *Sandbox) routes() http.Handler {
 	mux.HandleFunc("GET /v1/recording", func(w http.ResponseWriter, r *http.Request) { s.recorder.ServeHTTP(w, r) })
 	mux.Handle("POST /v1/run", control.Request(s.watchCache.PublishRun))
 	mux.Handle("GET /v1/fault-kinds", control.Answer(s.faults.Kinds))
-	mux.Handle("POST /v1/gate", control.Request(s.setGate))
+	s.actions.Register(mux)
 	s.routeCCM(mux)
 	s.routeStorage(mux)
 	inspector := s.inspector()
@@ -84,32 +83,38 @@ func (s *Sandbox) listing(rows func() any) http.Handler {
 // built returns an error as long as there are no vCenters. What the boot sets before the world may be read once there is
 // a world.
 func (s *Sandbox) built() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.world == nil {
+	if s.currentWorld() == nil {
 		return api.NotBuilt()
 	}
 	return nil
 }
 
+// currentWorld returns nil as long as there are no vCenters.
+func (s *Sandbox) currentWorld() *world.World {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.world
+}
+
+// client returns the administrator's client of the cluster, nil as long as there is no cluster.
+func (s *Sandbox) client() kubernetes.Interface {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cluster == nil {
+		return nil
+	}
+	return s.cluster.Client()
+}
+
 // Status sums the sandbox up.
 func (s *Sandbox) Status() api.Status {
-	s.mu.Lock()
 	st := api.Status{
-		Name: s.opts.Name, Phase: s.phase, PID: os.Getpid(), Scenario: s.current.Metadata.Name,
+		Name: s.opts.Name, PID: os.Getpid(), Scenario: s.topology().Metadata.Name,
 		Speed: float64(s.opts.Speed), StartedAt: s.start, Dir: s.opts.Dir.Path(),
 		Version: build.Version(), KubernetesVersion: build.Kubernetes(),
 	}
-	if s.at.Name != "" {
-		st.Step = s.at.Name
-		if s.at.Detail != "" {
-			st.Step += ": " + s.at.Detail
-		}
-	}
-	if !s.readyAt.IsZero() {
-		readyAt := s.readyAt
-		st.ReadyAt = &readyAt
-	}
+	s.boot.AddTo(&st)
+	s.mu.Lock()
 	if s.cluster != nil {
 		st.Server, st.Kubeconfig, st.Context = s.cluster.Server(), s.cluster.Kubeconfig(), s.cluster.Context()
 	}
@@ -124,22 +129,6 @@ func (s *Sandbox) Status() api.Status {
 		st.Nodes = s.world.Count()
 	}
 	return st
-}
-
-// setGate changes what clients get of a vCenter. The sandbox's own connection is not affected.
-func (s *Sandbox) setGate(ctx context.Context, r api.GateRequest) (api.Done, error) {
-	if err := s.built(); err != nil {
-		return api.Done{}, err
-	}
-	vc := s.vcenters.Find(r.VCenter)
-	if vc == nil {
-		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q: no such vCenter", r.VCenter), Try: "vsphere-sandbox get vcenters"}
-	}
-	mode := gate.Mode{State: gate.State(r.Mode), Delay: time.Duration(r.Delay)}
-	if err := vc.Gate().Set(ctx, mode); err != nil {
-		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("vcenter %q: %v", r.VCenter, err)}
-	}
-	return api.Done{Message: fmt.Sprintf("vcenter %q is %s", r.VCenter, mode), Seq: s.log.Last()}, nil
 }
 
 // vcenterRows describes the vCenters in topology order.

@@ -27,7 +27,6 @@ func (s *Sandbox) routeStorage(mux *http.ServeMux) {
 		return s.storage.Act(ctx, r)
 	}))
 	mux.Handle("POST /v1/volume-path", control.Request(s.volumePath))
-	mux.Handle("POST /v1/out-of-service", control.Request(s.outOfService))
 }
 
 // volumePath answers with the directory by which a pod sees a volume: what is written there goes the way that a
