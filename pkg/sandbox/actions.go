@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -27,7 +28,10 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if err != nil {
 		return api.Done{}, err
 	}
-	if err := s.mayAct(vm, r); err != nil {
+	if g, ok := s.ground.(ground.NodeSource); ok && r.Action == api.Hang {
+		return api.Done{}, g.Refuse(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
+	}
+	if err := s.source.AllowVM(vm, r); err != nil {
 		return api.Done{}, err
 	}
 	seq := s.log.Append(event.Event{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -18,9 +19,8 @@ import (
 type Options struct {
 	Name     string
 	Topology *topology.Topology
-	// Real are vCenters that are not ours, in place of simulated ones; Topology is then what [Real.Read] made of them.
-	// Optional.
-	Real  *Real
+	// Real are real vCenters in place of simulated ones; Topology is then what [real.Options.Read] returned. Optional.
+	Real  *real.Options
 	Speed pace.Speed
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir *instance.Dir
@@ -71,9 +71,6 @@ type Progress struct {
 // bootTimeout bounds one boot step: a step that takes longer will not come to an end, even on a busy machine.
 const bootTimeout = 2 * time.Minute
 
-// slowTime is that for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
-const slowTime = 10 * time.Minute
-
 // check refuses options that do not go together, whoever has put them so.
 func (o *Options) check() error {
 	c := o.CCM.withDefaults()
@@ -95,12 +92,7 @@ func (o *Options) check() error {
 }
 
 // stepTime is how long a boot step may take, and how long nodes may make no progress.
-func (s *Sandbox) stepTime() time.Duration {
-	if r := s.opts.Real; r != nil && r.Config != nil {
-		return slowTime * time.Duration(max(1, len(r.Config.VCenters)))
-	}
-	return bootTimeout
-}
+func (s *Sandbox) stepTime() time.Duration { return max(bootTimeout, s.source.StepTime()) }
 
 // stopTimeout bounds one stop step.
 const stopTimeout = 5 * time.Second
