@@ -109,8 +109,8 @@ func (s *Sandbox) plan(ctx context.Context, req api.ApplyRequest) (*topology.Top
 	if err := s.built(); err != nil {
 		return nil, nil, err
 	}
-	if s.real != nil {
-		return nil, nil, vcenters.OnlySimulated(s.vcenters[0].Name(), "topology apply builds and changes an inventory")
+	if _, err := s.source.Builder(); err != nil {
+		return nil, nil, err
 	}
 	if phase := s.boot.Phase(); phase != api.Ready {
 		return nil, nil, &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
@@ -148,8 +148,12 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 		Plane: event.PlaneSandbox, Kind: "command.topology-apply",
 		Message: fmt.Sprintf("apply topology %s: %d changes", top.Metadata.Name, len(steps)),
 	})
+	builder, err := s.source.Builder()
+	if err != nil {
+		return 0, err
+	}
 	s.assignRoles(top, s.topology())
-	s.sim.Rack(top) // what no vCenter makes stands there before it is asked for
+	builder.Rack(top)
 	s.attempted = append(s.attempted, top)
 	done, err := plan.Run(ctx, func(n int, step apply.Step) {
 		progress(n)
@@ -170,7 +174,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 	s.mu.Unlock()
 	s.attempted = nil
 	s.assignRoles(top, nil)
-	if err := s.sim.SetTopology(top); err != nil {
+	if err := builder.SetTopology(top); err != nil {
 		return done, err
 	}
 	if err := s.updateCloudConfig(ctx); err != nil {
@@ -190,7 +194,7 @@ func (s *Sandbox) updateCloudConfig(ctx context.Context) error {
 	if s.opts.VCentersOnly || s.opts.CCM.None { // then it is nobody's, or somebody else's
 		return nil
 	}
-	render := func() ([]byte, error) { return s.cloudConfig(s.ownPlace()) }
+	render := func() ([]byte, error) { return s.source.CloudConfig(s.ownPlace()) }
 	if s.ccmDeployed() {
 		render = s.podConfig
 	}

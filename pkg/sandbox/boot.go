@@ -20,7 +20,7 @@ func (s *Sandbox) steps() []step {
 		{Name: "control API", Start: s.serveAPI, Stop: s.closeAPI},
 	}
 	stock := ground.Steps{
-		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.stopVCenters},
+		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
 		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
 		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},

@@ -59,10 +59,7 @@ func (s *Sandbox) ccmPatience() time.Duration {
 	if s.ccms.patience > 0 {
 		return s.ccms.patience
 	}
-	if s.opts.Real != nil {
-		return s.opts.stepTime()
-	}
-	return ccmStartTime
+	return max(ccmStartTime, s.source.StepTime())
 }
 
 // neverHealthy says what is known of a replica that does not become healthy.

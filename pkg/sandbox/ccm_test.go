@@ -21,6 +21,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 )
 
 // withReplica returns a sandbox with a replica whose process does nothing and whose port answers as handler says.
@@ -222,9 +224,9 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s is none of upstream's defaults", a)
 		}
 	}
-	s.opts.Real = &Real{} // which may take half a minute to answer
+	s.source = real.New(&real.Options{}) // which may take half a minute to answer
 	has(s.ccmSpec(r, CCM{}.withDefaults(), false).Args, "--vcenter-call-timeout=1m0s")
-	s.opts.Real = nil
+	s.source = simulated.New(simulated.Options{})
 	s.opts.Speed = 1
 	has(s.ccmArgs(r, CCM{}, true), "--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s")
 }

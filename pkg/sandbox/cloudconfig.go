@@ -42,7 +42,7 @@ func (s *Sandbox) writeCloudConfig(ctx context.Context) error {
 	if err := distinctHosts(s.vcenters); err != nil {
 		return err
 	}
-	conf, err := s.cloudConfig(s.ownPlace())
+	conf, err := s.source.CloudConfig(s.ownPlace())
 	if err != nil {
 		return err
 	}
@@ -96,14 +96,6 @@ func (s *Sandbox) configurePods(ctx context.Context) error {
 		return err
 	}
 	return s.pods.Configure(ctx, config)
-}
-
-// cloudConfig is vsphere.conf for the vCenters that there are, for a place.
-func (s *Sandbox) cloudConfig(at sim.CloudConfig) ([]byte, error) {
-	if s.real != nil {
-		return s.realCloudConfig(at)
-	}
-	return s.sim.CloudConfig(at)
 }
 
 // distinctHosts refuses vCenters that differ by port alone, as they do where the system has one loopback address: the keys

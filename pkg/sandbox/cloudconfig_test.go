@@ -30,7 +30,7 @@ func TestCloudConfig(t *testing.T) {
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			s := withVCenters(t, scenario)
-			conf, err := s.sim.CloudConfig(sim.CloudConfig{
+			conf, err := s.source.CloudConfig(sim.CloudConfig{
 				CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: cloudNamespace,
 			})
 			if err != nil {

@@ -70,7 +70,7 @@ func (s *Sandbox) foreignCSIConfig(ctx context.Context, secret map[string][]byte
 				return string(secret[host+".username"]), string(secret[host+".password"])
 			}
 		}
-		return s.sim.CSIConfig(c), nil
+		return s.source.CSIConfig(c)
 	}
 	return config, nil
 }

@@ -59,7 +59,7 @@ func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
 	if s.facts.ReadOnly { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for
-		conf, err := s.cloudConfig(s.ownPlace())
+		conf, err := s.source.CloudConfig(s.ownPlace())
 		if a.Config.Err = err; err == nil {
 			a.Config.Is, a.Config.Err = config.Load(cloudConfigKey, conf)
 		}

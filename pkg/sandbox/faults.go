@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -24,28 +25,24 @@ func (s *Sandbox) startEngine(kinds []*fault.Kind) error {
 // of which the injection tells.
 func (s *Sandbox) lacks(k *fault.Kind) string {
 	for _, n := range k.Needs {
-		there := true
-		switch n {
-		case fault.Simulator:
-			there = s.opts.Real == nil
-		case fault.Kubelets, fault.Children, fault.Clustered:
-			there = !s.opts.VCentersOnly
-		}
-		if !there {
+		if s.opts.VCentersOnly && (n == fault.Kubelets || n == fault.Children || n == fault.Clustered) {
 			return "takes " + n.String() + ", which there is not here"
 		}
 	}
 	if why := s.refuses(k); why != "" {
 		return why
 	}
-	if s.opts.Real == nil || len(k.Needs) > 0 {
-		return ""
+	return s.source.Lacks(k)
+}
+
+// mayInject returns why a request is refused or must be confirmed.
+func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error {
+	if k, err := fault.Find(catalogue.Kinds(), r.Kind); err == nil {
+		if why := s.refuses(k); why != "" {
+			return &api.Error{Code: "unsupported", Message: k.Name + ": " + why, Try: "vsphere-sandbox record, then up with the recording"}
+		}
 	}
-	switch k.Object {
-	case fault.Host, fault.Cluster, fault.Datacenter, fault.Datastore:
-		return "only a simulated vCenter can do that, and these are real"
-	}
-	return ""
+	return s.source.AllowFault(ctx, e, r, confirmed)
 }
 
 // refuses says why the ground has a kind of fault not made, "" where it may be.

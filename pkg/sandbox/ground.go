@@ -17,7 +17,7 @@ func (s *Sandbox) faultGround() *fault.Ground {
 		Items: s.items, Categories: s.topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
 	for _, vc := range s.vcenters {
-		endpoint := fault.Reach(vc.Client, vc.Sim)
+		endpoint := fault.Reach(vc.Client, vc.Simulator())
 		endpoint.Front = vc.Endpoint
 		g.VCenters = append(g.VCenters, endpoint)
 	}

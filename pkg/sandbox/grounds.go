@@ -21,6 +21,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -67,6 +70,14 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 
 // standOn sets the ground.
 func (s *Sandbox) standOn(g ground.Ground) { s.ground, s.facts = g, g.Facts() }
+
+// source provides the vCenters that the options choose.
+func (o *Options) source() vcenters.Source {
+	if o.Real != nil {
+		return real.New(o.Real)
+	}
+	return simulated.New(simulated.Options{Saved: o.Saved, Login: o.Login})
+}
 
 // host is the sandbox as its ground uses it.
 type host struct{ s *Sandbox }
@@ -131,7 +142,7 @@ func (h host) VCenters() []kind.VCenter {
 
 func (h host) Simulated(vcenter string) *sim.VCenter {
 	if vc := h.s.vcenters.Find(vcenter); vc != nil {
-		return vc.Sim
+		return vc.Simulator()
 	}
 	return nil
 }

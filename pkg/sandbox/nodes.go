@@ -298,20 +298,19 @@ func (s *Sandbox) stopNodes(ctx context.Context) error {
 	n := s.nodes
 	n.mu.Lock()
 	n.open = false
-	var wg sync.WaitGroup
-	errs := make(chan error, len(n.vms)+1)
+	var guests []node.Guest
 	for _, m := range n.vms {
 		if m.node != nil {
-			wg.Go(func() { errs <- m.node.Stop(ctx) })
+			guests = append(guests, m.node)
 		}
 	}
 	n.mu.Unlock()
-	errs <- n.s.light.stop(ctx) // first: what is stopped now is not told to it
-	wg.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
+	err := s.light.stop(ctx) // first: it must not take the stop of a guest for that of its VM
+	errs := make([]error, len(guests))
+	var wg sync.WaitGroup
+	for i, g := range guests {
+		wg.Go(func() { errs[i] = g.Stop(ctx) })
 	}
-	return errors.Join(append(all, s.background.End(ctx, "nodes"))...)
+	wg.Wait()
+	return errors.Join(append(errs, err, s.background.End(ctx, "nodes"))...)
 }

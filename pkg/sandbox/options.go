@@ -10,6 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -19,9 +20,8 @@ import (
 type Options struct {
 	Name     string
 	Topology *topology.Topology
-	// Real are vCenters that are not ours, in place of simulated ones; Topology is then what [Real.Read] made of them.
-	// Optional.
-	Real  *Real
+	// Real are real vCenters in place of simulated ones; Topology is then what [real.Options.Read] returned. Optional.
+	Real  *real.Options
 	Speed pace.Speed
 	// Dir is the instance's directory, whose lock this process holds.
 	Dir *instance.Dir
@@ -59,9 +59,6 @@ type Options struct {
 // Progress is the step that a boot or a stop has reached.
 type Progress = boot.Progress
 
-// slowTime bounds a boot step for each real vCenter: one may take half a minute for an answer, and a step may ask it a dozen things.
-const slowTime = 10 * time.Minute
-
 // check refuses options that do not go together, whoever has put them so.
 func (o *Options) check() error {
 	c := o.CCM.withDefaults()
@@ -83,12 +80,7 @@ func (o *Options) check() error {
 }
 
 // stepTime is how long a boot step may take, and how long nodes may make no progress.
-func (o *Options) stepTime() time.Duration {
-	if r := o.Real; r != nil && r.Config != nil {
-		return slowTime * time.Duration(max(1, len(r.Config.VCenters)))
-	}
-	return boot.StepTimeout
-}
+func (s *Sandbox) stepTime() time.Duration { return max(boot.StepTimeout, s.source.StepTime()) }
 
 // grace is how long the cluster goes without hearing of a node before it takes the node for lost. A cluster that others
 // use keeps its own speed.

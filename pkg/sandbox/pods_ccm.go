@@ -32,10 +32,7 @@ func (s *Sandbox) placeCCM(ctx context.Context, c CCM) error {
 	if len(c.Manifest) > 0 {
 		return s.pods.CCM(ctx, deploy.CCM{Config: config, Manifest: c.Manifest})
 	}
-	args := c.Args
-	if s.opts.Real != nil {
-		args = append([]string{realCallTimeout()}, args...)
-	}
+	args := append(s.source.Args(), c.Args...)
 	return s.pods.CCM(ctx, deploy.CCM{Config: config, Image: s.pods.images.Name(image.CCM), Args: args, Replicas: c.Replicas})
 }
 

@@ -31,7 +31,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -66,8 +65,7 @@ type Sandbox struct {
 	cluster      cluster.Cluster
 	pods         *pods // nil where nothing runs as pods; guarded by mu until the boot is done
 	controlPlane *child.Child
-	sim          *sim.Simulation // nil where the vCenters are real
-	real         *reality        // nil where they are simulated
+	source       vcenters.Source
 	vcenters     vcenters.List
 	world        *world.World
 	nodes        *nodes
@@ -97,7 +95,8 @@ func New(opts Options) *Sandbox {
 		asked:   make(chan struct{}),
 	}
 	s.standOn(s.newGround())
-	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: opts.Real != nil}
+	s.source = opts.source()
+	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: s.source.Confirms()}
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: s.grace(), Topology: s.topology,
 		VM: func(node string) (vcenter, vm string) {
@@ -111,7 +110,7 @@ func New(opts Options) *Sandbox {
 		Categories: func() topology.Categories { return s.topology().Spec.Categories },
 	}
 	s.storage = &storage.Watcher{
-		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.mayActOnVolume,
+		Log: s.log, Causes: s.causes, Cache: &s.watchCache, ForceDetach: opts.Speed.Of(pace.AttachDetachMaxWaitForUnmount), Allow: s.source.AllowVolume,
 		VCenters: func() vcenters.List { return s.vcenters }, Nodes: func() []api.Node { return s.world.Nodes() },
 	}
 	s.components = &components.Registry{
@@ -120,7 +119,7 @@ func New(opts Options) *Sandbox {
 	s.proxies.Server = func() string { return s.cluster.Addr() }
 	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
 	s.csi = &csi.Driver{
-		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars,
+		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
 		Env:             func() []string { return withoutProviderVariables(os.Environ()) },
 		SecretNamespace: cloudNamespace, SecretName: cloudSecret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
@@ -136,17 +135,14 @@ func New(opts Options) *Sandbox {
 	if opts.Dir != nil { // nil in tests
 		s.csi.CloudConfig = s.cloudConfigFile()
 	}
-	if opts.Real != nil {
-		s.csi.Args = []string{realCallTimeout()}
-	}
-	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: opts.stepTime(), Report: func(p Progress) {
+	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: s.stepTime(), Report: func(p Progress) {
 		if s.opts.Progress != nil {
 			s.opts.Progress(p)
 		}
 	}}
-	s.await = await.Waiter{Log: s.log, Timeout: opts.stepTime(), Detail: s.boot.Detail}
+	s.await = await.Waiter{Log: s.log, Timeout: s.stepTime(), Detail: s.boot.Detail}
 	s.actions = actions.Actions{
-		Log: s.log, World: s.currentWorld, VCenters: func() vcenters.List { return s.vcenters }, Kubernetes: s.client, Allow: s.mayAct,
+		Log: s.log, World: s.currentWorld, VCenters: func() vcenters.List { return s.vcenters }, Kubernetes: s.client, Allow: s.allowVM,
 		Hang: func(v world.VM) bool { return s.nodes.hang(v) }, ReadOnlyNodes: func() bool { return s.facts.Nodes == api.NodesReal },
 	}
 	s.light = newLightNodes(s)

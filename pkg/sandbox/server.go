@@ -2,12 +2,14 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/build"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
@@ -78,6 +80,14 @@ func (s *Sandbox) listing(rows func() any) http.Handler {
 		s.tags.Refresh(ctx)
 		return rows(), nil
 	})
+}
+
+// allowVM returns the error of an action that the ground or the vCenter refuses.
+func (s *Sandbox) allowVM(vm world.VM, r api.VMRequest) error {
+	if g, ok := s.ground.(ground.NodeSource); ok && r.Action == api.Hang {
+		return g.Refuse(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
+	}
+	return s.source.AllowVM(vm, r)
 }
 
 // built returns an error as long as there are no vCenters. What the boot sets before the world may be read once there is
