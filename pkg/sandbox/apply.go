@@ -10,8 +10,6 @@ import (
 
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vim25"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
@@ -177,7 +175,7 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 	if err := builder.SetTopology(top); err != nil {
 		return done, err
 	}
-	if err := s.updateCloudConfig(ctx); err != nil {
+	if err := s.config.Update(ctx); err != nil {
 		return done, err
 	}
 	s.tags.Refresh(ctx)
@@ -186,50 +184,4 @@ func (s *Sandbox) carryOut(ctx context.Context, top *topology.Topology, plan *ap
 		Message: fmt.Sprintf("topology %s is applied: %d changes", top.Metadata.Name, len(steps)),
 	})
 	return done, nil
-}
-
-// updateCloudConfig writes vsphere.conf anew where it has become another, as the owner of the clusters would: with new
-// datacenters in it. What somebody else wrote into it is lost then, and otherwise stays.
-func (s *Sandbox) updateCloudConfig(ctx context.Context) error {
-	if s.opts.VCentersOnly || s.opts.CCM.None { // then it is nobody's, or somebody else's
-		return nil
-	}
-	render := func() ([]byte, error) { return s.source.CloudConfig(s.ownPlace()) }
-	if s.ccmDeployed() {
-		render = s.podConfig
-	}
-	conf, err := render()
-	if err != nil || string(conf) == s.cloudConf {
-		return err
-	}
-	if s.facts.Pods && s.opts.CSI.Enabled { // which has a configuration of its own
-		if err := s.deployCSI(ctx); err != nil {
-			return fmt.Errorf("cloud config: %w", err)
-		}
-		if err := s.copyCredentials(ctx); err != nil {
-			return err
-		}
-	}
-	if s.ccmDeployed() {
-		if err := s.configurePods(ctx); err != nil {
-			return fmt.Errorf("cloud config: %w", err)
-		}
-		s.cloudConf = string(conf)
-		return nil
-	}
-	maps := s.cluster.Client().CoreV1().ConfigMaps(cloudNamespace)
-	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		m, err := maps.Get(ctx, cloudConfigMap, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		m.Data = map[string]string{cloudConfigKey: string(conf)}
-		_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("cloud config: %w", err)
-	}
-	s.cloudConf = string(conf)
-	return nil
 }

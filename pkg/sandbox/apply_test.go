@@ -9,11 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
@@ -154,26 +149,4 @@ func TestApplyNamesOfOthers(t *testing.T) {
 	s.standOn(taken{})
 	_, err := lines(t.Context(), c, api.ApplyRequest{Topology: text})
 	requireCode(t, "another's name", err, "conflict")
-}
-
-// A ConfigMap that another client changes between read and write is read again.
-func TestCloudConfigUpdateConflict(t *testing.T) {
-	s := withVCenters(t, "single")
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cloudNamespace, Name: cloudConfigMap}}
-	client := fake.NewClientset(config)
-	s.cluster = objectStore{client: client}
-	conflicts := 0
-	client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if conflicts++; conflicts > 1 {
-			return false, nil, nil
-		}
-		return true, nil, apierrors.NewConflict(corev1.Resource("configmaps"), cloudConfigMap, errors.New("changed"))
-	})
-	if err := s.updateCloudConfig(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	m, err := client.CoreV1().ConfigMaps(cloudNamespace).Get(t.Context(), cloudConfigMap, metav1.GetOptions{})
-	if err != nil || m.Data[cloudConfigKey] != s.cloudConf || s.cloudConf == "" {
-		t.Errorf("%v, %v, want %q", m.Data, err, s.cloudConf)
-	}
 }

@@ -24,7 +24,7 @@ func (s *Sandbox) steps() []step {
 		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
 		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
-		CloudConfig: step{Name: "cloud config", Start: s.writeCloudConfig, Stop: s.unwatchCloudConfig},
+		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
 		CCM:         s.ccmStep(),
 		Nodes:       step{Name: "nodes", Start: s.startNodes, Stop: s.stopNodes},
 		Initialized: step{Name: "initialization", Start: s.waitCluster, Patient: true},

@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 )
@@ -234,7 +235,7 @@ func TestArguments(t *testing.T) {
 // The rights of one program are not those of another.
 func TestRights(t *testing.T) {
 	names := func(c CCM, elect bool) (keys []string) {
-		for _, o := range ccmRights(c, elect, cloudNamespace, "") {
+		for _, o := range ccmRights(c, elect, cloudconfig.Namespace, "") {
 			keys = append(keys, objectKey(o))
 		}
 		return keys

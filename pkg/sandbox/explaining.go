@@ -7,6 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/explain"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -59,12 +60,12 @@ func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
 	if s.facts.ReadOnly { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for
-		conf, err := s.source.CloudConfig(s.ownPlace())
+		conf, err := s.config.RenderFile()
 		if a.Config.Err = err; err == nil {
-			a.Config.Is, a.Config.Err = config.Load(cloudConfigKey, conf)
+			a.Config.Is, a.Config.Err = config.Load(cloudconfig.Key, conf)
 		}
 	} else {
-		a.Config.Is, a.Config.Err = config.LoadFile(s.cloudConfigFile())
+		a.Config.Is, a.Config.Err = config.LoadFile(s.config.File)
 	}
 	if a.Config.Is != nil {
 		a.Config.Is = a.Config.Is.Masked()

@@ -22,7 +22,7 @@ func (s *Sandbox) faultGround() *fault.Ground {
 		g.VCenters = append(g.VCenters, endpoint)
 	}
 	if !s.opts.VCentersOnly {
-		g.Processes, g.Host = s.processes(), s.clientHost
+		g.Processes, g.Host = s.processes(), s.config.Host
 		if !s.facts.ReadOnly {
 			g.Cluster = kubernetesGround{s}
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
@@ -68,8 +69,11 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 	return kind.Plan(ctx, o.kind(dir))
 }
 
-// standOn sets the ground.
-func (s *Sandbox) standOn(g ground.Ground) { s.ground, s.facts = g, g.Facts() }
+// standOn sets the ground, and what depends on it.
+func (s *Sandbox) standOn(g ground.Ground) {
+	s.ground, s.facts = g, g.Facts()
+	s.config = newCloudConfig(s)
+}
 
 // source provides the vCenters that the options choose.
 func (o *Options) source() vcenters.Source {
@@ -102,7 +106,7 @@ func (h host) CCMObjects() []runtime.Object {
 	c, meta := h.s.opts.CCM.withDefaults(), func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: h.s.ccmNamespace(), Name: name}
 	}
-	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudSecret)})
+	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
 }
 
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
@@ -205,5 +209,5 @@ func (s *Sandbox) ccmNamespace() string {
 	if s.facts.Namespace != "" {
 		return s.facts.Namespace
 	}
-	return cloudNamespace
+	return cloudconfig.Namespace
 }

@@ -62,7 +62,7 @@ func (p *pods) config() (deploy.Config, error) {
 
 // conf is vsphere.conf for a place in the cluster.
 func (p *pods) conf(at deploy.Place) ([]byte, error) {
-	return p.s.source.CloudConfig(sim.CloudConfig{
+	return p.s.config.Render(sim.CloudConfig{
 		CAFile: at.CAFile, SecretName: at.SecretName, SecretNamespace: at.SecretNamespace,
 		Reach: p.where,
 	})

@@ -16,7 +16,7 @@ func (s *Sandbox) deployCCM(ctx context.Context) error {
 	if err := s.placeCCM(ctx, c); err != nil {
 		return err
 	}
-	if err := s.watchCredentials(); err != nil {
+	if err := s.config.WatchCredentials(); err != nil {
 		return err
 	}
 	return s.pods.Wait(ctx, s.boot.Detail)

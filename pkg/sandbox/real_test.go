@@ -164,7 +164,7 @@ func TestRealVCenter(t *testing.T) {
 	if len(rows) != 1 || rows[0].User != "admin" || rows[0].Version == "" || rows[0].InstanceUUID == "" || rows[0].VMs != 3 || !rows[0].Watched {
 		t.Errorf("rows %+v", rows)
 	}
-	conf, err := s.source.CloudConfig(s.ownPlace())
+	conf, err := s.config.RenderFile()
 	if err != nil || strings.Contains(string(conf), "s3cret") {
 		t.Fatalf("%s, %v", conf, err)
 	}
@@ -374,7 +374,7 @@ func TestRealWithZones(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(want) < 4 {
 		t.Errorf("zones (-read +watched): %s", diff)
 	}
-	conf, err := s.source.CloudConfig(s.ownPlace())
+	conf, err := s.config.RenderFile()
 	if err != nil || !strings.Contains(string(conf), "region: k8s-region") {
 		t.Errorf("%s, %v", conf, err)
 	}

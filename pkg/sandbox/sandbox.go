@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
@@ -45,9 +46,6 @@ type Sandbox struct {
 
 	applying  sync.Mutex           // held while a topology is applied; guards what follows
 	attempted []*topology.Topology // begun after current, and not finished
-	cloudConf string               // vsphere.conf as it was last written; the boot's at first
-
-	copying sync.Mutex // held while credentials are copied
 
 	asked chan struct{} // a stop was asked for through the API
 
@@ -71,6 +69,7 @@ type Sandbox struct {
 	nodes        *nodes
 	light        *lightNodes
 	ccms         ccms
+	config       *cloudconfig.Config
 	csi          *csi.Driver
 	components   *components.Registry
 	proxies      components.Proxies
@@ -94,8 +93,8 @@ func New(opts Options) *Sandbox {
 		current: opts.Topology,
 		asked:   make(chan struct{}),
 	}
-	s.standOn(s.newGround())
-	s.source = opts.source()
+	g := s.newGround()
+	s.facts, s.source = g.Facts(), opts.source()
 	s.faults = &faults.Faults{Lacks: s.lacks, Allow: s.mayInject, Seeded: s.source.Confirms()}
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: s.grace(), Topology: s.topology,
@@ -118,10 +117,11 @@ func New(opts Options) *Sandbox {
 	}
 	s.proxies.Server = func() string { return s.cluster.Addr() }
 	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.standOn(g)
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars, Args: s.source.Args(),
-		Env:             func() []string { return withoutProviderVariables(os.Environ()) },
-		SecretNamespace: cloudNamespace, SecretName: cloudSecret,
+		Env:         func() []string { return withoutProviderVariables(os.Environ()) },
+		CloudConfig: s.config.File, SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World: func() *world.World { return s.world },
 		Light: func(v world.VM) bool { return s.light.has(v) },
@@ -131,9 +131,6 @@ func New(opts Options) *Sandbox {
 			}
 			return ""
 		},
-	}
-	if opts.Dir != nil { // nil in tests
-		s.csi.CloudConfig = s.cloudConfigFile()
 	}
 	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: s.stepTime(), Report: func(p Progress) {
 		if s.opts.Progress != nil {
