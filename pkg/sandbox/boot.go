@@ -8,21 +8,23 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
 // step is one line of the boot.
 type step = ground.Step
 
-// steps is the order of things: what every sandbox begins with, and then the ground's.
+// steps lists the boot steps: those of every sandbox, then those of the ground.
 func (s *Sandbox) steps() []step {
 	all := []step{
-		{Name: "event log", Start: s.openEventFile, Stop: s.closeEventFile},
+		{Name: "event log", Start: s.openFiles, Stop: func(ctx context.Context) error { return errors.Join(s.files.Close(ctx), s.secrets.Close()) }},
 		{Name: "control API", Start: s.serveAPI, Stop: s.closeAPI},
 	}
 	stock := ground.Steps{
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
 		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
-		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.faults.Close},
+		Faults:      step{Name: "faults", Start: func(context.Context) error { return s.startFaults(catalogue.Kinds()) }, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
 		CCM:         s.ccmStep(),
@@ -31,21 +33,21 @@ func (s *Sandbox) steps() []step {
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.awaitCCM, Patient: true},
 	}
 	if s.opts.CCM.None {
-		stock.Initialized.Name = "nodes ready" // which is all where nothing initializes them
+		stock.Initialized.Name = "nodes ready" // nothing initializes them
 	}
 	if s.opts.CSI.Enabled {
 		stock.CSI = step{Name: "storage", Start: s.csi.Start, Stop: s.csi.Stop}
-		stock.Volumes = step{Name: "volumes", Start: s.waitCSI, Patient: s.opts.CSI.Foreign != nil}
+		stock.Volumes = step{Name: "volumes", Start: s.csi.Await, Patient: s.opts.CSI.Foreign != nil}
 		if s.facts.Pods {
-			stock.CSI.Start, stock.Volumes.Start = s.deployCSI, s.waitCSIPods
+			stock.CSI.Start, stock.Volumes.Start = s.csi.Deploy, s.csi.AwaitPods
 		}
 	}
 	all = append(all, s.ground.Steps(stock)...)
 	return slices.DeleteFunc(all, func(st step) bool { return st.Start == nil })
 }
 
-// ccmStep starts the cloud controller manager: as pods of a cluster that has pods, unless it is a program of this machine
-// that nobody has made an image of.
+// ccmStep starts the cloud controller manager: as pods of a cluster that has pods, unless it is a program of this host that is
+// in no image.
 func (s *Sandbox) ccmStep() step {
 	st := step{Name: "cloud controller manager", Start: s.startCCM, Stop: s.stopCCM}
 	switch {
@@ -59,6 +61,24 @@ func (s *Sandbox) ccmStep() step {
 
 // ccmDeployed reports whether the cloud controller manager runs as pods.
 func (s *Sandbox) ccmDeployed() bool { return s.facts.Pods && s.opts.CCM.withDefaults().asPods() }
+
+// openFiles opens the store of secrets before the files that must not have any.
+func (s *Sandbox) openFiles(ctx context.Context) error {
+	if err := s.openSecrets(); err != nil {
+		return err
+	}
+	return s.files.Open(ctx)
+}
+
+// startFaults starts the fault engine with these kinds.
+func (s *Sandbox) startFaults(kinds []*fault.Kind) error {
+	if err := s.openSecrets(); err != nil {
+		return err
+	}
+	return s.faults.Start(s.opts.Dir.Path("leases.jsonl"), fault.Options{
+		Ground: s.faultGround(), Kinds: kinds, Sealer: s.secrets, Logger: s.opts.Logger, OnChange: s.rows.LeaseChanged,
+	})
+}
 
 // shutdown heals the faults, stops the first begun steps in reverse order, and closes the proxies.
 func (s *Sandbox) shutdown(steps []step, begun int) error {

@@ -248,7 +248,7 @@ func (s *Sandbox) metricsOf(ctx context.Context, component string) ([]byte, erro
 		}
 		return cluster.Client().CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	}
-	if _, ok := s.podOf(component); ok {
+	if _, ok := s.pods.Find(component); ok {
 		body, err := s.pods.Metrics(ctx, component)
 		if err != nil {
 			return nil, &api.Error{Code: "unavailable", Message: component + ": " + err.Error(), Try: "vsphere-sandbox logs " + component}

@@ -135,7 +135,7 @@ func TestExistingFaults(t *testing.T) {
 	s.standOn(s.newGround())
 	lacking := func() (all []string) {
 		for _, k := range catalogue.Kinds() {
-			if s.lacks(k) != "" {
+			if s.faults.Lacks(k) != "" {
 				all = append(all, k.Name)
 			}
 		}

@@ -11,7 +11,7 @@ func (s *Sandbox) standsOn() api.Ground {
 		return g
 	}
 	light, others := 0, 0
-	for _, r := range s.topology().Nodes() {
+	for _, r := range s.desired.Topology().Nodes() {
 		if s.ground.Light(r.VM) {
 			light++
 		} else {

@@ -112,15 +112,10 @@ func (h host) CCMObjects() []runtime.Object {
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
 
 func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []deploy.Reached) {
-	p := newPods(h.s, d, images)
-	p.reach(reached)
-	h.s.mu.Lock()
-	h.s.pods = p
-	h.s.mu.Unlock()
-	h.s.watchPods()
+	h.s.pods.Start(d, images.Name, reached)
 }
 
-func (h host) StopPods(ctx context.Context) error { return h.s.stopPods(ctx) }
+func (h host) StopPods(ctx context.Context) error { return h.s.pods.Stop(ctx) }
 
 func (h host) Feed() http.Handler { return h.s.light }
 

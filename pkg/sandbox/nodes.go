@@ -96,8 +96,8 @@ func (n *nodes) Process(v world.VM) node.Process {
 	return node.Stopped
 }
 
-// observe is told of VMs that changed, by the watch of their vCenter.
-func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
+// observe follows VMs that have changed, by the watch of their vCenter.
+func (n *nodes) observe(vms []world.VM) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, v := range vms {
@@ -251,20 +251,24 @@ func (n *nodes) notify(m *machine, c child.Change) {
 	n.s.components.Note(c, event.Object{Kind: "Node", VCenter: vm.VCenter, Name: strings.TrimPrefix(c.Name, "node/")}, cause)
 }
 
-// stopped names the components of kubelets that stand still, suspended with their VM or hung.
-func (n *nodes) stopped() map[string]node.Process {
+// describe sets the state of kubelets that are stopped: suspended with their VM, or hung.
+func (n *nodes) describe(rows []api.Component) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	list := map[string]node.Process{}
+	stopped := map[string]node.Process{}
 	for _, m := range n.vms {
 		if m.node == nil {
 			continue
 		}
 		if p, _, _ := m.node.State(); p == node.Paused || p == node.Hung {
-			list[m.component] = p
+			stopped[m.component] = p
 		}
 	}
-	return list
+	for i := range rows {
+		if p, ok := stopped[rows[i].Name]; ok {
+			rows[i].State = string(p)
+		}
+	}
 }
 
 // behind returns the VM whose kubelet is the node of that name.

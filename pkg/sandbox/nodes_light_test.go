@@ -43,11 +43,11 @@ func TestLightOnKind(t *testing.T) {
 // A topology that is applied later is made of light nodes, too, where the sandbox is.
 func TestLightStays(t *testing.T) {
 	s, c, text := applied(t)
-	s.opts.Light = true
+	s.opts.Light, s.desired.Light = true, true
 	if _, err := lines(t.Context(), c, api.ApplyRequest{Topology: text}); err != nil {
 		t.Fatal(err)
 	}
-	nodes := s.topology().Nodes()
+	nodes := s.desired.Topology().Nodes()
 	for _, r := range nodes {
 		if !r.VM.IsLight() {
 			t.Errorf("%s is %q", r.VM.Name, r.VM.Nodes)

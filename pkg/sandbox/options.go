@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
@@ -86,4 +87,14 @@ func (s *Sandbox) stepTime() time.Duration { return max(boot.StepTimeout, s.sour
 // use keeps its own speed.
 func (s *Sandbox) grace() time.Duration {
 	return cmp.Or(s.facts.Speed, s.opts.Speed).Of(pace.NodeMonitorGracePeriod)
+}
+
+// CSI chooses the CSI driver of the sandbox. The zero value is none.
+type CSI struct {
+	// Enabled: a CSI driver runs with the stock sidecars, and every Node serves its volumes.
+	Enabled bool
+	// Sidecars is the program of the sidecars, cmd/csi-sidecars.
+	Sidecars string
+	// Foreign replaces the built-in driver; nil for the built-in one. It takes a ground whose components run as pods.
+	Foreign *kind.ForeignCSI
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/stocksim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
@@ -97,7 +98,7 @@ func inDir(t *testing.T, r *real.Options, dir *instance.Dir) (s *Sandbox, end fu
 	for i := range recording.Topology.Spec.VCenters {
 		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1))
 	}
-	for _, start := range []func(context.Context) error{s.startVCenters, s.watchInventory, s.startFaults} {
+	for _, start := range []func(context.Context) error{s.startVCenters, s.watchInventory, func(context.Context) error { return s.startFaults(catalogue.Kinds()) }} {
 		if err := start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,7 @@ func TestRealVCenter(t *testing.T) {
 	if len(roles) != 3 || vm.Name == "" || strings.Contains(vm.VCenter, ".") {
 		t.Errorf("%v, %+v", roles, vm)
 	}
-	rows := s.vcenterRows()
+	rows := s.listing.Rows()
 	if len(rows) != 1 || rows[0].User != "admin" || rows[0].Version == "" || rows[0].InstanceUUID == "" || rows[0].VMs != 3 || !rows[0].Watched {
 		t.Errorf("rows %+v", rows)
 	}
@@ -197,7 +198,8 @@ func TestRealVCenter(t *testing.T) {
 	if err != nil || len(files) > 0 {
 		t.Errorf("files %v, %v", files, err)
 	}
-	if _, _, err := s.plan(t.Context(), api.ApplyRequest{}); err == nil || !strings.Contains(err.Error(), "only a simulated vCenter") {
+	err = serve(t, s).Apply(t.Context(), api.ApplyRequest{}, func(api.ApplyLine) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "only a simulated vCenter") {
 		t.Errorf("apply: %v", err)
 	}
 }
@@ -280,7 +282,7 @@ func TestRealFaults(t *testing.T) {
 	if _, err := s.actions.Gate(t.Context(), api.GateRequest{VCenter: vc.Name(), Mode: "down"}); err != nil {
 		t.Fatal(err)
 	}
-	if row := s.vcenterRows()[0]; row.Gate != string(gate.Down) || !row.Watched {
+	if row := s.listing.Rows()[0]; row.Gate != string(gate.Down) || !row.Watched {
 		t.Errorf("row %+v", row)
 	}
 	requireKind(t, s, "gate.down")

@@ -38,8 +38,8 @@ func (s *Sandbox) startVCenters(ctx context.Context) error {
 		Guests: func(string) cns.Guests { return nil },
 		Know:   func(values ...string) error { return s.secrets.Know(values...) }, Session: s.knowSession,
 		Inventory: func(vcenter string) *world.Inventory {
-			inventory := world.NewInventory(vcenter, s.inventoryChanged)
-			inventory.Around = s.aroundChanged
+			inventory := world.NewInventory(vcenter, s.rows.InventoryChanged)
+			inventory.Around = s.rows.AroundChanged
 			return inventory
 		},
 		Detail: s.boot.Detail,
@@ -66,7 +66,7 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 	s.mu.Unlock()
 
 	s.tags.Begin()
-	s.background.Run("inventory watch", s.followLog)
+	s.background.Run("inventory watch", s.rows.FollowLog)
 
 	g, ctx := errgroup.WithContext(ctx)
 	for _, vc := range s.vcenters {
@@ -75,7 +75,7 @@ func (s *Sandbox) watchInventory(ctx context.Context) error {
 		s.background.Run("inventory watch", func(ctx context.Context) {
 			_ = vc.Client.Watch(ctx, world.Spec(), &syncing{Inventory: vc.Inventory, s: s, first: synced, chosen: vc.Chosen}) // ends with ctx
 		})
-		s.background.Run("inventory watch", func(ctx context.Context) { s.followCalls(ctx, vc) })
+		s.background.Run("inventory watch", func(ctx context.Context) { s.rows.FollowCalls(ctx, vc) })
 		s.background.Run("inventory watch", func(ctx context.Context) { s.tags.Follow(ctx, vc) })
 		g.Go(func() error {
 			select {
@@ -126,7 +126,7 @@ func (y *syncing) Synced() {
 			Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: "inventory is current again",
 		})
 	}
-	y.s.vcenterChanged(y.VCenter)
+	y.s.rows.VCenterChanged(y.VCenter)
 }
 
 func (y *syncing) Lost(err error) {
@@ -136,5 +136,5 @@ func (y *syncing) Lost(err error) {
 		Plane: event.PlaneSandbox, Level: event.Warning, Kind: "inventory.lost",
 		Object: event.Object{Kind: "VCenter", Name: y.VCenter}, Message: err.Error(),
 	})
-	y.s.vcenterChanged(y.VCenter)
+	y.s.rows.VCenterChanged(y.VCenter)
 }
