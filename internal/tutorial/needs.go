@@ -66,7 +66,7 @@ func (h *home) machine(ctx context.Context, need string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("nobody knows what %q is", need)
+	return fmt.Errorf("unknown requirement %q", need)
 }
 
 // answers runs a program of the machine as the reader would, and is nil if it ends well, soon.

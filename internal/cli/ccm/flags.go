@@ -33,7 +33,7 @@ type Flags struct {
 // None is the source that stands for no cloud controller manager, until one is swapped in.
 const None = "none"
 
-// None tells whether there is to be none.
+// None reports whether there is to be none.
 func (f *Flags) None() bool { return f.MayBeNone && f.Source == None }
 
 // Bind adds the flags to a command.

@@ -51,7 +51,7 @@ func drivers(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellC
 	return words, directive
 }
 
-// Foreign tells whether it is a driver that is not ours.
+// Foreign reports whether it is a driver that is not ours.
 func (f *Flags) Foreign() bool { return f.Driver != "" && f.Driver != Builtin && f.Driver != Off }
 
 // Check refuses values that there are not.

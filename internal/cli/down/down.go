@@ -109,7 +109,7 @@ func run(ctx context.Context, o *options) error {
 	return errors.Join(errs...)
 }
 
-// absent tells whether err is that there is no such sandbox, and not that nobody knows, or which one is meant.
+// absent reports whether err is that there is no such sandbox, and not that nobody knows, or which one is meant.
 func absent(err error) bool {
 	var e *report.Error
 	return errors.As(err, &e) && e.Code == "no-sandbox"
@@ -168,8 +168,8 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 	return nil
 }
 
-// remains tells whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something that is
-// left elsewhere.
+// remains reports whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something
+// that is left elsewhere.
 func remains(root, name string) bool {
 	d, err := instance.Open(root, name)
 	if err != nil { // it cannot tell of anything
@@ -277,7 +277,7 @@ func await(ctx context.Context, root string, s command.Sandbox) (gone bool, err 
 	}
 }
 
-// alive tells whether s still runs: s and not one that has taken its name since.
+// alive reports whether s still runs: s and not one that has taken its name since.
 func alive(root string, s command.Sandbox) (bool, error) {
 	d, err := instance.Open(root, s.Name)
 	if errors.As(err, new(instance.ErrNotFound)) {

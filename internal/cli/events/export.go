@@ -151,7 +151,7 @@ func errThere(path string) error {
 	return report.UsageError("--force, to replace it", "file %s is there already", path)
 }
 
-// there tells whether there is something at a path.
+// there reports whether there is something at a path.
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -145,7 +145,7 @@ func (o *options) each(ctx context.Context, sandbox string, access []api.Access)
 	return first
 }
 
-// needsVCenter tells whether arguments make no sense without one.
+// needsVCenter reports whether arguments make no sense without one.
 func needsVCenter(args []string) bool {
 	if len(args) == 0 || slices.Contains([]string{"help", "version"}, args[0]) {
 		return false

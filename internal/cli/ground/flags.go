@@ -144,7 +144,7 @@ func (f *Flags) readConfig() error {
 	return nil
 }
 
-// Podded tells whether the cloud controller manager and the CSI driver run in the cluster, as pods.
+// Podded reports whether the cloud controller manager and the CSI driver run in the cluster, as pods.
 func (f *Flags) Podded() bool { return f.Cluster == Kind || f.InCluster() }
 
 // InCluster reports whether the sandbox runs as pods of a cluster that has other users.

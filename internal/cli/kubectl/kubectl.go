@@ -104,7 +104,7 @@ func (o *options) aim(ctx context.Context) error {
 	return o.setenv("KUBECACHEDIR", cache)
 }
 
-// needsCluster tells whether arguments make no sense without one.
+// needsCluster reports whether arguments make no sense without one.
 func needsCluster(args []string) bool {
 	if len(args) == 0 || slices.Contains(args, "-h") || slices.Contains(args, "--help") {
 		return false

@@ -57,7 +57,7 @@ vCenters are those of --vcenter-config, or of FILE, the old vsphere.conf; where
 that names a Secret, it is read from the cluster. A sandbox's vCenters need not
 be named.
 
-Passwords are used to log in, and told to nobody.
+Passwords are used to log in, and printed nowhere.
 
 Exit status: 0 when nothing fails, 2 for a bad flag or file, 3 when a check
 fails, 4 when the cluster cannot be asked.`,
@@ -132,7 +132,7 @@ func (w *subject) check(ctx context.Context, streams *iostreams.Streams, datasto
 	return r, nil
 }
 
-// failed is the error where a finding says that something is to be mended first.
+// failed returns the error for a report with a finding that fails.
 func failed(r *check.Report) error {
 	n := r.Count(check.Fail)
 	if n == 0 {

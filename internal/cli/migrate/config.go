@@ -54,7 +54,7 @@ credential, and the report goes to standard error.
 --manifests names files of manifests, as kubectl get -o yaml writes them:
 StorageClasses of kubernetes.io/vsphere-volume, which are converted, and the
 Secrets that FILE names, whose credentials csi-vsphere.conf needs. A
-StorageClass names a datastore by its URL now: --datastore-url tells those of
+StorageClass names a datastore by its URL now: --datastore-url gives those of
 the datastores that FILE and the StorageClasses name.
 
 A section or key that is not known is refused, with its line and the nearest

@@ -36,20 +36,20 @@ func NewCmdPlan(d *command.Deps, runF func(context.Context, *planOptions) error)
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Write the steps of a migration, for this cluster",
-		Long: `Write what is to be done, in which order, to lead a cluster from the in-tree
-vSphere provider to the cloud controller manager and the CSI driver: each step
-with its commands, how to see that it has worked, and the way back.
+		Long: `Write the steps to migrate a cluster from the in-tree vSphere provider to the
+cloud controller manager and the CSI driver, in their order. Each step has its
+commands, how to verify it, and how to roll it back.
 
-FILE is the old vsphere.conf; "-" is standard input. The cluster and its
-vCenters are looked at as migrate check does, which only reads, and the steps
-are for what it finds: nodes and VMs by their names, what fails and is to be
-mended first, the StorageClasses, the volumes. What is seen to be done already
-is left out.
+FILE is the old vsphere.conf; "-" is standard input. The command reads the
+cluster and its vCenters as migrate check does, and writes steps for what it
+finds: nodes and VMs with their names, failures to fix first, StorageClasses and
+volumes. It leaves out what is done already.
 
-The plan is Markdown, or the same as data with -o. Nothing of it is carried out.
+The plan is Markdown, or the same as data with -o. The command carries out no
+step of it.
 
-Exit status: 0 when the plan is written, though it may begin with what is to be
-mended; 2 for a bad flag or file, 4 when the cluster cannot be asked.`,
+Exit status: 0 when the plan is written, even if it begins with failures to fix;
+2 for a bad flag or file, 4 when the cluster does not answer.`,
 		Example: `  vsphere-sandbox migrate plan vsphere.conf --context prod
   vsphere-sandbox migrate plan vsphere.conf --context prod --out plan.md
   vsphere-sandbox migrate plan vsphere.conf --kubeconfig admin.conf -o json`,
@@ -78,14 +78,14 @@ mended; 2 for a bad flag or file, 4 when the cluster cannot be asked.`,
 }
 
 func runPlan(ctx context.Context, o *planOptions) error {
-	if err := o.vacant(); err != nil { // before anybody is asked
+	if err := o.vacant(); err != nil { // before any call
 		return err
 	}
 	src, err := readSource(o.streams.In, o.old)
 	if err != nil {
 		return err
 	}
-	// What cannot be converted is told before anybody is asked.
+	// A file that cannot be converted is an error before any call.
 	m, err := migration.Convert(src, migration.Options{ClusterID: o.clusterID, Force: o.force})
 	if err != nil {
 		return refused(src.Name, o.old, err)

@@ -44,21 +44,20 @@ func NewCmdRoles(d *command.Deps, runF func(context.Context, *rolesOptions) erro
 		Long: `Print the vCenter roles of the cloud controller manager and the CSI driver,
 where each is granted, and why. It is the least that both work with.
 
-With FILE, a vsphere.conf old or new, the objects are those that it names;
-nothing is asked of a vCenter. With --vcenter-config they are those that are
-there, and it is told which roles and permissions exist. --folder, --tag, --vm,
---pool and --datacenter say which VMs are nodes, --datastore where volumes go;
-without them it is all that the account sees.
+With FILE, an old or new vsphere.conf, the objects are those that it names, and
+no vCenter is contacted. With --vcenter-config they are read from the vCenters,
+and the output has the roles and permissions that exist already. --folder, --tag,
+--vm, --pool and --datacenter choose the VMs that are nodes, --datastore the
+datastores for volumes; the default is all that the account sees.
 
---ccm-user and --csi-user are the accounts, which may be one. They have to
-exist: no user is made.
+--ccm-user and --csi-user are the accounts, which may be the same. They must
+exist: the command creates no users.
 
---create makes what is missing: the roles, and, for the accounts that are named,
-the permissions. It shows the plan and asks. What is there already is left as
-it is; where a role of the same name has other privileges, or an account
-another permission on an object, nothing is done at all. When it is interrupted,
-or something fails, what was done is taken back. The account of
---vcenter-config has to be an administrator's.
+--create creates what is missing: the roles and, for the named accounts, the
+permissions. It shows the plan and asks. It keeps what exists. If a role of the
+same name has other privileges, or an account has another permission on an
+object, it changes nothing. After an interrupt or a failure it rolls back.
+The account of --vcenter-config must be an administrator's.
 
 --file-volumes adds what upstream's driver needs for volumes that several nodes
 mount, by vSAN file services.
@@ -147,7 +146,7 @@ func (o *rolesOptions) print(plans []*roles.Plan) error {
 	return text(o.streams.Out, plans)
 }
 
-// text prints the plans for people: the roles, where they are granted, and what else is to be known.
+// text prints the plans for people: the roles, where they are granted, and notes.
 func text(w io.Writer, plans []*roles.Plan) error {
 	for i, p := range plans {
 		if i > 0 {
@@ -196,7 +195,7 @@ func state(s roles.State, why string) string {
 	return string(s) + " (" + why + ")"
 }
 
-// drop leaves out the column of states where nobody was asked for any.
+// drop leaves out the column of states if no vCenter was asked.
 func drop(rows [][]string, p *roles.Plan) [][]string {
 	for _, r := range p.Roles {
 		if r.State != roles.Unknown {

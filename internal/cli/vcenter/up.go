@@ -99,7 +99,7 @@ With names, let these vCenters of a running sandbox answer again.`,
 	return cmd
 }
 
-// alone tells whether vCenters are to be run, not those of a sandbox to be let answer.
+// alone reports whether vCenters are to be run, not those of a sandbox to be let answer.
 func (o *upOptions) alone() bool { return o.file != "" || len(o.load) > 0 || o.shape.given }
 
 func (o *upOptions) complete(f *pflag.FlagSet) error {

@@ -96,7 +96,7 @@ func quiet(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// Asked tells whether real vCenters are meant.
+// Asked reports whether real vCenters are meant.
 func (f *Flags) Asked() bool { return f.config != "" }
 
 // Args are the flags as arguments again, for another process. None of them is secret.
@@ -286,7 +286,7 @@ func Explain(ctx context.Context, err error) error {
 	return e
 }
 
-// unreachable tells whether err is of the way to a vCenter, or of one that does not answer in time.
+// unreachable reports whether err is of the way to a vCenter, or of one that does not answer in time.
 func unreachable(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	_, address := errors.AsType[*url.Error](err)

@@ -199,7 +199,7 @@ type world struct {
 // condition is one thing that is waited for.
 type condition struct {
 	text string
-	// holds tells whether it is so; if not, why tells how it is instead. An error means that it will never be so.
+	// holds reports whether it is so; if not, why tells how it is instead. An error means that it will never be so.
 	holds func(world) (ok bool, why string, err error)
 }
 

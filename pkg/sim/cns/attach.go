@@ -191,7 +191,7 @@ func (m *Manager) holder(ctx *simulator.Context, v *volume) *attachment {
 	return m.attachedTo(v)
 }
 
-// Locked tells whether a disk, as a client describes one to add it to a VM, is that of a volume that another VM has: it
+// Locked reports whether a disk, as a client describes one to add it to a VM, is that of a volume that another VM has: it
 // holds the file.
 func (m *Manager) Locked(vm types.ManagedObjectReference, d *types.VirtualDisk) bool {
 	path := fileOf(d)

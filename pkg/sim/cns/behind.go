@@ -50,7 +50,7 @@ func (m *Manager) Forget(id string) error {
 }
 
 // Recall brings the record of a volume back that was forgotten, with all that was in it; where the disk is by now counts. A
-// volume that CNS has learned of anew meanwhile is left alone. NotFound: its disk is gone, or it was not forgotten.
+// volume that CNS has learned of again meanwhile is left alone. NotFound: its disk is gone, or it was not forgotten.
 func (m *Manager) Recall(id string) error {
 	ctx := m.fresh()
 	d, found := m.findDisk(ctx, id)
@@ -181,7 +181,7 @@ func (m *Manager) relocate(ctx *simulator.Context, id string, ref vc.Ref, policy
 	return nil
 }
 
-// movable tells why a volume, which is busy, cannot be moved to a datastore; nil when it can.
+// movable reports why a volume, which is busy, cannot be moved to a datastore; nil when it can.
 func (m *Manager) movable(ctx *simulator.Context, v *volume, ref vc.Ref, policy string) (from, to *store, _ types.BaseMethodFault) {
 	if v.file {
 		return nil, nil, new(types.NotSupported)

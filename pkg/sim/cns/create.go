@@ -48,7 +48,7 @@ func (m *Manager) CnsCreateVolume(_ *simulator.Context, req *cnstypes.CnsCreateV
 	return &methods.CnsCreateVolumeBody{Res: &cnstypes.CnsCreateVolumeResponse{Returnval: ref}}
 }
 
-// known tells whether a creation failed because what was asked for is there.
+// known reports whether a creation failed because what was asked for is there.
 func known(fault types.BaseMethodFault) bool {
 	switch fault.(type) {
 	case *cnstypes.CnsAlreadyRegisteredFault, *cnstypes.CnsVolumeAlreadyExistsFault:
@@ -368,7 +368,7 @@ func (m *Manager) promised() map[vc.Ref]int64 {
 	return sum
 }
 
-// unfit tells why a datastore cannot hold a volume, nil when it can.
+// unfit reports why a datastore cannot hold a volume, nil when it can.
 func (m *Manager) unfit(s *store, w wish) types.BaseMethodFault {
 	switch {
 	case w.policy != "" && m.opts.Compatible != nil && !m.opts.Compatible(w.policy, s.ref):

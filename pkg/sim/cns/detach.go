@@ -149,7 +149,7 @@ func (m *Manager) remove(ctx *simulator.Context, id string, withDisk bool, how s
 	return nil
 }
 
-// removable tells why a volume, which is busy, cannot be deleted; nil when it can.
+// removable reports why a volume, which is busy, cannot be deleted; nil when it can.
 func (m *Manager) removable(ctx *simulator.Context, v *volume, withDisk bool) types.BaseMethodFault {
 	if m.holder(ctx, v) != nil {
 		return inUse()

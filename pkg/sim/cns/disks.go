@@ -25,7 +25,7 @@ func newDisks(m *Manager) *disks {
 	}}
 }
 
-// Redirect has calls about first class disks answered as CNS does, and tells whether it did. It belongs into the hook of the
+// Redirect has calls about first class disks answered as CNS does, and reports whether it did. It belongs into the hook of the
 // vim25 registry's calls.
 func (m *Manager) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
 	return m.firstClass.Redirect(ctx, method)

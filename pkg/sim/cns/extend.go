@@ -84,7 +84,7 @@ func (m *Manager) grown(v *volume, mb int64) types.BaseMethodFault {
 	return nil
 }
 
-// extensible tells why a volume, which is busy, cannot become that large; nil when it can.
+// extensible reports why a volume, which is busy, cannot become that large; nil when it can.
 func (m *Manager) extensible(ctx *simulator.Context, v *volume, mb int64) types.BaseMethodFault {
 	switch {
 	case mb < v.capacity:

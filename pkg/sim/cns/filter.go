@@ -62,7 +62,7 @@ func set[T comparable](list []T) map[T]bool {
 	return s
 }
 
-// matches tells whether a volume's own record meets the filter; the lock is held. What depends on its datastore is left to
+// matches reports whether a volume's own record meets the filter; the lock is held. What depends on its datastore is left to
 // [filter.judged].
 func (f *filter) matches(v *volume) bool {
 	return (f.ids == nil || f.ids[v.id]) &&
@@ -119,13 +119,13 @@ func (e entityFilter) matches(md cnstypes.BaseCnsEntityMetadata) bool {
 	return k.EntityType == string(e.kind) && e.names[k.EntityName]
 }
 
-// judges tells whether the filter asks for what depends on datastores.
+// judges reports whether the filter asks for what depends on datastores.
 func (f *filter) judges() bool {
 	q := f.query
 	return q.ComplianceStatus != "" || q.DatastoreAccessibilityStatus != "" || q.HealthStatus != ""
 }
 
-// judged tells whether a volume as it is shown meets the part of the filter that depends on its datastore.
+// judged reports whether a volume as it is shown meets the part of the filter that depends on its datastore.
 func (f *filter) judged(v *wire.CnsVolume) bool {
 	q := f.query
 	return (q.ComplianceStatus == "" || q.ComplianceStatus == v.ComplianceStatus) &&

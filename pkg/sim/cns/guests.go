@@ -247,7 +247,7 @@ func (m *Manager) disksRefused(ctx *simulator.Context, vm vc.Ref) (attach, detac
 	return nil, nil
 }
 
-// changeable tells why the devices of the VM, whose lock is held, cannot be changed in the state that it is in; nil when
+// changeable reports why the devices of the VM, whose lock is held, cannot be changed in the state that it is in; nil when
 // they can. doing is what is to be done, for CNS's words.
 func changeable(vm *simulator.VirtualMachine, doing string) types.BaseMethodFault {
 	switch vm.Runtime.ConnectionState {

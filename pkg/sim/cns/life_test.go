@@ -27,7 +27,7 @@ func (s *server) asked(t testing.TB, spec cnstypes.CnsVolumeCreateSpec) *cnstype
 	return only(t, task, err).(*cnstypes.CnsVolumeCreateResult)
 }
 
-// is tells whether a result has a fault of that type, or one that it is caused by.
+// is reports whether a result has a fault of that type, or one that it is caused by.
 func is(r cnstypes.BaseCnsVolumeOperationResult, want types.BaseMethodFault) bool {
 	f := r.GetCnsVolumeOperationResult().Fault
 	return f != nil && fault.Is(soap.WrapVimFault(f.Fault), want)

@@ -29,7 +29,7 @@ type Options struct {
 	Dir string
 	// URL returns what clients know a datastore by; nil: what vcsim has.
 	URL func(datastore types.ManagedObjectReference) string
-	// Compatible tells whether a datastore meets a storage policy; nil: all do.
+	// Compatible reports whether a datastore meets a storage policy; nil: all do.
 	Compatible func(policy string, datastore types.ManagedObjectReference) bool
 	// Cause returns the event that is the cause of what happens to a VM now, 0 when none is known; nil: never.
 	Cause func(vm types.ManagedObjectReference) uint64

@@ -18,7 +18,7 @@ import (
 // its own calls read: one at a time makes, ends or changes VMs.
 type fleet struct {
 	change sync.Mutex
-	// alone is held by what vcsim does without a lock of its own while nothing else may go on; under the race detector only,
+	// alone is held by what vcsim does without a lock of its own while nothing else may continue; under the race detector only,
 	// which reports it.
 	alone sync.RWMutex
 

@@ -158,7 +158,7 @@ func (m *model) step(t testing.TB) (what, got, want string) {
 	return "", "", ""
 }
 
-// enter keeps operations apart that vcsim itself does not: see internal/race. Without the detector all go on at once.
+// enter keeps operations apart that vcsim itself does not: see internal/race. Without the detector all continue at once.
 func (m *model) enter(op string) (done func()) {
 	switch {
 	case !race.Enabled:
@@ -216,7 +216,7 @@ func (m *model) mine() *modelVolume {
 	return m.volumes[ids[m.rnd.IntN(len(ids))]]
 }
 
-// known tells whether CNS knows the volume.
+// known reports whether CNS knows the volume.
 func (v *modelVolume) known() bool { return v.name != "" && v.registered }
 
 // run waits for a task of CNS that is about one volume, and returns its result and how it ended.

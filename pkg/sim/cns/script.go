@@ -26,7 +26,7 @@ type Rule struct {
 	// arguments is matched by the one that the volume is attached to.
 	Volume string
 	VM     types.ManagedObjectReference
-	// Fault is what the results of the volumes have, as CNS tells what it cannot do; TaskFault is what the task itself
+	// Fault is what the results of the volumes have, as CNS reports what it cannot do; TaskFault is what the task itself
 	// ends in, as when the service has a problem. Nil: none.
 	Fault     types.BaseMethodFault
 	TaskFault types.BaseMethodFault
@@ -228,7 +228,7 @@ func because(cause types.BaseMethodFault, format string, args ...any) *cnstypes.
 	return f
 }
 
-// reach tells how many of the hosts that mount a datastore reach it. Its values are CNS's words for it, which vSphere
+// reach reports how many of the hosts that mount a datastore reach it. Its values are CNS's words for it, which vSphere
 // Client knows.
 type reach string
 
@@ -268,7 +268,7 @@ func (r reach) health() pbmtypes.PbmHealthStatusForEntity {
 	return pbmtypes.PbmHealthStatusForEntityGreen
 }
 
-// compliance tells whether a datastore meets a policy; nothing is known of one that cannot be reached.
+// compliance reports whether a datastore meets a policy; nothing is known of one that cannot be reached.
 func (m *Manager) compliance(policy string, datastore vc.Ref, r reach) pbmtypes.PbmComplianceStatus {
 	switch {
 	case policy == "":

@@ -25,7 +25,7 @@ type store struct {
 	maintenance bool
 }
 
-// reachedBy tells whether the host reaches it.
+// reachedBy reports whether the host reaches it.
 func (s *store) reachedBy(host vc.Ref) bool { return slices.Contains(s.hosts, host) }
 
 // store looks at a datastore; nil when there is none. No lock is held by the caller but, perhaps, ctx's on a VM.

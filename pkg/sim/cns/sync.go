@@ -326,7 +326,7 @@ func (m *Manager) inspect(vm *mo.VirtualMachine) map[string]sighting {
 	return all
 }
 
-// strange tells whether a disk on a VM is not the volume whose id it has.
+// strange reports whether a disk on a VM is not the volume whose id it has.
 func (m *Manager) strange(id string, vm vc.Ref, path string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -182,7 +182,7 @@ func usesNot(ctx *simulator.Context, vm *simulator.VirtualMachine, ref vc.Ref) {
 	})
 }
 
-// at tells whether the VM has files on the datastore.
+// at reports whether the VM has files on the datastore.
 func at(ctx *simulator.Context, vm *simulator.VirtualMachine, ref vc.Ref) bool {
 	var home object.DatastorePath
 	ds, ok := ctx.Map.Get(ref).(*simulator.Datastore)

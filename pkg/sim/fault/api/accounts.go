@@ -340,7 +340,7 @@ func has(ctx context.Context, m *object.AuthorizationManager, on types.ManagedOb
 	return nil, nil
 }
 
-// same tells whether DOMAIN\user, as vCenter has it, and user@domain name one account.
+// same reports whether DOMAIN\user, as vCenter has it, and user@domain name one account.
 func same(principal, account string) bool {
 	user, domain, _ := strings.Cut(account, "@")
 	return strings.EqualFold(principal, account) || strings.EqualFold(principal, domain+`\`+user)

@@ -47,7 +47,7 @@ JSON.`,
 	})
 }
 
-// How a service of a vCenter can be down while the others go on.
+// How a service of a vCenter can be down while the others continue.
 const (
 	unavailableService = "unavailable"
 	hungService        = "hung"

@@ -52,7 +52,7 @@ NotAuthenticated, or 401 over REST. A login makes a new session.`,
 	})
 }
 
-// ofClient tells whether a session is one that the parameters pick.
+// ofClient reports whether a session is one that the parameters pick.
 func ofClient(v fault.Values, s sim.Session) bool {
 	m := match(v)
 	return (m.Transport == "" || (m.Transport == gate.REST) == s.REST) &&

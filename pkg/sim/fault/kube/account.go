@@ -62,7 +62,7 @@ func bound(ctx context.Context, c *fault.Call, who rbacv1.Subject) (b bindings, 
 	return b, nil
 }
 
-// fresh is what an object is created anew with.
+// fresh is what an object is created again with.
 func fresh(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, Annotations: m.Annotations, Finalizers: m.Finalizers}
 }

@@ -77,7 +77,7 @@ func (r registered) remove(ctx context.Context, c *fault.Call) error {
 	return c.Ground.Cluster.Client().CoreV1().Nodes().Delete(ctx, c.Target.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.UID}})
 }
 
-// restore has the Node registered anew by its kubelet, unless it is there; one that is foreign is deleted first. A node
+// restore has the Node registered again by its kubelet, unless it is there; one that is foreign is deleted first. A node
 // whose VM does not run any more registers when that does.
 func (r registered) restore(ctx context.Context, c *fault.Call, foreign func(*corev1.Node) bool) error {
 	nodes := c.Ground.Cluster.Client().CoreV1().Nodes()
@@ -242,7 +242,7 @@ func tainted(k fault.Kind, taint func(fault.Values) corev1.Taint) *fault.Kind {
 	})
 }
 
-// has tells whether the node has a taint of that key and effect.
+// has reports whether the node has a taint of that key and effect.
 func has(n *corev1.Node, t corev1.Taint) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(other corev1.Taint) bool { return t.MatchTaint(&other) })
 }

@@ -132,7 +132,7 @@ func killAgain(ctx context.Context, c *fault.Call, o *one) error {
 	}
 }
 
-// cameUp tells whether what happened last to a component is that it was started.
+// cameUp reports whether what happened last to a component is that it was started.
 func cameUp(events []event.Event, component string) bool {
 	up := false
 	for _, e := range events {

@@ -21,7 +21,7 @@ func verbs() []string {
 }
 
 // without returns rules that do not allow a verb on a resource any more, and everything else as before; an empty verb is
-// all of them. Resources of all groups are meant. What a rule allows on everything ("*") it goes on allowing.
+// all of them. Resources of all groups are meant. What a rule allows on everything ("*") it continues allowing.
 func without(rules []rbacv1.PolicyRule, resource, verb string) (left []rbacv1.PolicyRule, changed bool) {
 	for _, r := range rules {
 		matters := slices.Contains(r.Resources, resource) && (verb == "" || slices.Contains(r.Verbs, verb) || slices.Contains(r.Verbs, rbacv1.VerbAll))

@@ -95,7 +95,7 @@ func malformed(c *fault.Call, data map[string][]byte) map[string][]byte {
 	return after
 }
 
-// fieldOf tells what a key like SERVER.username holds, "" when it is none of those.
+// fieldOf reports what a key like SERVER.username holds, "" when it is none of those.
 func fieldOf(key string) string {
 	for _, field := range []string{"username", "password"} {
 		if strings.HasSuffix(strings.ToLower(key), "."+field) {

@@ -99,7 +99,7 @@ func anything(c *fault.Call) (dynamic.Interface, error) {
 	return d.Dynamic()
 }
 
-// anew is what an object is created anew with. Its owners own it still: they have not changed.
+// again is what an object is created again with. Its owners own it still: they have not changed.
 func anew(o *unstructured.Unstructured) map[string]any {
 	o = o.DeepCopy()
 	owners := o.GetOwnerReferences()

@@ -87,7 +87,7 @@ func attachment(k fault.Kind, decide func(context.Context, *fault.Call, state) (
 	})
 }
 
-// allowed tells why the category does not let the target have that many tags.
+// allowed reports why the category does not let the target have that many tags.
 func (ch *changed) allowed(c *fault.Call, ep *fault.Endpoint, category tags.Category, many int) error {
 	if many > 0 && len(category.AssociableTypes) > 0 && !slices.Contains(category.AssociableTypes, c.Target.Ref.Type) {
 		return fault.Refuse("%s: tags of category %q cannot be attached to a %s", c.Target, category.Name, c.Target.Ref.Type)

@@ -29,7 +29,7 @@ type VM struct {
 	Runtime types.VirtualMachineRuntimeInfo
 	Pool    *Ref
 	Guest   *types.GuestInfo
-	// Snapshots tells whether it has any.
+	// Snapshots reports whether it has any.
 	Snapshots bool
 	// Datastores are those that its files are on.
 	Datastores []Ref
@@ -100,7 +100,7 @@ func Causing(ep *kinds.Endpoint, c *kinds.Call, ref Ref) func() {
 	return ep.Sim.Guests().CausingRef(ref, c.Seq)
 }
 
-// Gone tells whether an error says that the object is not there any more.
+// Gone reports whether an error says that the object is not there any more.
 func Gone(err error) bool {
 	return err != nil && fault.Is(err, &types.ManagedObjectNotFound{})
 }

@@ -61,7 +61,7 @@ func Run(ctx context.Context, ep *fault.Endpoint, start func(context.Context, *v
 	})
 }
 
-// Gone tells whether an error says that the object is not there any more.
+// Gone reports whether an error says that the object is not there any more.
 func Gone(err error) bool { return vimfault.Is(err, new(types.ManagedObjectNotFound)) }
 
 // Causing says that the call is the cause of what happens to the objects until release is called. Of a real vCenter nobody

@@ -167,7 +167,7 @@ func (b *VM) tags(ctx context.Context, ref types.ManagedObjectReference) (string
 	return strings.Join(names, " "), err
 }
 
-// lists tells whether host, pool and datastores know the VM, and how often.
+// lists reports whether host, pool and datastores know the VM, and how often.
 func (b *VM) lists(ctx context.Context, p Portrait, vm *mo.VirtualMachine) error {
 	pc := property.DefaultCollector(b.client.Client)
 	refs := slices.Clone(vm.Datastore)

@@ -12,25 +12,25 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 )
 
-// A container that somebody ends is told of and started again, later each time.
-func TestEndedBySomebody(t *testing.T) {
+// A container that another process stops is reported and started again, with a back-off.
+func TestEndedByAnotherProcess(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
-		r.told(child.Started)
-		end := func() { r.by("die", func() { _ = r.ends(3) }) }
+		r.requireChanges(child.Started)
+		end := func() { r.external("die", func() { _ = r.ends(3) }) }
 		end()
 		synctest.Wait()
 		if p, pid, n := r.State(); p != node.Crashing || pid != 0 || n != 1 {
 			t.Errorf("%v, PID %d, %d restarts", p, pid, n)
 		}
-		c := r.told(child.Exited, child.Restarting)
-		if c[0].Err == nil || !strings.Contains(c[0].Err.Error(), "ended by somebody else") || !strings.Contains(c[0].Err.Error(), "exit status 3") ||
+		c := r.requireChanges(child.Exited, child.Restarting)
+		if c[0].Err == nil || !strings.Contains(c[0].Err.Error(), "stopped by another process") || !strings.Contains(c[0].Err.Error(), "exit status 3") ||
 			c[0].PID == 0 || c[1].Backoff != time.Second {
 			t.Errorf("%+v", c)
 		}
 		r.after(time.Second)
 		r.require("running", node.Running, "start")
-		r.told(child.Started)
+		r.requireChanges(child.Started)
 		end()
 		r.after(1500 * time.Millisecond)
 		requireStatus(r, "exited")
@@ -47,55 +47,55 @@ func TestEndedBySomebody(t *testing.T) {
 	})
 }
 
-// While its VM is off nobody misses a container, and one that somebody starts is ended.
-func TestStartedBySomebody(t *testing.T) {
+// While its VM is off, a missing container is not reported, and a started one is killed.
+func TestStartedByAnotherProcess(t *testing.T) {
 	inBubble(t, "exited", func(r *rig) {
 		r.sees(off)
-		r.by("start", func() { r.status, r.pid = "running", 7 })
+		r.external("start", func() { r.status, r.pid = "running", 7 })
 		synctest.Wait()
 		requireStatus(r, "exited")
-		r.told()
+		r.requireChanges()
 	})
 }
 
-func TestPausedBySomebody(t *testing.T) {
+func TestPausedByAnotherProcess(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
-		r.by("pause", func() { r.status = "paused" })
+		r.external("pause", func() { r.status = "paused" })
 		synctest.Wait()
 		r.require("running", node.Running, "unpause")
-		r.noticed("somebody has paused")
+		r.noticed("another process paused")
 		r.sees(suspended)
 		r.noticed("")
-		r.by("unpause", func() { r.status = "running" })
+		r.external("unpause", func() { r.status = "running" })
 		synctest.Wait()
 		r.require("paused", node.Paused, "pause", "pause")
-		r.noticed("stands still again")
-		r.told(child.Started)
+		r.noticed("it is paused again")
+		r.requireChanges(child.Started)
 	})
 }
 
-// One that was started anew behind its back is another.
-func TestRestartedBySomebody(t *testing.T) {
+// A container that was restarted has another PID: the old one exited, a new one started.
+func TestRestartedByAnotherProcess(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
-		r.by("start", func() { r.pid = 77 })
+		r.external("start", func() { r.pid = 77 })
 		synctest.Wait()
-		r.told(child.Started, child.Exited, child.Started)
+		r.requireChanges(child.Started, child.Exited, child.Started)
 		r.require("running", node.Running)
 	})
 }
 
-func TestRemovedBySomebody(t *testing.T) {
+func TestRemovedByAnotherProcess(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
-		r.by("destroy", func() { r.status, r.pid = "", 0 })
+		r.external("destroy", func() { r.status, r.pid = "", 0 })
 		synctest.Wait()
-		c := r.told(child.Started, child.Exited)
-		if err := c[1].Err; err == nil || !strings.Contains(err.Error(), "somebody has removed it") {
+		c := r.requireChanges(child.Started, child.Exited)
+		if err := c[1].Err; err == nil || !strings.Contains(err.Error(), "was removed by another process") {
 			t.Errorf("%v", err)
 		}
-		r.noticed("somebody has removed it")
+		r.noticed("was removed by another process")
 		r.counted()
 		r.after(time.Hour)
 		if n := r.counted(); n > 125 {
@@ -104,18 +104,18 @@ func TestRemovedBySomebody(t *testing.T) {
 		r.require("", node.Stopped)
 		r.sees(off)
 		r.sees(bootedAgain)
-		r.told()
-		r.by("create", func() { r.status = "created" }) // by kind, say
+		r.requireChanges()
+		r.external("create", func() { r.status = "created" }) // by kind, say
 		r.after(time.Minute)
 		requireStatus(r, "running")
 	})
 }
 
-// The daemon is away and containers end with it: it is told once, waited for without haste, and all is put right.
+// The daemon stops and its containers with it: reported once, retried with a back-off, and reverted.
 func TestDaemonRestarted(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
-		r.said()
+		r.takeCalls()
 		r.fake.mu.Lock()
 		r.down, r.status, r.pid, r.exit = true, "exited", 0, 255
 		r.fake.mu.Unlock()
@@ -125,13 +125,13 @@ func TestDaemonRestarted(t *testing.T) {
 		if n := r.counted(); n > 60 {
 			t.Errorf("%d calls in ten minutes", n)
 		}
-		r.told(child.Started) // nobody knows yet
+		r.requireChanges(child.Started) // not noticed yet
 		r.fake.mu.Lock()
 		r.down = false
 		r.fake.mu.Unlock()
 		r.after(time.Minute)
 		requireStatus(r, "running")
-		r.told(child.Exited, child.Restarting, child.Started)
+		r.requireChanges(child.Exited, child.Restarting, child.Started)
 		r.Observe(vm(off))
 		synctest.Wait()
 		requireStatus(r, "exited")
@@ -152,7 +152,7 @@ func TestPowerOffWithoutADaemon(t *testing.T) {
 		r.fake.mu.Unlock()
 		r.after(time.Minute)
 		requireStatus(r, "exited")
-		r.told(child.Started, child.Stopped)
+		r.requireChanges(child.Started, child.Stopped)
 	})
 }
 
@@ -166,7 +166,7 @@ func TestCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		c := r.told(child.Started, child.Exited, child.Restarting, child.Started)
+		c := r.requireChanges(child.Started, child.Exited, child.Restarting, child.Started)
 		if !strings.Contains(c[1].Err.Error(), "kubelet was killed") {
 			t.Errorf("%v", c[1].Err)
 		}

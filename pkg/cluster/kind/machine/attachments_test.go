@@ -41,7 +41,7 @@ func (r *rig) ok(err error) {
 	}
 }
 
-// What is attached is there when Attach returns, and what an observation that comes late tells does not undo it.
+// A disk is visible when Attach returns, and an outdated observation does not undo that.
 func TestAttach(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
@@ -60,7 +60,7 @@ func TestAttach(t *testing.T) {
 		r.sees(with("a")) // of before
 		r.requireDisks()
 		r.sees()
-		r.sees(with("a")) // by somebody else
+		r.sees(with("a")) // attached by another client
 		r.requireDisks("a")
 		r.sees()
 		r.requireDisks()
@@ -94,7 +94,7 @@ func TestDisksOfAVMThatIsFound(t *testing.T) {
 	})
 }
 
-// A disk that is detached while the machine plugs it, as an observation has told it to, is taken off again.
+// A disk that is detached while an observation makes the Machine plug it is unplugged again.
 func TestDetachedWhilePlugged(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees()
@@ -109,11 +109,11 @@ func TestDetachedWhilePlugged(t *testing.T) {
 	})
 }
 
-// A container that is to be kept runs on, with its disks.
+// With Keep the container continues to run, with its disks.
 func TestKeep(t *testing.T) {
 	inBubble(t, "running", func(r *rig) {
 		r.sees(with("a"))
-		r.said()
+		r.takeCalls()
 		r.locked(func() { r.keep = true })
 		r.ok(r.Stop(r.t.Context()))
 		r.require("running", node.Running)

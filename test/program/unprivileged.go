@@ -8,22 +8,24 @@ import (
 	"syscall"
 )
 
-// Nobody is whom tests that root runs run the program as, since people do not run it as root; nil where we are not root.
-func Nobody() (*syscall.Credential, error) {
+// Unprivileged returns the credentials of an unprivileged user if the tests run as root, since users do not run the program as
+// root; else nil.
+func Unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
-	u, err := user.Lookup("nobody")
+	const name = "nobody"
+	u, err := user.Lookup(name)
 	if err != nil {
 		return nil, err
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("user nobody: %w", err)
+		return nil, fmt.Errorf("user %s: %w", name, err)
 	}
 	gid, err := strconv.ParseUint(u.Gid, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("user nobody: %w", err)
+		return nil, fmt.Errorf("user %s: %w", name, err)
 	}
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
