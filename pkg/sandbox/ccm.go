@@ -26,7 +26,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 )
 
 const (
@@ -200,9 +199,7 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 			"--tag-refresh-period="+s.opts.Speed.Of(pace.TagRefresh).String(),
 			"--config-poll-period="+configPoll.String(),
 			"--concurrent-node-syncs=4")
-		if s.opts.Real != nil {
-			args = append(args, realCallTimeout())
-		}
+		args = append(args, s.source.Args()...)
 	} else {
 		args = append(args, "--v=2") // as upstream's manifests have it
 	}
@@ -253,9 +250,6 @@ func withoutProviderVariables(environ []string) []string {
 		return strings.HasPrefix(v, "VSPHERE_") && !strings.HasPrefix(v, "VSPHERE_SANDBOX_")
 	})
 }
-
-// realCallTimeout is the flag of our programs by which they wait for real vCenters as long as the sandbox itself does.
-func realCallTimeout() string { return "--vcenter-call-timeout=" + vcenter.Patience.String() }
 
 // ccmRights are the ServiceAccount of the cloud controller manager and what it is allowed: of our own what the provider
 // itself says, of any other what upstream's manifests say.

@@ -56,7 +56,7 @@ func TestCCMThatIsBrought(t *testing.T) {
 			}
 		}
 	}
-	s.setPhase(api.Ready)
+	s.boot.SetPhase(api.Ready)
 	c := serve(t, s)
 	refused := func(what, words string) {
 		t.Helper()

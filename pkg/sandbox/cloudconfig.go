@@ -1,11 +1,8 @@
 package sandbox
 
 import (
-	"context"
-
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
@@ -15,14 +12,9 @@ import (
 func newCloudConfig(s *Sandbox) *cloudconfig.Config {
 	c := &cloudconfig.Config{
 		Log: s.log, Logger: s.opts.Logger, Causes: s.causes, Background: &s.background,
-		Client:   func() kubernetes.Interface { return s.cluster.Client() },
-		VCenters: func() vcenters.List { return s.vcenters },
-		Render: func(c sim.CloudConfig) ([]byte, error) {
-			if s.real != nil {
-				return cloudconfig.RenderReal(c, s.topology(), s.vcenters)
-			}
-			return s.sim.CloudConfig(c)
-		},
+		Client:    func() kubernetes.Interface { return s.cluster.Client() },
+		VCenters:  func() vcenters.List { return s.vcenters },
+		Render:    func(c sim.CloudConfig) ([]byte, error) { return s.source.CloudConfig(c) },
 		Namespace: s.ccmNamespace(), Labels: s.facts.Labels,
 		Changed: func() {
 			s.ccms.mu.Lock()
@@ -34,38 +26,14 @@ func newCloudConfig(s *Sandbox) *cloudconfig.Config {
 	if s.opts.Dir != nil { // nil in tests
 		c.File, c.CAFile = s.opts.Dir.Path("ccm", cloudconfig.Key), s.vcenterCA()
 	}
-	host := func(vcenter string) string {
-		s.mu.Lock()
-		p := s.pods
-		s.mu.Unlock()
-		if p == nil {
-			return ""
-		}
-		host, _ := p.where(vcenter)
-		return host
-	}
 	if s.ccmDeployed() {
-		c.Pods = func() cloudconfig.Pods { return configuredPods{s.pods, host} }
+		c.Pods = func() cloudconfig.Pods { return s.pods }
 	}
 	if s.facts.Pods && s.opts.CSI.Enabled {
-		c.Driver = &cloudconfig.Driver{Deploy: s.deployCSI, Host: host}
+		c.Driver = &cloudconfig.Driver{Deploy: s.csi.Deploy, Host: s.pods.Host}
 		if s.opts.CSI.Foreign != nil {
-			c.Driver.Configure = s.configureForeignCSI
+			c.Driver.Configure = s.csi.ConfigureForeign
 		}
 	}
 	return c
 }
-
-// configuredPods implements [cloudconfig.Pods].
-type configuredPods struct {
-	p    *pods
-	host func(vcenter string) string
-}
-
-func (c configuredPods) Config() (deploy.Config, error) { return c.p.config() }
-
-func (c configuredPods) Configure(ctx context.Context, to deploy.Config) error {
-	return c.p.Configure(ctx, to)
-}
-
-func (c configuredPods) Host(vcenter string) string { return c.host(vcenter) }

@@ -21,8 +21,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -73,10 +75,18 @@ func (s *Sandbox) standOn(g ground.Ground) {
 	s.config = newCloudConfig(s)
 }
 
+// source provides the vCenters that the options choose.
+func (o *Options) source() vcenters.Source {
+	if o.Real != nil {
+		return real.New(o.Real)
+	}
+	return simulated.New(simulated.Options{Saved: o.Saved, Login: o.Login})
+}
+
 // host is the sandbox as its ground uses it.
 type host struct{ s *Sandbox }
 
-func (h host) Detail(text string) { h.s.detail(text) }
+func (h host) Detail(text string) { h.s.boot.Detail(text) }
 
 func (h host) SetCluster(c cluster.Cluster) {
 	h.s.mu.Lock()
@@ -102,15 +112,10 @@ func (h host) CCMObjects() []runtime.Object {
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
 
 func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []deploy.Reached) {
-	p := newPods(h.s, d, images)
-	p.reach(reached)
-	h.s.mu.Lock()
-	h.s.pods = p
-	h.s.mu.Unlock()
-	h.s.watchPods()
+	h.s.pods.Start(d, images.Name, reached)
 }
 
-func (h host) StopPods(ctx context.Context) error { return h.s.stopPods(ctx) }
+func (h host) StopPods(ctx context.Context) error { return h.s.pods.Stop(ctx) }
 
 func (h host) Feed() http.Handler { return h.s.light }
 
@@ -136,7 +141,7 @@ func (h host) VCenters() []kind.VCenter {
 
 func (h host) Simulated(vcenter string) *sim.VCenter {
 	if vc := h.s.vcenters.Find(vcenter); vc != nil {
-		return vc.Sim
+		return vc.Simulator()
 	}
 	return nil
 }
@@ -165,11 +170,7 @@ func (h host) Exists(vcenter string, vm ref) bool {
 	return h.s.nodes.vms[vmKey{vcenter, vm}] != nil
 }
 
-func (h host) BootFailed() bool {
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
-	return h.s.phase == api.Stopping && h.s.readyAt.IsZero()
-}
+func (h host) BootFailed() bool { return h.s.boot.Failed() }
 
 // vmNode is a VM that is a node, as a ground uses it. It implements [ground.Node].
 type vmNode struct {

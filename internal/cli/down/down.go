@@ -24,8 +24,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/nearest"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 )
 
 type options struct {
@@ -248,7 +248,7 @@ const realTime = 6 * time.Minute
 // patience is how long a sandbox may take to end.
 func (o *options) patience(root, name string) time.Duration {
 	dir := filepath.Join(root, name)
-	if _, err := sandbox.LeftWrites(dir); err != nil { // it has a journal, and runs
+	if _, err := real.LeftWrites(dir); err != nil { // it has a journal, and runs
 		return max(o.timeout, realTime)
 	}
 	// Commands of the container runtime's that are under way outlive who is killed: what they make comes after the cleaning.

@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vcenterconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
@@ -45,7 +45,7 @@ type options struct {
 	csi      csi.Flags
 	ground   ground.Flags
 	limits   limits.Flags
-	real     *sandbox.Real // nil for simulated vCenters
+	real     *real.Options // nil for simulated vCenters
 	alone    *VCenters     // nil for a whole sandbox
 
 	realFlags vcenterconfig.Flags

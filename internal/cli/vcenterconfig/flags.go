@@ -20,7 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/printable"
 	client "github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
@@ -32,7 +32,7 @@ const Environment = "env"
 // Flags say which vCenters, VMs, nodes and writes. The zero value is ready for [Flags.Bind].
 type Flags struct {
 	config string
-	chosen sandbox.Real // but for Config
+	chosen real.Options // but for Config
 }
 
 // Bind adds the flags of vCenters and of their VMs to a command.

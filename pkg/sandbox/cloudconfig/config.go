@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
@@ -222,13 +223,15 @@ func (o objects) create(ctx context.Context, conf []byte) error {
 
 func (o objects) update(ctx context.Context, conf []byte) error {
 	maps := o.Client().CoreV1().ConfigMaps(o.Namespace)
-	m, err := maps.Get(ctx, ConfigMap, metav1.GetOptions{})
-	if err != nil {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		m, err := maps.Get(ctx, ConfigMap, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		m.Data = map[string]string{Key: string(conf)}
+		_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
 		return err
-	}
-	m.Data = map[string]string{Key: string(conf)}
-	_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
-	return err
+	})
 }
 
 // distinctHosts refuses vCenters that differ only by port, as they do where the system has one loopback address: the keys of

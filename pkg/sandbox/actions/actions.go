@@ -1,64 +1,96 @@
-package sandbox
+// Package actions carries out the requests of the control API that act on VMs, on Nodes and on the gates of vCenters.
+//
+// Floor 3.
+package actions
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/gate"
 )
 
-// act does something to a VM through its vCenter's API, and returns when the vCenter reports it done.
-func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
-	if err := s.built(); err != nil {
-		return api.Done{}, err
+// Actions acts on the objects of a sandbox. Its methods may be called from any goroutine.
+type Actions struct {
+	Log *event.Log
+	// World is nil as long as there are no vCenters.
+	World    func() *world.World
+	VCenters func() vcenters.List
+	// Allow returns why an action on a VM is refused, nil when it is not.
+	Allow func(world.VM, api.VMRequest) error
+	// Hang stops the guest of a VM; false when the guest does not run.
+	Hang func(world.VM) bool
+	// Kubernetes is nil as long as there is no cluster.
+	Kubernetes func() kubernetes.Interface
+	// ReadOnlyNodes: the Nodes of the cluster are not the sandbox's.
+	ReadOnlyNodes func() bool
+}
+
+// Register adds the handlers of the control API.
+func (a *Actions) Register(mux *http.ServeMux) {
+	mux.Handle("POST /v1/vm", control.Request(a.VM))
+	mux.Handle("POST /v1/gate", control.Request(a.Gate))
+	mux.Handle("POST /v1/out-of-service", control.Request(a.OutOfService))
+}
+
+// VM acts on a VM through the API of its vCenter, and returns when the vCenter reports the action as done.
+func (a *Actions) VM(ctx context.Context, r api.VMRequest) (api.Done, error) {
+	w := a.World()
+	if w == nil {
+		return api.Done{}, api.NotBuilt()
 	}
-	vm, err := world.Find(s.world.VMs(), r)
+	vm, err := world.Find(w.VMs(), r)
 	if err != nil {
 		return api.Done{}, err
 	}
-	if err := s.mayAct(vm, r); err != nil {
+	if err := a.Allow(vm, r); err != nil {
 		return api.Done{}, err
 	}
-	seq := s.log.Append(event.Event{
+	seq := a.Log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "command." + string(r.Action),
 		Object:  event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name},
 		Message: strings.TrimSpace(fmt.Sprintf("vm %s %s %s", r.Action, vm.Name, r.Host)),
 	})
 	if r.Action == api.Hang {
-		if !s.nodes.hang(vm) {
+		if !a.Hang(vm) {
 			return api.Done{}, api.Conflict("vm %q has no running guest to hang", vm.Name)
 		}
-		s.log.Append(event.Event{
+		a.Log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "node.hung", Cause: seq,
 			Object: event.Object{Kind: "Node", VCenter: vm.VCenter, Name: strings.ToLower(vm.Hostname)}, Message: "kubelet stopped where it stood; the vCenter sees a running VM",
 		})
 		return api.Done{Message: fmt.Sprintf("vm %q hangs; reset it to end that", vm.Name), Seq: seq}, nil
 	}
-	operate, ok := operations[r.Action]
+	operate, ok := operations()[r.Action]
 	if !ok {
 		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
 	}
-	vc := s.vcenters.Find(vm.VCenter)
+	vc := a.VCenters().Find(vm.VCenter)
 	release := vc.Causing(vm.Name, seq)
 	defer release()
-	done, err := "", error(nil)
-	err = vc.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) error {
+	var done string
+	err = vc.Client.Do(ctx, func(ctx context.Context, session *vcenter.Session) (err error) {
 		done, err = operate(ctx, object.NewVirtualMachine(session.Vim, vm.Ref), vm, r)
 		return err
 	})
 	if err != nil {
-		s.log.Append(event.Event{
+		a.Log.Append(event.Event{
 			Plane: event.PlaneSandbox, Level: event.Warning, Kind: "command.failed", Cause: seq,
 			Object: event.Object{Kind: "VM", VCenter: vm.VCenter, Name: vm.Name}, Message: vcenters.ErrorText(err),
 		})
@@ -75,31 +107,32 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	return api.Done{Message: fmt.Sprintf("vm %q %s", vm.Name, done), Seq: seq}, nil
 }
 
-// operations are the vSphere calls behind the actions; each returns what the VM is after it.
-var operations = map[api.VMAction]func(context.Context, *object.VirtualMachine, world.VM, api.VMRequest) (string, error){
-	api.PowerOn: func(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.VMRequest) (string, error) {
-		return "powered on", await(ctx)(vm.PowerOn(ctx))
-	},
-	api.PowerOff: func(ctx context.Context, vm *object.VirtualMachine, _ world.VM, _ api.VMRequest) (string, error) {
-		return "powered off", await(ctx)(vm.PowerOff(ctx))
-	},
-	api.Suspend: func(ctx context.Context, vm *object.VirtualMachine, _ world.VM, _ api.VMRequest) (string, error) {
-		return "suspended", await(ctx)(vm.Suspend(ctx))
-	},
-	api.Reset: func(ctx context.Context, vm *object.VirtualMachine, _ world.VM, _ api.VMRequest) (string, error) {
-		return "reset", await(ctx)(vm.Reset(ctx))
-	},
-	api.Move:    move,
-	api.Destroy: destroy,
+// operation makes the vSphere calls of an action, and returns the new state of the VM for the message.
+type operation func(context.Context, *object.VirtualMachine, world.VM, api.VMRequest) (string, error)
+
+func operations() map[api.VMAction]operation {
+	simple := func(done string, call func(*object.VirtualMachine, context.Context) (*object.Task, error)) operation {
+		return func(ctx context.Context, vm *object.VirtualMachine, _ world.VM, _ api.VMRequest) (string, error) {
+			return done, await(ctx)(call(vm, ctx))
+		}
+	}
+	return map[api.VMAction]operation{
+		api.PowerOn:  simple("powered on", (*object.VirtualMachine).PowerOn),
+		api.PowerOff: simple("powered off", (*object.VirtualMachine).PowerOff),
+		api.Suspend:  simple("suspended", (*object.VirtualMachine).Suspend),
+		api.Reset:    simple("reset", (*object.VirtualMachine).Reset),
+		api.Move:     move,
+		api.Destroy:  destroy,
+	}
 }
 
-// await returns what waits for a task.
+// await returns a function that waits for a task.
 func await(ctx context.Context) func(*object.Task, error) error {
 	return func(t *object.Task, err error) error {
 		if err != nil {
 			return err
 		}
-		// A wait that was given up ends without an error, as if the task were done.
+		// Wait returns nil when ctx ends before the task.
 		return errors.Join(t.Wait(ctx), ctx.Err())
 	}
 }
@@ -131,7 +164,7 @@ func move(ctx context.Context, vm *object.VirtualMachine, v world.VM, r api.VMRe
 	return "moved to host " + r.Host, await(ctx)(vm.Relocate(ctx, types.VirtualMachineRelocateSpec{Host: &to, Pool: &from}, types.VirtualMachineMovePriorityDefaultPriority))
 }
 
-// destroy powers a VM off if need be, as a vCenter demands, and deletes it with its disks.
+// destroy powers a VM off if it is on, as a vCenter requires, and deletes it with its disks.
 func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.VMRequest) (string, error) {
 	if v.Power != "off" {
 		if err := await(ctx)(vm.PowerOff(ctx)); err != nil && !fault.Is(err, &types.InvalidPowerState{}) {
@@ -139,4 +172,20 @@ func destroy(ctx context.Context, vm *object.VirtualMachine, v world.VM, _ api.V
 		}
 	}
 	return "destroyed", await(ctx)(vm.Destroy(ctx))
+}
+
+// Gate changes how a vCenter answers its clients. The sandbox's own connection is not affected.
+func (a *Actions) Gate(ctx context.Context, r api.GateRequest) (api.Done, error) {
+	if a.World() == nil {
+		return api.Done{}, api.NotBuilt()
+	}
+	vc := a.VCenters().Find(r.VCenter)
+	if vc == nil {
+		return api.Done{}, &api.Error{Code: "not-found", Message: fmt.Sprintf("vcenter %q: no such vCenter", r.VCenter), Try: "vsphere-sandbox get vcenters"}
+	}
+	mode := gate.Mode{State: gate.State(r.Mode), Delay: time.Duration(r.Delay)}
+	if err := vc.Gate().Set(ctx, mode); err != nil {
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("vcenter %q: %v", r.VCenter, err)}
+	}
+	return api.Done{Message: fmt.Sprintf("vcenter %q is %s", r.VCenter, mode), Seq: a.Log.Last()}, nil
 }

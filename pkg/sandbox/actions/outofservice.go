@@ -1,4 +1,4 @@
-package sandbox
+package actions
 
 import (
 	"context"
@@ -14,28 +14,26 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// outOfService taints a node as the one does who knows that its machine is off: pods on it are removed and their volumes
-// detached at once (KEP-2268).
-func (s *Sandbox) outOfService(ctx context.Context, r api.OutOfServiceRequest) (api.Done, error) {
-	if err := s.built(); err != nil {
-		return api.Done{}, err
+// OutOfService taints a Node as a user does who knows that its VM is off: its pods are removed and their volumes detached at
+// once (KEP-2268).
+func (a *Actions) OutOfService(ctx context.Context, r api.OutOfServiceRequest) (api.Done, error) {
+	if a.World() == nil {
+		return api.Done{}, api.NotBuilt()
 	}
-	s.mu.Lock()
-	cluster := s.cluster
-	s.mu.Unlock()
-	if cluster == nil {
+	client := a.Kubernetes()
+	if client == nil {
 		return api.Done{}, api.Conflict("this sandbox has no cluster")
 	}
-	if s.facts.Nodes == api.NodesReal {
+	if a.ReadOnlyNodes() {
 		return api.Done{}, &api.Error{
 			Code: "unsupported", Message: "the nodes of this cluster are not the sandbox's: it writes to none",
 			Try: "vsphere-sandbox kubectl taint node " + r.Node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
 		}
 	}
-	nodes := cluster.Client().CoreV1().Nodes()
-	is := func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }
+	nodes := client.CoreV1().Nodes()
+	outOfService := func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }
 	changed := false
-	seq := s.log.Append(event.Event{
+	seq := a.Log.Append(event.Event{
 		Plane: event.PlaneSandbox, Kind: "command.out-of-service", Object: event.Object{Kind: "Node", Name: r.Node}, Message: "taint out-of-service " + r.Node + removal(r),
 	})
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -43,12 +41,12 @@ func (s *Sandbox) outOfService(ctx context.Context, r api.OutOfServiceRequest) (
 		if err != nil {
 			return err
 		}
-		has := slices.ContainsFunc(n.Spec.Taints, is)
+		has := slices.ContainsFunc(n.Spec.Taints, outOfService)
 		if changed = has == r.Remove; !changed {
 			return nil
 		}
 		if r.Remove {
-			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, is)
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, outOfService)
 		} else {
 			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
 		}
@@ -73,7 +71,7 @@ func (s *Sandbox) outOfService(ctx context.Context, r api.OutOfServiceRequest) (
 	return api.Done{Message: message, Seq: seq}, nil
 }
 
-// removal is how the command is written that takes the taint away.
+// removal is the flag of the command that removes the taint.
 func removal(r api.OutOfServiceRequest) string {
 	if r.Remove {
 		return " --remove"
