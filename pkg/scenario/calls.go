@@ -10,7 +10,7 @@ import (
 // callsTime bounds the question for calls that are only kept.
 const callsTime = 5 * time.Second
 
-// callsNow are the calls so far; nil when they are not told.
+// callsNow returns the calls so far, or nil if they are not known.
 func (s *session) callsNow(ctx context.Context) []api.Calls {
 	ctx, cancel := context.WithTimeout(ctx, callsTime)
 	defer cancel()
@@ -30,7 +30,7 @@ func callsSince(now, before []api.Calls) []api.Calls {
 	}
 	var made []api.Calls
 	for _, c := range now {
-		if b := was[key{c.VCenter, c.Client, c.Method}]; b.Calls <= c.Calls && b.Errors <= c.Errors { // else it counts anew
+		if b := was[key{c.VCenter, c.Client, c.Method}]; b.Calls <= c.Calls && b.Errors <= c.Errors { // else the counter restarted
 			c.Calls, c.Errors, c.Hits, c.Latency = c.Calls-b.Calls, c.Errors-b.Errors, c.Hits-min(b.Hits, c.Hits), c.Latency-min(b.Latency, c.Latency)
 		}
 		if c.Errors == 0 {

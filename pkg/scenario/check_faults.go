@@ -104,7 +104,7 @@ func paramValue(p fault.Param, value string) error {
 	return nil
 }
 
-// targets checks names against the topology, as far as it tells them.
+// targets checks names against the topology, as far as it knows them.
 func (c *checker) targets(s *Step) {
 	if s.fault.Object == fault.Sandbox {
 		if s.On != nil {

@@ -65,7 +65,7 @@ func (c *checker) event(e *expect.Event, node *yaml.Node, path string) {
 	}
 }
 
-// isEventKind tells whether a text can be the kind of an event: it has a dot, or is a pattern.
+// isEventKind reports whether a text can be the kind of an event: it has a dot, or is a pattern.
 func isEventKind(text string) bool {
 	for _, r := range text {
 		if r == '.' || r == '*' {

@@ -57,7 +57,7 @@ func (d *Duration) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 // MarshalYAML writes what DecodeYAML reads.
 func (d Duration) MarshalYAML() (any, error) { return d.String(), nil }
 
-// IsZero tells whether there is none.
+// IsZero reports whether the duration is zero.
 func (d Duration) IsZero() bool { return d.D == 0 }
 
 // At is how long it is at a speed.

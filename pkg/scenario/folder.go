@@ -65,7 +65,7 @@ func (t *Topology) resolve(r *strict.Reader, from folder) {
 	}
 }
 
-// isFile tells whether a text is a file's name and not one of the catalogue.
+// isFile reports whether a text names a file rather than an entry of the catalogue.
 func isFile(use string) bool {
 	return strings.ContainsAny(use, `/\`) || strings.HasSuffix(use, ".yaml") || strings.HasSuffix(use, ".yml")
 }
@@ -96,7 +96,7 @@ func (t *Topology) load(r *strict.Reader, node *yaml.Node, from folder) {
 	}
 }
 
-// inline loads a topology that stands in the scenario. Its errors are told where it stands.
+// inline loads a topology that is part of the scenario. Its errors have the lines of the scenario.
 func (t *Topology) inline(r *strict.Reader, node *yaml.Node) {
 	whole := *node
 	add := func(key string, value *yaml.Node) {

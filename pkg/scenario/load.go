@@ -141,7 +141,7 @@ func written(values map[string]string) map[string]strict.Value {
 	return known
 }
 
-// attach tells the steps where they stand.
+// attach gives the steps their paths.
 func (s *Scenario) attach() {
 	_, list := strict.Find(s.root, "steps")
 	for i, step := range s.Steps {

@@ -16,8 +16,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// logs follows the logs of components. Only the goroutine of [logs.follow], and whoever calls [logs.read] before or after
-// it, touches its files; the lines are the session's.
+// logs follows the logs of components. Only the goroutine of [logs.follow], and callers of [logs.read] before or after it, use
+// its files; the lines belong to the session.
 type logs struct {
 	session *session
 	files   map[string]*logFile // by component
@@ -69,7 +69,7 @@ func (l *logs) follow(ctx context.Context) error {
 	defer again.Stop()
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		notify = &fsnotify.Watcher{} // which tells nothing
+		notify = &fsnotify.Watcher{} // never sends
 	} else {
 		again.Stop()
 		defer notify.Close()
@@ -144,7 +144,7 @@ func (f *logFile) lines() []string {
 	}
 	defer file.Close() // only read from: closing cannot lose anything
 	if info, err := file.Stat(); err == nil && info.Size() < f.offset {
-		f.offset, f.rest = 0, nil // it was begun anew
+		f.offset, f.rest = 0, nil // it was truncated
 	}
 	data, err := io.ReadAll(io.NewSectionReader(file, f.offset, maxRead))
 	if err != nil {

@@ -64,7 +64,7 @@ func labelSelector(r *strict.Reader, node *yaml.Node, path string) string {
 	return strings.Join(parts, ",")
 }
 
-// namesOf tells whether a key names targets of a kind, and does not say where they are.
+// namesOf reports whether a key names targets of a kind, without their place.
 func namesOf(key string, kind fault.Object) bool {
 	switch key {
 	case "names", "component", "volume", "datastore":

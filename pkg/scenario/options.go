@@ -30,7 +30,7 @@ type Sandbox interface {
 
 // Options say how a scenario is run. The zero value will do for scenarios that run no commands.
 type Options struct {
-	// Observe is told every change, from one goroutine at a time. It must not take long.
+	// Observe gets every change, from one goroutine at a time. It must return quickly.
 	Observe func(result.Update)
 	// Command runs a command of a scenario, kubectl, govc or vsphere-sandbox, with the environment of the sandbox. Its error
 	// says that it could not be run; what it does with its exit status is the scenario's to judge.
@@ -42,11 +42,11 @@ type Options struct {
 	// FailFast skips what comes after the first step that does not pass. Without it only a wait that fails, and what could
 	// not be done, end a scenario early.
 	FailFast bool
-	// Disposable tells that the sandbox is thrown away afterwards: a run that is interrupted puts nothing back in it.
+	// Disposable means that the sandbox is deleted afterwards: an interrupted run restores nothing in it.
 	Disposable bool
 	// Number is which scenario of Of this one is, for Observe.
 	Number, Of int
-	// Name, CCM and CCMVersion are told in the result: those of the sandbox.
+	// Name, CCM and CCMVersion are those of the sandbox, for the result.
 	Name, CCM, CCMVersion string
 }
 
@@ -69,7 +69,7 @@ type Output struct {
 // Outcome is what came of a scenario.
 type Outcome struct {
 	result.Scenario
-	// Left says what of the sandbox is not as it was at the beginning: no other scenario is to be run on it.
+	// Left describes what the scenario has not restored in the sandbox: do not run another scenario on it.
 	Left []string
 	// Timeline is what happened without times and numbers, the same for every run of a seed: see [Timeline].
 	Timeline string
@@ -85,7 +85,7 @@ const (
 	GraceTime = 15 * time.Second
 	// DefaultWithin is how long an expectation may take that does not say it. Failing takes it all, passing what it takes.
 	DefaultWithin = time.Minute
-	// pollEvery is how often calls and metrics are asked for, which nobody tells.
+	// pollEvery is the interval for calls and metrics, which no event reports.
 	pollEvery = 250 * time.Millisecond
 )
 
@@ -173,8 +173,8 @@ func (g Group) weight() int {
 	return 1
 }
 
-// LoadCatalogue loads a scenario of the catalogue: by name, or by theme/name. For a name that there is not, the error
-// wraps [fs.ErrNotExist] and tells what was probably meant.
+// LoadCatalogue loads a scenario of the catalogue, by name or by theme/name. For an unknown name, the error wraps
+// [fs.ErrNotExist] and has the nearest name.
 func LoadCatalogue(name string, settings ...topology.Setting) (*Scenario, error) {
 	entry, err := scenarios.Find(name)
 	if err != nil {
@@ -199,8 +199,8 @@ func loadEntry(entry scenarios.Entry, settings []topology.Setting) (*Scenario, e
 	return s, nil
 }
 
-// Catalogue loads all scenarios that come with the program, by theme and name. Those that cannot be loaded are left out,
-// and told in the error.
+// Catalogue loads all scenarios that come with the program, sorted by theme and name. It leaves out those that fail to load, and
+// returns their errors.
 func Catalogue() ([]*Scenario, error) {
 	var all []*Scenario
 	var errs []error

@@ -24,7 +24,7 @@ type places struct {
 
 func placesOf(t *topology.Topology, csiComponents ...string) *places {
 	if t == nil {
-		return nil // its errors are told, and nothing can be said of names
+		return nil // its errors are reported; names cannot be checked
 	}
 	p := &places{names: map[string][]string{}}
 	add := func(word string, names ...string) {
@@ -121,7 +121,7 @@ func plainNames(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.Contains(name, "/") })
 }
 
-// written tells whether a step before says the name somewhere in a text.
+// written reports whether an earlier step has the name somewhere in a text.
 func (p *places) written(name string) bool {
 	return slices.ContainsFunc(p.made, func(text string) bool { return strings.Contains(text, name) })
 }

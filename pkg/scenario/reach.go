@@ -31,10 +31,10 @@ func (r Reach) String() string { return fmt.Sprintf("%d: %s: %s", r.Line, r.Path
 // OfComponents reports whether it is about how parts of a sandbox are started, which a sandbox that is up is not concerned with.
 func (r Reach) OfComponents() bool { return strings.HasPrefix(r.Path, "components.") }
 
-// Reaches are what the scenario needs trust for, in the order of the file; none for a scenario of the catalogue, from
-// wherever it was read: what counts is its content. It is what validate, show and run go by.
+// Reaches returns what the scenario needs trust for, in the order of the file. A scenario with the content of one of the
+// catalogue, read from anywhere, needs none. validate, show and run use it.
 //
-// Whatever is not known to be harmless is one: programs as cloud controller managers, flags and environment for them, and
+// Everything that is not known to be harmless counts: programs as cloud controller managers, flags and environment for them, and
 // commands that package verbs does not list.
 func (s *Scenario) Reaches() []Reach {
 	if scenarios.Holds(s.source) {

@@ -46,14 +46,14 @@ func (r *run) healAll(ctx context.Context) (left []string) {
 	}
 	for _, lease := range leases {
 		if lease.State == "failed" {
-			left = append(left, "fault is not healed: "+told(lease))
+			left = append(left, "fault is not healed: "+leaseText(lease))
 		}
 	}
 	return left
 }
 
-// outlast returns a context for what must not be left half done: it goes on for [GraceTime] after the end of ctx. In a
-// sandbox that is disposable it ends with ctx.
+// outlast returns a context for work that must be completed: it ends [GraceTime] after ctx. In a disposable sandbox it ends with
+// ctx.
 func (r *run) outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.options.Disposable {
 		return context.WithCancel(ctx)

@@ -21,7 +21,7 @@ type run struct {
 	session  *session
 	needs    needs
 	logs     *logs
-	// publisher is nil when the sandbox cannot be told how it goes.
+	// publisher is nil if the sandbox is not a Publisher.
 	publisher *publisher
 	speed     float64
 	baseline  world.Snapshot
@@ -35,7 +35,7 @@ type run struct {
 	// leases are the faults injected so far, named those of steps with a name.
 	leases []string
 	named  map[string]string
-	// nevers are those that go on while later steps run.
+	// nevers are those that still run during later steps.
 	nevers []*guard
 	// lacks is what the ground of the sandbox does not have that a step takes: the rest is not carried out.
 	lacks string
@@ -112,7 +112,7 @@ func (r *run) carryOut(ctx context.Context) (left []string) {
 		background.Go(func() {
 			if err := r.logs.follow(asking); err != nil {
 				r.session.fail(fmt.Errorf("logs cannot be followed: %w", err))
-				for { // whoever waits for lines is told of the end otherwise
+				for { // a waiter for lines notices the end elsewhere
 					select {
 					case done := <-r.logs.asked:
 						close(done)
@@ -165,7 +165,7 @@ func (r *run) wellFirst(ctx context.Context) {
 	}
 }
 
-// takeStock remembers how everything is, and returns the faults that somebody else has injected.
+// takeStock remembers the state before the scenario, and returns the faults that another client has injected.
 func (r *run) takeStock() (busy string) {
 	r.session.with(func(v *expect.View) {
 		r.baseline = v.World.Snapshot()
@@ -212,7 +212,7 @@ func (r *run) stopped(ctx context.Context) bool {
 	}
 }
 
-// skipRest tells of the steps that are not carried out.
+// skipRest reports the steps that are not run.
 func (r *run) skipRest(from int) {
 	for i := from; i < len(r.scenario.Steps); i++ {
 		s := r.scenario.Steps[i]
@@ -223,7 +223,7 @@ func (r *run) skipRest(from int) {
 	}
 }
 
-// tell tells a change.
+// tell reports a change.
 func (r *run) tell(u result.Update) {
 	u.Scenario, u.Number, u.Of, u.Steps = r.result, r.options.Number, r.options.Of, len(r.scenario.Steps)
 	if u.Change != result.ScenarioEnded {

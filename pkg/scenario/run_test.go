@@ -258,7 +258,7 @@ func TestSandboxGoesAway(t *testing.T) {
 	})
 }
 
-// What a scenario leaves other than it was is told, so that no other one is run on it.
+// TestLeft: what a scenario does not restore is reported, so that no other scenario runs on the sandbox.
 func TestLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -29,7 +29,7 @@ type Scenario struct {
 	Parameters []topology.Parameter `json:"parameters,omitempty"`
 	// Topology is what it runs on.
 	Topology Topology `json:"topology"`
-	// Components says how the sandbox's parts are to be started.
+	// Components configures how the sandbox's parts start.
 	Components Components `json:"components,omitzero"`
 	Steps      []*Step    `json:"steps"`
 
@@ -74,7 +74,7 @@ type Topology struct {
 	file topologyFile
 }
 
-// Components says how the parts of a sandbox are to be started.
+// Components configures how the parts of a sandbox start.
 type Components struct {
 	// Speed is the factor by which the cluster lives faster than upstream's defaults. Default: the runner's.
 	Speed float64 `json:"speed,omitempty"`
@@ -91,7 +91,7 @@ func (c Components) csi() []string {
 	return []string{"csi-controller", "csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter", "snapshot-controller"}
 }
 
-// CCM says how the cloud controller manager is to be started.
+// CCM configures how the cloud controller manager starts.
 type CCM struct {
 	// Source is where it comes from, as --ccm has it: builtin, module:v1.36.0. Default: the runner's. A path is relative to
 	// the scenario's file, and absolute once that is loaded.

@@ -135,7 +135,7 @@ func stepKeys(a Action) object {
 		keys["wait"] = described("Waits until it is true; the scenario ends there when it does not become so.", ref("statement"))
 		keys["within"] = described("How long it may take; 60s.", ref("duration"))
 	case ActionExpect:
-		keys["expect"] = described("Waits until it is true; the scenario fails, and goes on, when it does not become so.", ref("statement"))
+		keys["expect"] = described("Waits until it is true; on a timeout the scenario fails, and continues.", ref("statement"))
 	case ActionNever:
 		keys["never"] = described("Fails when it is true, be it for a moment.", ref("statement"))
 		keys["until"] = described("A later step, or end: it must not become true before that.", text())

@@ -33,7 +33,7 @@ type session struct {
 	broken error
 }
 
-// follow begins, and returns when all that there is has been told. Events are those after a Seq.
+// follow starts a session, and returns when it has read all updates so far. Events are those after a Seq.
 func follow(ctx context.Context, sandbox Sandbox, after uint64) (*session, error) {
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &session{
@@ -64,20 +64,20 @@ func (s *session) close() {
 	s.running.Wait()
 }
 
-// maxCuts is how often the stream may be cut off, with nothing told in between.
+// maxCuts is how often the stream may be cut without an update in between.
 const maxCuts = 3
 
 // read reads the stream, and takes it up again when it was cut off for being slow.
 func (s *session) read(ctx context.Context, after uint64) {
 	defer close(s.gone)
 	for cuts := 0; ; cuts++ {
-		told := false
+		updated := false
 		err := s.sandbox.Watch(ctx, after, func(u api.Update) error {
-			told = true
+			updated = true
 			s.apply(u)
 			return nil
 		})
-		if told {
+		if updated {
 			cuts = 0
 		}
 		switch {
@@ -133,7 +133,7 @@ func (s *session) with(f func(v *expect.View)) {
 	f(&s.view)
 }
 
-// refresh has all watchers look, after something changed that no update tells.
+// refresh wakes all watchers after a change that no update reports.
 func (s *session) refresh(change func(v *expect.View)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *session) watch(x *expect.Expectation, m expect.Marks) *watcher {
 	return w
 }
 
-// listen tells of every change, until done is called.
+// listen signals every change, until done is called.
 func (s *session) listen() (changed <-chan struct{}, done func()) {
 	w := &watcher{tracker: always{}, changed: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -183,7 +183,7 @@ func (s *session) was(w *watcher) []string {
 	return w.tracker.Was(&s.view)
 }
 
-// fail ends the session for a reason of its own.
+// fail ends the session with an error.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

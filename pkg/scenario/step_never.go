@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/result"
 )
 
-// guard is a never that goes on while later steps run.
+// guard is a never that still runs during later steps.
 type guard struct {
 	step    *Step
 	watcher *watcher

@@ -56,7 +56,7 @@ func (c *Count) DecodeYAML(r *strict.Reader, node *yaml.Node, path string) {
 	*c = parsed
 }
 
-// Has tells whether a number is as it says.
+// Has reports whether a number is within the count.
 func (c Count) Has(n float64) bool {
 	switch c.Op {
 	case ">=":

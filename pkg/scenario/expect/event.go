@@ -82,7 +82,7 @@ func expression(r *strict.Reader, node *yaml.Node, path, key, text string) *rege
 	return re
 }
 
-// matches tells whether an event is so.
+// matches reports whether an event is the expected one.
 func (e *Event) matches(w *world.World, got event.Event, marks Marks) bool {
 	o := got.Object
 	switch {

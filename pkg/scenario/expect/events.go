@@ -50,7 +50,7 @@ func (s *Events) read(r *strict.Reader, node *yaml.Node, path string) {
 		}
 		e.check(r, list.Content[i], strict.Item(path, i))
 		if e.Count != nil || e.Since != "" {
-			r.Errorf(list.Content[i], strict.Item(path, i), "is one event of an order, and has no count or since of its own")
+			r.Errorf(list.Content[i], strict.Item(path, i), "is one event of an order, and cannot have its own count or since")
 		}
 	}
 	if len(s.Order) < 2 {

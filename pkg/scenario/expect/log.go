@@ -81,11 +81,11 @@ func (t *logTracker) Was(v *View) []string {
 		return []string{fmt.Sprintf("there were %d such lines, the last one: %s", t.count, strings.TrimSpace(t.last))}
 	}
 	lines := v.Lines[t.want.Component]
-	told := []string{fmt.Sprintf("there was no such line among %d", len(lines)-t.since.Lines[t.want.Component])}
+	found := []string{fmt.Sprintf("there was no such line among %d", len(lines)-t.since.Lines[t.want.Component])}
 	for _, line := range lines[max(0, len(lines)-3):] {
-		told = append(told, "the log ends: "+strings.TrimSpace(line))
+		found = append(found, "the log ends: "+strings.TrimSpace(line))
 	}
-	return told
+	return found
 }
 
 func (t *logTracker) Related(*View) []event.Event { return nil }

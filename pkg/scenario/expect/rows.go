@@ -21,7 +21,7 @@ type Rows struct {
 	NoTaints []string
 	// Count is how many of the chosen have to be so, in place of all.
 	Count *Count
-	// Exists, if it is false, says that there is none.
+	// Exists, if false, expects no row.
 	Exists *bool
 
 	nodes map[string]*yaml.Node

@@ -107,8 +107,8 @@ func show(row world.Row, f Fielded) string {
 	return text
 }
 
-// maxTold is how many rows are told of.
-const maxTold = 6
+// maxRows is the maximum number of rows in a message.
+const maxRows = 6
 
 func (t *rowsTracker) Was(v *View) []string {
 	s := t.rows
@@ -138,13 +138,13 @@ func (t *rowsTracker) Was(v *View) []string {
 		}
 		lines = append(lines, fmt.Sprintf("there is no %s %s; there are %d%s", s.Kind, which, len(there), names(there)))
 	}
-	told := 0
+	shown := 0
 	for _, row := range chosen {
 		bad := s.wrong(row)
 		if len(bad) == 0 {
 			continue
 		}
-		if told++; told > maxTold {
+		if shown++; shown > maxRows {
 			lines = append(lines, "and others")
 			break
 		}
@@ -156,10 +156,10 @@ func (t *rowsTracker) Was(v *View) []string {
 	return lines
 }
 
-// so tells what is true, for what should never have been.
+// so describes what is true, for a never.
 func (s *Rows) so(chosen []world.Row) string {
 	var parts []string
-	for _, row := range chosen[:min(len(chosen), maxTold)] {
+	for _, row := range chosen[:min(len(chosen), maxRows)] {
 		var are []string
 		for _, f := range s.Fields {
 			are = append(are, f.Name+" is "+show(row, f))
@@ -177,8 +177,8 @@ func names(list []string) string {
 	switch {
 	case len(list) == 0:
 		return ""
-	case len(list) > maxTold:
-		return ": " + strings.Join(list[:maxTold], ", ") + " …"
+	case len(list) > maxRows:
+		return ": " + strings.Join(list[:maxRows], ", ") + " …"
 	}
 	return ": " + strings.Join(list, ", ")
 }

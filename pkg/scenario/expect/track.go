@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// View is what there is to look at: the world, and what is not told by it but has to be asked for.
+// View is what expectations see: the world, and what must be polled.
 type View struct {
 	World *world.World
 	// Calls are those to the vCenters since these were started.
@@ -32,7 +32,7 @@ type Mark struct {
 	Samples map[string][]Sample
 }
 
-// before tells whether an event happened before the mark though it was told after it.
+// before reports whether an event happened before the mark though it arrived after it.
 func (m *Mark) before(e event.Event) bool { return e.Seq <= m.Seq || e.Time.Before(m.Time) }
 
 // Marks finds moments by name. Those that are always there: "" is where the statement's own counting begins unless it
@@ -52,9 +52,9 @@ type Finding struct {
 	Event uint64
 }
 
-// Tracker tells whether an expectation is met. It is for one goroutine.
+// Tracker reports whether an expectation is met. It is for one goroutine.
 type Tracker interface {
-	// Concerns tells whether a change of that kind can make a difference.
+	// Concerns reports whether a change of that kind can make a difference.
 	Concerns(k world.Kind) bool
 	// Look asks the world as it is now.
 	Look(v *View) Finding
@@ -154,7 +154,7 @@ func (g *groupTracker) Related(v *View) []event.Event {
 	return newest(all)
 }
 
-// maxRelated is how many events are told with a failure.
+// maxRelated is the maximum number of events reported with a failure.
 const maxRelated = 8
 
 func newest(events []event.Event) []event.Event {
@@ -180,7 +180,7 @@ func related(v *View, names []string) []event.Event {
 	return found
 }
 
-// matchObject tells whether a pattern means an event's object: worker-1, us/worker-1, Node/worker-1.
+// matchObject reports whether a pattern matches an event's object: worker-1, us/worker-1, Node/worker-1.
 func matchObject(pat string, o event.Object) bool {
 	return Match(pat, o.Name) || o.VCenter != "" && Match(pat, o.VCenter+"/"+o.Name) || Match(pat, o.Kind+"/"+o.Name) ||
 		strings.HasPrefix(o.Name, "node/") && Match(pat, strings.TrimPrefix(o.Name, "node/"))

@@ -75,7 +75,7 @@ func (v *Value) check(r *strict.Reader, node *yaml.Node, path string, field worl
 	}
 }
 
-// matches tells whether a row's field is so.
+// matches reports whether a row's field has the value.
 func (v *Value) matches(row world.Row, f world.Field) bool {
 	switch {
 	case v.Not != nil:
@@ -113,7 +113,7 @@ func (v *Value) text(got string, fold bool) bool {
 	return slices.ContainsFunc(v.Texts, func(text string) bool { return fold && strings.EqualFold(text, got) || Match(text, got) })
 }
 
-// entry tells whether what a map has at a key is so. Without texts there has to be none; "" is one that is empty.
+// entry reports whether a map has the value at a key. Without texts the key must be absent; "" is an empty value.
 func (v *Value) entry(got string, there bool) bool {
 	switch {
 	case v.Not != nil:
@@ -124,8 +124,8 @@ func (v *Value) entry(got string, there bool) bool {
 	return there && v.text(got, false)
 }
 
-// list tells whether a list has all of the texts. A taint is meant by its key, too; and the one by which some grounds keep pods
-// off their light nodes is none that a scenario means when it wants none.
+// list reports whether a list has all of the texts. A taint matches by its key too. An expectation of no taints ignores the one
+// by which some grounds keep pods off their light nodes.
 func (v *Value) list(got []string, taints bool) bool {
 	if len(v.Texts) == 0 {
 		return !slices.ContainsFunc(got, func(one string) bool { return !taints || taintKey(one) != feed.Mark })
@@ -165,7 +165,7 @@ func (v *Value) String() string {
 	return strings.Join(v.Texts, ",")
 }
 
-// Match tells whether a text is as a pattern says: * is anything, ? one character, and /…/ a regular expression.
+// Match reports whether a text matches a pattern: * is anything, ? one character, and /…/ a regular expression.
 func Match(pat, text string) bool {
 	re, err := pattern(pat)
 	switch {
@@ -185,7 +185,7 @@ func pattern(text string) (*regexp.Regexp, error) {
 	return nil, nil
 }
 
-// IsPattern tells whether a text is more than a name.
+// IsPattern reports whether a text is more than a name.
 func IsPattern(text string) bool {
 	return glob.IsPattern(text) || len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/'
 }

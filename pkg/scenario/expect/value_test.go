@@ -146,7 +146,7 @@ func TestNoSuchMetric(t *testing.T) {
 	}
 }
 
-// An event that is told after the mark and happened before it is none of what came since.
+// TestEventBeforeTheMark: an event that arrives after the mark and happened before it does not count.
 func TestEventBeforeTheMark(t *testing.T) {
 	w, now := world.New(), time.Now()
 	v := &View{World: w}

@@ -54,7 +54,7 @@ func (f *field) rest() string {
 	return f.suggest(string(f.value))
 }
 
-// handle takes the keys that change the value, and tells whether this was one.
+// handle takes the keys that change the value, and reports whether this was one.
 func (f *field) handle(k tea.KeyPressMsg) bool {
 	switch name := k.String(); name {
 	case "left", "right", "ctrl+b", "ctrl+f":

@@ -151,7 +151,7 @@ func (f *Form) move(by int) {
 	}
 }
 
-// ready goes to the first field that is not as it has to be, and tells whether there is none.
+// ready goes to the first field that is not as it has to be, and reports whether there is none.
 func (f *Form) ready() (intent.Intent, bool) {
 	for i, one := range f.fields {
 		if wrong := one.wrong(); wrong != "" {

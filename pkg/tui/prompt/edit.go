@@ -13,7 +13,7 @@ func (e *editor) String() string { return string(e.runes) }
 // set takes the place of the line, with the cursor at its end.
 func (e *editor) set(s string) { e.runes, e.at = []rune(s), len([]rune(s)) }
 
-// end tells whether the cursor is at the end.
+// end reports whether the cursor is at the end.
 func (e *editor) end() bool { return e.at == len(e.runes) }
 
 func (e *editor) insert(s string) {
