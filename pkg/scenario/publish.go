@@ -20,7 +20,7 @@ type Publisher interface {
 const (
 	// publishEvery is the minimum time between two reports of what a step waits for.
 	publishEvery = 250 * time.Millisecond
-	// publishTime bounds one telling, lastTime the last one, for which a scenario's end waits.
+	// publishTime bounds one request, lastTime the last one, which the end of a scenario waits for.
 	publishTime = 5 * time.Second
 	lastTime    = time.Second
 )
@@ -36,8 +36,8 @@ type publisher struct {
 
 	mu     sync.Mutex
 	next   *api.Run // the state to send
-	urgent bool     // at once: it is not only what is being waited for
-	last   bool     // nothing comes after it
+	urgent bool     // send at once: more than the current wait has changed
+	last   bool     // the final state
 }
 
 // publish starts a publisher; nil if the sandbox is not a Publisher.
@@ -157,13 +157,13 @@ func runStep(s result.Step) api.RunStep {
 	if s.Verdict != result.Running {
 		step.Took = api.Duration(s.Took)
 	}
-	if s.Verdict != result.Skipped || s.Took > 0 { // else it never began
+	if s.Verdict != result.Skipped || s.Took > 0 { // otherwise it never began
 		step.Began = &s.Began
 	}
 	return step
 }
 
-// runState is a verdict as package api has it.
+// runState returns a verdict as a state of package api.
 func runState(v result.Verdict) string {
 	switch v {
 	case result.Running:

@@ -129,7 +129,7 @@ func TestValuesDoNotReach(t *testing.T) {
 	}
 	for value, message := range map[string]string{
 		"nodes":                  "",
-		"--kubeconfig=evil.yaml": "with the values that were set, it runs kubectl get with a kubeconfig that the scenario names",
+		"--kubeconfig=evil.yaml": "with the values of set steps, it runs kubectl get with a kubeconfig that the scenario names",
 	} {
 		ran := 0
 		f, labeled := newFake(), node("worker-1", "True")

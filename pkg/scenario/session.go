@@ -13,21 +13,21 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/expect"
 )
 
-// session follows one sandbox: a goroutine reads its stream, and has every watcher look at each change, so that nothing
-// that was so for a moment only is missed. Make one with [follow].
+// session follows one sandbox. A goroutine reads its stream, and evaluates every watcher at each change, so that no short state
+// is missed. Make one with [follow].
 type session struct {
 	sandbox Sandbox
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	asking sync.Mutex // one question at a time: no answer is taken in after a later one
+	asking sync.Mutex // one request at a time, so that answers stay in order
 
 	mu       sync.Mutex
-	cuts     uint64 // how often the stream was taken up again
+	cuts     uint64 // how often the stream was reopened
 	view     expect.View
 	watchers map[*watcher]bool
 	synced   chan struct{}
-	// gone is closed when the stream has ended for good, with the reason in err.
+	// gone is closed when the stream has ended, with the reason in err.
 	gone   chan struct{}
 	err    error
 	broken error
@@ -51,14 +51,14 @@ func follow(ctx context.Context, sandbox Sandbox, after uint64) (*session, error
 		return nil, s.err
 	case <-timeout.C:
 		s.close()
-		return nil, fmt.Errorf("the sandbox did not tell all that there is within %s", syncTime)
+		return nil, fmt.Errorf("the sandbox did not send its state within %s", syncTime)
 	case <-ctx.Done():
 		s.close()
 		return nil, ctx.Err()
 	}
 }
 
-// close ends it, and waits for its goroutines.
+// close ends the session, and waits for its goroutines.
 func (s *session) close() {
 	s.cancel()
 	s.running.Wait()
@@ -67,7 +67,7 @@ func (s *session) close() {
 // maxCuts is how often the stream may be cut without an update in between.
 const maxCuts = 3
 
-// read reads the stream, and takes it up again when it was cut off for being slow.
+// read reads the stream, and reopens it after the sandbox has cut it for being slow.
 func (s *session) read(ctx context.Context, after uint64) {
 	defer close(s.gone)
 	for cuts := 0; ; cuts++ {
@@ -119,14 +119,14 @@ func (s *session) apply(u api.Update) {
 	}
 }
 
-// missed counts what was not seen: events that were lost, and gaps in the stream. Between two equal answers nothing was.
+// missed counts gaps: lost events, and cuts of the stream. Equal results mean that nothing was missed in between.
 func (s *session) missed() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cuts + s.view.World.Lost()
 }
 
-// with calls f with the world as it is. f must not keep it.
+// with calls f with the current world. f must not keep it.
 func (s *session) with(f func(v *expect.View)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *session) refresh(change func(v *expect.View)) {
 	}
 }
 
-// watch begins to look for an expectation.
+// watch starts to evaluate an expectation.
 func (s *session) watch(x *expect.Expectation, m expect.Marks) *watcher {
 	w := &watcher{tracker: x.Track(m), changed: make(chan struct{}, 1)}
 	s.mu.Lock()
@@ -169,14 +169,14 @@ func (s *session) unwatch(w *watcher) {
 	delete(s.watchers, w)
 }
 
-// state is what a watcher has found up to now.
+// state returns the current finding of a watcher.
 func (s *session) state(w *watcher) sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return w.sighting
 }
 
-// was says what there is instead of what a watcher looks for.
+// was describes what there is instead of what a watcher expects.
 func (s *session) was(w *watcher) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

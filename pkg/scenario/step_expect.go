@@ -14,7 +14,7 @@ import (
 // reportEvery is the minimum time between two reports of what a step waits for.
 const reportEvery = 200 * time.Millisecond
 
-// expect waits until the statement is true, and stays so for as long as it has to.
+// expect waits until the statement is true, and has stayed true for the required time.
 func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
 	w := r.session.watch(s.Statement(), r.marksFor(s, own))
 	defer r.session.unwatch(w)
@@ -42,7 +42,7 @@ func (r *run) expect(ctx context.Context, s *Step, own *expect.Mark, res *result
 		case <-stayed.C:
 		case <-deadline.C:
 			if now := r.session.state(w); now.Met && time.Since(now.Since) >= stay {
-				r.met(w, now, res) // in the last moment
+				r.met(w, now, res) // with the last changes
 				return nil
 			}
 			r.unmet(w, s, res)
@@ -87,16 +87,16 @@ func about(events []event.Event, since, at time.Time) (seq uint64) {
 	return seq
 }
 
-// unmet says what was expected and what there was.
+// unmet describes what was expected and what there was.
 func (r *run) unmet(w *watcher, s *Step, res *result.Step) {
 	was := r.session.was(w)
 	now := r.session.state(w)
 	res.Verdict, res.Message = result.Failed, strings.Join(was, "; ")
 	switch {
 	case now.Met:
-		res.Message = fmt.Sprintf("it became so, but did not stay so for %s", s.For)
+		res.Message = fmt.Sprintf("it became true, but did not stay true for %s", s.For)
 	case now.Ever && s.For.IsZero():
-		res.Message += " (it was so for a moment)"
+		res.Message += " (it was true for a moment)"
 	}
 	r.session.with(func(v *expect.View) { res.Detail = detail(s.Statement().String(), was, w.tracker.Related(v)) })
 }

@@ -41,13 +41,13 @@ func (r *run) inject(ctx context.Context, s *Step, own *expect.Mark, res *result
 	return nil
 }
 
-// seed is what a step draws with: another one for each step, the same for each run.
+// seed returns the seed of a step: different for each step, the same for each run.
 func (r *run) seed(s *Step, index int) uint64 {
 	if s.Seed != nil {
 		return *s.Seed
 	}
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%s/%d/", r.scenario.Metadata.Name, index) // a hash takes everything
+	_, _ = fmt.Fprintf(h, "%s/%d/", r.scenario.Metadata.Name, index) // a hash never fails
 	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, r.options.Seed))
 	return max(h.Sum64(), 1)
 }
@@ -71,7 +71,7 @@ func leaseText(lease api.Lease) string {
 	return strings.TrimSuffix(lease.ID+": "+strings.Join(parts, "; "), ": ")
 }
 
-// did takes down that something was done to the sandbox: what latencies are counted from.
+// did records an action on the sandbox: latencies are counted from it.
 func (r *run) did(seq uint64) { r.acted, r.actedBy = time.Now(), seq }
 
 // since returns the time that latencies are counted from: that of the event, if it arrived.
@@ -82,7 +82,7 @@ func (r *run) since(v *expect.View) time.Time {
 	return r.acted
 }
 
-// heal heals what earlier steps have injected.
+// heal heals faults of earlier steps.
 func (r *run) heal(ctx context.Context, s *Step, own *expect.Mark, res *result.Step) error {
 	var ids []string
 	for _, name := range s.Heal {

@@ -102,7 +102,7 @@ func (r *run) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// bind puts the values that set steps have found into the step.
+// bind puts the values of set steps into the step.
 func (r *run) bind(s *Step) (*Step, error) {
 	reader := newReader(r.scenario.File)
 	node := reader.Substitute(s.node, s.path, strict.Values{Known: written(r.values)})
@@ -112,10 +112,10 @@ func (r *run) bind(s *Step) (*Step, error) {
 		made.Never.ForNever()
 	}
 	if err := reader.Err(); err != nil {
-		return s, fmt.Errorf("with the values that were set: %w", err)
+		return s, fmt.Errorf("with the values of set steps: %w", err)
 	}
 	if does := verbs.Beyond(made.Run); does != "" && verbs.Beyond(s.Run) == "" {
-		return s, fmt.Errorf("with the values that were set, it %s", does)
+		return s, fmt.Errorf("with the values of set steps, it %s", does)
 	}
 	made.Action, made.Line, made.node, made.path, made.fault = s.Action, s.Line, s.node, s.path, s.fault
 	return made, nil

@@ -39,7 +39,7 @@ func RunAll(ctx context.Context, list []*Scenario, boot Boot, options Options, d
 			outcome := b.run(ctx, s, group.Requirements, options)
 			suite.Scenarios = append(suite.Scenarios, outcome.Scenario)
 			suite.Speed = max(suite.Speed, outcome.Speed)
-			done(s, outcome) // before the sandbox is gone
+			done(s, outcome) // while the sandbox still runs
 			if b.spoilt {
 				b.stop(ctx)
 			}
@@ -54,7 +54,7 @@ type boots struct {
 	boot    Boot
 	suite   *result.Suite
 	running *Running
-	// spoilt: no other scenario is to run on it.
+	// spoilt means that no other scenario may run on it.
 	spoilt bool
 }
 
@@ -83,7 +83,7 @@ func (b *boots) run(ctx context.Context, s *Scenario, need Requirements, options
 	return outcome
 }
 
-// stop ends the sandbox that runs. How that goes is no part of any result.
+// stop ends the running sandbox. Its errors are no part of a result.
 func (b *boots) stop(ctx context.Context) {
 	if b.running == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// rowsTracker asks the rows as they are.
+// rowsTracker evaluates the current rows.
 type rowsTracker struct{ rows *Rows }
 
 func (t *rowsTracker) Concerns(k world.Kind) bool { return k == t.rows.Kind }
@@ -33,7 +33,7 @@ func (t *rowsTracker) Look(v *View) Finding {
 	return Finding{Met: len(missing) == 0 && len(chosen) > 0 && fit == len(chosen)}
 }
 
-// chosen are the rows that are meant, and the names that mean none.
+// chosen returns the selected rows, and the names without a row.
 func (s *Rows) chosen(w *world.World) (rows []world.Row, missing []string) {
 	asked := slices.ContainsFunc(slices.Concat(s.Fields, s.Where), func(f Fielded) bool { return f.Name == "registered" })
 	hits := make([]bool, len(s.Names))
@@ -59,7 +59,7 @@ func (s *Rows) chosen(w *world.World) (rows []world.Row, missing []string) {
 	return rows, missing
 }
 
-// wrong says what of a row is not as it has to be.
+// wrong describes the conditions that a row does not meet.
 func (s *Rows) wrong(row world.Row) []string {
 	lines := wrong(row, s.Fields)
 	if len(s.NoTaints) == 0 {
@@ -84,7 +84,7 @@ func wrong(row world.Row, fields []Fielded) []string {
 	return lines
 }
 
-// show is what a field is; of a map, what was asked for.
+// show returns the value of a field; of a map, the requested keys.
 func show(row world.Row, f Fielded) string {
 	var text string
 	switch {
@@ -134,7 +134,7 @@ func (t *rowsTracker) Was(v *View) []string {
 		}
 		which := strings.Join(missing, ", ")
 		if which == "" || which == "*" {
-			which = "that is meant"
+			which = "that matches"
 		}
 		lines = append(lines, fmt.Sprintf("there is no %s %s; there are %d%s", s.Kind, which, len(there), names(there)))
 	}
@@ -189,7 +189,7 @@ func (t *rowsTracker) Related(v *View) []event.Event {
 	for _, row := range chosen {
 		meant = append(meant, row.Names()...)
 		if v, ok := row.Value.(api.Volume); ok {
-			meant = append(meant, v.Name+" at *") // its attachments
+			meant = append(meant, v.Name+" at *") // of its attachments
 		}
 	}
 	return related(v, slices.DeleteFunc(meant, func(name string) bool { return name == "*" }))

@@ -14,20 +14,20 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api/world"
 )
 
-// Value is what a field has to be.
+// Value is a condition on a field.
 type Value struct {
-	// Texts: a text or number is one of them; a list has all of them; none of them means that it is empty.
+	// Texts: a text or number equals one of them; a list has all of them; no texts mean that it is empty.
 	Texts []string
-	// Not turns it round.
+	// Not negates the condition.
 	Not *Value
-	// Map is what the keys of a map have to be.
+	// Map has the conditions on the keys of a map.
 	Map map[string]*Value
 }
 
-// read takes a value for a field.
+// read parses a condition on a field.
 func (v *Value) read(r *strict.Reader, node *yaml.Node, path string, field world.Field) {
 	switch {
-	case strict.IsNull(node): // has to be empty
+	case strict.IsNull(node): // must be empty
 	case node.Kind == yaml.ScalarNode:
 		v.Texts = []string{node.Value}
 	case node.Kind == yaml.SequenceNode:
@@ -54,7 +54,7 @@ func (v *Value) read(r *strict.Reader, node *yaml.Node, path string, field world
 	}
 }
 
-// check reports a text that the field can never be.
+// check reports a text that the field can never have.
 func (v *Value) check(r *strict.Reader, node *yaml.Node, path string, field world.Field, text string) {
 	switch {
 	case strict.IsLate(text):
@@ -100,7 +100,7 @@ func (v *Value) matches(row world.Row, f world.Field) bool {
 		n, _ := strconv.ParseFloat(row.Text(f), 64)
 		return slices.ContainsFunc(v.Texts, func(text string) bool { c, err := ParseCount(text); return err == nil && c.Has(n) })
 	}
-	return v.text(row.Text(f), f.Name == "ready") // True is a truth value to YAML and a word to Kubernetes
+	return v.text(row.Text(f), f.Name == "ready") // True is a boolean in YAML and a string in Kubernetes
 }
 
 func (v *Value) text(got string, fold bool) bool {
@@ -138,7 +138,7 @@ func (v *Value) list(got []string, taints bool) bool {
 	return true
 }
 
-// taintKey is the key of key[=value]:effect.
+// taintKey returns the key of key[=value]:effect.
 func taintKey(taint string) string {
 	if i := strings.IndexAny(taint, "=:"); i >= 0 {
 		return taint[:i]
@@ -146,7 +146,7 @@ func taintKey(taint string) string {
 	return taint
 }
 
-// String is how people write it.
+// String returns the text form.
 func (v *Value) String() string {
 	switch {
 	case v.Not != nil:
@@ -177,7 +177,7 @@ func Match(pat, text string) bool {
 	return glob.Match(pat, text)
 }
 
-// pattern is the expression of /…/, nil for other texts.
+// pattern returns the expression of /…/, and nil for other texts.
 func pattern(text string) (*regexp.Regexp, error) {
 	if len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/' {
 		return regexp.Compile(text[1 : len(text)-1])

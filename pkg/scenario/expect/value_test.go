@@ -135,7 +135,7 @@ func TestNoSuchMetric(t *testing.T) {
 		met     bool
 		was     string
 	}{
-		{nil, false, "ccm does not tell its metrics"},
+		{nil, false, "ccm does not serve its metrics"},
 		{map[string][]Sample{"ccm": {{Name: "down"}}}, false, "ccm has no such metric"},
 		{map[string][]Sample{"ccm": {{Name: "up"}}}, true, "it is 0, of 1 series"},
 	} {

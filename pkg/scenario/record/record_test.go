@@ -17,7 +17,9 @@ import (
 // updates is a sandbox that sends these updates.
 type updates []api.Update
 
-func (updates) Status(context.Context) (api.Status, error) { return api.Status{Scenario: "single"}, nil }
+func (updates) Status(context.Context) (api.Status, error) {
+	return api.Status{Scenario: "single"}, nil
+}
 
 func (t updates) Watch(ctx context.Context, _ uint64, f func(api.Update) error) error {
 	for _, u := range append(t, api.Update{Synced: true}) {
