@@ -129,9 +129,9 @@ func (f *Form) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 		if len(f.fields) == 0 {
 			break
 		}
-		before := string(f.fields[f.at].value)
+		before := f.fields[f.at].String()
 		f.fields[f.at].handle(k)
-		if string(f.fields[f.at].value) != before {
+		if f.fields[f.at].String() != before {
 			f.edited()
 		}
 	}
