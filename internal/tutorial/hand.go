@@ -53,7 +53,7 @@ func (s *Session) try(ctx context.Context, b *Block, c *Command, exit int, backg
 	return ran, m, err
 }
 
-// Fresh says whether a terminal has been used, so that what the page has set there is set.
+// Fresh reports whether a terminal has been used, so that what the page has set there is set.
 func (s *Session) Fresh(terminal int) bool { return s.terminals[terminal] == nil }
 
 // Running returns what runs in a terminal; nil is nothing.

@@ -76,7 +76,7 @@ func judge(p *Page, c *Command, r Ran, wantExit int, running bool) *Mismatch {
 	return m
 }
 
-// matches says whether a line of output is what a line of a page says.
+// matches reports whether a line of output is what a line of a page says.
 func matches(want, got string) bool {
 	pieces := strings.Split(squeeze(want), anything)
 	got = squeeze(got)
@@ -116,7 +116,7 @@ func squeeze(line string) string {
 	return b.String()
 }
 
-// gap says whether a line of a page stands for any number of lines.
+// gap reports whether a line of a page stands for any number of lines.
 func gap(line string) bool { return strings.TrimSpace(line) == anything }
 
 // split makes lines of an output, without the empty ones at its end.

@@ -266,7 +266,7 @@ func (s *Session) once(ctx context.Context, t *terminal, c *Command, exit int, b
 	}
 }
 
-// begun says whether a command in the background has printed anything, if it was to; … alone stands for something, too.
+// begun reports whether a command in the background has printed anything, if it was to; … alone stands for something, too.
 func begun(c *Command, output string) bool { return len(c.Want) == 0 || len(split(output)) > 0 }
 
 func (s *Session) broken(err error, ran Ran) error {

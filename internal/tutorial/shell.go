@@ -15,8 +15,8 @@ import (
 
 // Shell is a terminal: it runs one command after the other and keeps directory, variables and aliases between them.
 type Shell interface {
-	// Run runs a command to its end, and copies its output to out as it comes. An error means that the shell has ended, by itself or
-	// because ctx ended.
+	// Run runs a command to its end, and copies its output to out as it comes. An error means that the shell has ended, either alone
+	// or because ctx ended.
 	Run(ctx context.Context, command string, out io.Writer) (exit int, err error)
 	// Interrupt does what ^C does to the program that runs. It may be called during Run.
 	Interrupt() error
@@ -223,7 +223,7 @@ func (t *terminal) interrupt() error {
 	return t.shell.Interrupt()
 }
 
-// over says whether what was started has ended.
+// over reports whether what was started has ended.
 func (t *terminal) over() bool {
 	select {
 	case <-t.joined:

@@ -131,7 +131,7 @@ func TestValuesDoNotReach(t *testing.T) {
 	}
 	for value, message := range map[string]string{
 		"nodes":                  "",
-		"--kubeconfig=evil.yaml": "with the values that were set, it runs kubectl get with a kubeconfig that the scenario names",
+		"--kubeconfig=evil.yaml": "with the values of set steps, it runs kubectl get with a kubeconfig that the scenario names",
 	} {
 		ran := 0
 		f, labeled := newFake(), node("worker-1", "True")
@@ -181,7 +181,7 @@ func TestTopologyStaysInItsFolder(t *testing.T) {
 		} {
 			err := load()
 			if how == "one of a file system" && (strings.Contains(use, "link") || strings.Contains(use, "absolute") || use == "folder/secret.yaml" || want == "must be relative to this file" || want == refused) {
-				// Its links are its own business, and it has words of its own for names that are none.
+				// It checks links, and reports invalid names, in its own way.
 				if want == refused && err == nil {
 					t.Errorf("%s, %s: was read", use, how)
 				}

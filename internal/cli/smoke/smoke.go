@@ -109,7 +109,7 @@ func run(ctx context.Context, o *options) (err error) {
 	}
 	report.Suite.Version, report.Suite.KubernetesVersion = build.Version(), build.Kubernetes()
 	err = b.ended()
-	told := report.Told()
+	told := report.SkipKnown()
 	if b.Dir != nil {
 		for name, write := range writers(report) {
 			if werr := b.write(name, write); err == nil {
@@ -253,7 +253,7 @@ func together(c *smoke.Comparison, strict bool) *result.Suite {
 		column := &c.Columns[i]
 		names = append(names, column.CCM.Source)
 		all.Boots = append(all.Boots, column.Suite.Boots...)
-		for _, s := range column.Told(strict) {
+		for _, s := range column.SkipKnown(strict) {
 			s.Theme = strings.Trim(column.CCM.Source+"/"+s.Theme, "/")
 			all.Scenarios = append(all.Scenarios, s)
 		}

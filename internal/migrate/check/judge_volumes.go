@@ -95,7 +95,7 @@ func (c *run) judgePaths() {
 	}
 }
 
-// judgeDisks says whether the disks are there.
+// judgeDisks reports whether the disks are there.
 func (c *run) judgeDisks() {
 	state := func(prefix string) []string {
 		return c.volumes(func(v Volume) string {
