@@ -11,7 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// How vSphere says what CNS has words of its own for.
+// vSphere's messages in the place of CNS's.
 const (
 	locked       = "*types.FileLocked"
 	notConnected = "*types.HostNotConnected"

@@ -56,7 +56,7 @@ func TestVMEndsWhileItsVolumeIsRelocated(t *testing.T) {
 	}
 }
 
-// used reports whether the catalogue says that somebody has the disk.
+// used reports whether the disk has a consumer in the catalogue.
 func used(s *server, id string) (yes bool) {
 	om := s.ctx.Map.VStorageObjectManager()
 	vc.Fresh(s.ctx).WithLock(om, func() {

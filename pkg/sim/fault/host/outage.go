@@ -33,7 +33,7 @@ func zoneOutage() *fault.Kind {
 		Name:   "zone.outage",
 		Short:  "crashes all hosts of zones",
 		Object: fault.Zone,
-		Long: `A zone has the hosts whose nearest zone tag names it, in whatever vCenter they are. Healing boots them and powers on what
+		Long: `A zone has the hosts whose nearest zone tag names it, in any vCenter. Healing boots them and powers on what
 ran there.`,
 	}, func(of, host fault.Item) bool {
 		return host.Zone == of.Name && (of.Region == "" || host.Region == of.Region) && (of.VCenter == "" || host.VCenter == of.VCenter)
