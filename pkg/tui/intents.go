@@ -83,7 +83,7 @@ func (m *Model) ask(a intent.Action) tea.Cmd {
 	return nil
 }
 
-// confirmed tells whether what is on top is the question whether to do it.
+// confirmed reports whether what is on top is the question whether to do it.
 func (m *Model) confirmed() bool {
 	_, ok := m.top().(*confirm.Question)
 	return ok

@@ -176,7 +176,7 @@ func (m *Model) push(p panel.Panel, box bool, end context.CancelFunc) {
 	m.bind()
 }
 
-// pop takes the panel on top away, and tells whether there was one.
+// pop takes the panel on top away, and reports whether there was one.
 func (m *Model) pop() bool {
 	n := len(m.over)
 	if n == 0 {

@@ -340,7 +340,7 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// playKey gives a key to the recording, and tells whether it is one of its.
+// playKey gives a key to the recording, and reports whether it is one of its.
 func (m *Model) playKey(k tea.KeyPressMsg) bool {
 	p := m.play
 	if p == nil {

@@ -130,7 +130,7 @@ func (r *report) object(path, what string, v any, err error) {
 // IndexName is the last file of an archive, its table of contents.
 const IndexName = "index.json"
 
-const notice = "Known passwords, tokens, private keys, kubeconfig credentials and all that looks like one are masked. Names of machines, " +
+const notice = "Known passwords, tokens, private keys, kubeconfig credentials and everything that looks like one are masked. Names of machines, " +
 	"users, folders and files, addresses, certificates and thumbprints are not. Read it before you give it away."
 
 // Index lists what is in an archive, and what is missing.

@@ -129,9 +129,9 @@ func (f *Form) Handle(k tea.KeyPressMsg) (intent.Intent, bool) {
 		if len(f.fields) == 0 {
 			break
 		}
-		before := string(f.fields[f.at].value)
+		before := f.fields[f.at].String()
 		f.fields[f.at].handle(k)
-		if string(f.fields[f.at].value) != before {
+		if f.fields[f.at].String() != before {
 			f.edited()
 		}
 	}
@@ -151,7 +151,7 @@ func (f *Form) move(by int) {
 	}
 }
 
-// ready goes to the first field that is not as it has to be, and tells whether there is none.
+// ready goes to the first field that is not as it has to be, and reports whether there is none.
 func (f *Form) ready() (intent.Intent, bool) {
 	for i, one := range f.fields {
 		if wrong := one.wrong(); wrong != "" {

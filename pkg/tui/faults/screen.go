@@ -193,7 +193,7 @@ func (s *Screen) about(width int) []string {
 	return nil
 }
 
-// title is the line above a part, which tells whether it has the cursor.
+// title is the line above a part, which reports whether it has the cursor.
 func (s *Screen) title(p part, name, note string) string {
 	mark, style := "  ", s.theme.Tab
 	if s.at == p {

@@ -107,7 +107,7 @@ func (r *callRow) add(d sample) {
 	r.sum = sample{calls: r.sum.calls + d.calls, errors: r.sum.errors + d.errors, latency: r.sum.latency + d.latency}
 }
 
-// expire forgets what has left the window, and tells whether something has.
+// expire forgets what has left the window, and reports whether something has.
 func (c *calls) expire(now time.Time) bool {
 	gone := false
 	for len(c.at) > 0 && now.Sub(c.at[0]) >= Window {

@@ -90,7 +90,7 @@ func (f *findings) readiness(n api.Node, vm api.VM) []found {
 	return nil
 }
 
-// runs tells whether the kubelet of a VM runs, as far as that is known. One that does not is a reason by itself.
+// runs reports whether the kubelet of a VM runs, as far as that is known. One that does not is a reason by itself.
 func runs(vm api.VM) bool { return vm.Process == "" || vm.Process == "running" }
 
 // grace is how long a node may be Ready that is not.
@@ -132,7 +132,7 @@ func (f *findings) namesake(n api.Node) string {
 	return ""
 }
 
-// broken tells whether a fault lasts by which the node may be not ready.
+// broken reports whether a fault lasts by which the node may be not ready.
 func (f *findings) broken(n api.Node, vm api.VM) bool {
 	for _, targets := range f.leases {
 		for _, t := range targets {

@@ -193,7 +193,7 @@ func rank(t Taint) int {
 	return 2
 }
 
-// OutOfService tells whether a node with these taints was said to be out of service.
+// OutOfService reports whether a node with these taints was said to be out of service.
 func OutOfService(taints []string) bool {
 	return slices.ContainsFunc(taints, func(s string) bool { return ParseTaint(s).Key == "node.kubernetes.io/out-of-service" })
 }

@@ -64,7 +64,7 @@ func (a Inject) Danger() string {
 	return ""
 }
 
-// many tells whether it may hit more than one thing.
+// many reports whether it may hit more than one thing.
 func (a Inject) many() bool {
 	wild := func(n string) bool { return strings.ContainsAny(n, "*?") }
 	switch a.Mode {

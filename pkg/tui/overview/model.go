@@ -76,12 +76,12 @@ func (l *line) name() string {
 	return l.node.Name
 }
 
-// isNode tells whether it is a node, or should be one.
+// isNode reports whether it is a node, or should be one.
 func (l *line) isNode() bool { return l.node != nil && !l.gone || l.vm != nil && l.vm.Role != "" }
 
 func (l *line) ready() bool { return l.node != nil && !l.gone && l.node.Ready == "True" }
 
-// stop tells whether somebody who looks for what is wrong wants to stop here.
+// stop reports whether somebody who looks for what is wrong wants to stop here.
 func (l *line) stop() bool { return len(l.findings) > 0 || l.level >= glance.Warn }
 
 func (g *group) stop() bool { return g.trouble.Level >= glance.Warn }
@@ -207,7 +207,7 @@ func (l *line) words() string {
 	return b.String()
 }
 
-// folded tells whether what is in a group is not shown.
+// folded reports whether what is in a group is not shown.
 func (s *Screen) folded(g *group) bool { return s.filter == "" && s.closed[g.key] }
 
 // toggle folds or opens the group with the cursor, or around it.

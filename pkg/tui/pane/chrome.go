@@ -138,7 +138,7 @@ func (k keys) live(v *viewer) []key.Binding {
 	}
 }
 
-// handle scrolls, and tells whether the key is for that.
+// handle scrolls, and reports whether the key is for that.
 func (k keys) handle(v *viewer, msg tea.KeyPressMsg) bool {
 	page := max(1, v.height)
 	const far = 1 << 30
@@ -235,7 +235,7 @@ type search struct {
 	from  int   // the line at which the search began
 }
 
-// matches tells whether all words are in a text.
+// matches reports whether all words are in a text.
 func (s *search) matches(t string) bool {
 	t = strings.ToLower(t)
 	return len(s.words) > 0 && !slices.ContainsFunc(s.words, func(w string) bool { return !strings.Contains(t, w) })

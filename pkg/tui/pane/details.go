@@ -262,7 +262,7 @@ type age struct {
 // pass takes in the time.
 func (a *age) pass(s *fold.State) { a.now = s.Now() }
 
-// told takes in that it was read now, or was not. It tells whether what was read before is kept: a thing that is deleted
+// told takes in that it was read now, or was not. It reports whether what was read before is kept: a thing that is deleted
 // can still be read about.
 func (a *age) told(err error) (kept bool) {
 	if a.failed = err; err != nil && !a.read.IsZero() {

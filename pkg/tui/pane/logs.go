@@ -110,7 +110,7 @@ func logLine(s string) line {
 	return of(strings.ReplaceAll(s, "\t", "    "), as)
 }
 
-// klog tells whether a line is klog's, of one of the levels: W1122 13:15:43.123456.
+// klog reports whether a line is klog's, of one of the levels: W1122 13:15:43.123456.
 func klog(s, levels string) bool {
 	return len(s) > 5 && strings.IndexByte(levels, s[0]) >= 0 && s[5] == ' ' && strings.Trim(s[1:5], "0123456789") == ""
 }

@@ -243,7 +243,7 @@ func (v *viewer) lineText(i int) string {
 	return v.lines[i].text
 }
 
-// fits tells whether all rows are seen at once.
+// fits reports whether all rows are seen at once.
 func (v *viewer) fits() bool { return v.count() <= v.height }
 
 // where says which part is seen: "1-20 of 85  23%".

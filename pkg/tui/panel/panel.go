@@ -20,7 +20,7 @@ type Panel interface {
 	// SetState tells that the state has changed, or that time has passed. It is always the same state; a panel may keep
 	// what it made of it while [fold.State.Version] of what it shows is the same.
 	SetState(s *fold.State)
-	// Handle is given a key, and tells whether it was for this panel, with what is to be done about it: nil when that is
+	// Handle is given a key, and reports whether it was for this panel, with what is to be done about it: nil when that is
 	// done already. Keys that it does not take are the root model's.
 	Handle(k tea.KeyPressMsg) (intent.Intent, bool)
 	// Bindings are the keys that it takes now, for the help; those without effect now are disabled.
@@ -43,7 +43,7 @@ type Selector interface {
 
 // Chooser is a panel in which a subject can be selected from outside.
 type Chooser interface {
-	// Choose selects the subject, and tells whether it is there.
+	// Choose selects the subject, and reports whether it is there.
 	Choose(s api.Subject) bool
 }
 

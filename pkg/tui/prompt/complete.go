@@ -166,5 +166,5 @@ func (s source) known(fault string) error {
 	return errUnknown("fault", fault, nearest.Of(fault, names))
 }
 
-// synced tells whether the state knows all there is.
+// synced reports whether the state knows all there is.
 func synced(s *fold.State) bool { return s != nil && s.World().Synced() }

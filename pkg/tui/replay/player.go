@@ -67,7 +67,7 @@ func (p *Player) Seek(d time.Duration) *fold.State {
 	return p.state
 }
 
-// Step goes on by so much of the recorded time, and tells whether that was the end. It never goes back: the state is the
+// Step goes on by so much of the recorded time, and reports whether that was the end. It never goes back: the state is the
 // same.
 func (p *Player) Step(d time.Duration) (s *fold.State, ended bool) {
 	p.play(p.at + min(max(0, d), p.Len()-p.at))
@@ -195,7 +195,7 @@ func (in *input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// cutOff tells whether the line after a head and so many good ones is the last, and has no end.
+// cutOff reports whether the line after a head and so many good ones is the last, and has no end.
 func (in *input) cutOff(good int) bool {
 	if good == 0 && in.lines == 0 {
 		return false // not even the head

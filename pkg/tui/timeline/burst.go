@@ -43,7 +43,7 @@ func newBurst(b *fold.Burst) *burst {
 	return n
 }
 
-// same tells whether some more calls belong to it.
+// same reports whether some more calls belong to it.
 func (b *burst) same(more *fold.Burst) bool {
 	return b.vcenter == more.VCenter && b.client == more.Client && (b.errors > 0) == (more.Errors > 0)
 }

@@ -80,7 +80,7 @@ func (c *causes) fault(seq uint64, after bool) (uint64, bool) {
 	return c.faults[i], true
 }
 
-// related tells whether two events have the same first cause.
+// related reports whether two events have the same first cause.
 func (c *causes) related(a, b uint64) bool { return c.at(a).root == c.at(b).root }
 
 // root is the first cause of an event, as far as the log has it.

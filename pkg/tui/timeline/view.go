@@ -34,7 +34,7 @@ func (s *Screen) line(selected bool) *line {
 	return &line{width: s.width, theme: s.theme, selected: selected}
 }
 
-// title says whether the timeline follows, and what it leaves out.
+// title reports whether the timeline follows, and what it leaves out.
 func (s *Screen) title() string {
 	l, events := s.line(false), s.state.World().Events()
 	if s.paused {

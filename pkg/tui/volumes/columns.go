@@ -92,7 +92,7 @@ func stateOf(v api.Volume) glance.Mark {
 	return m
 }
 
-// has tells whether one of some fields is among those that changed.
+// has reports whether one of some fields is among those that changed.
 func has(c fold.Change, fields []string) bool {
 	return slices.ContainsFunc(c.Fields, func(f string) bool { return slices.Contains(fields, f) })
 }
