@@ -191,7 +191,7 @@ func TestInterruptWhenReady(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	c := h.Cmd("up", "single")
-	w := &watcher{for_: "Ctrl-C ends it", seen: make(chan struct{})}
+	w := &watcher{for_: "Ctrl-C stops it", seen: make(chan struct{})}
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, w
 	if err := c.Start(); err != nil {

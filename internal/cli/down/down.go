@@ -41,12 +41,12 @@ func NewCmdDown(d *command.Deps, runF func(context.Context, *options) error) *co
 	o := &options{Deps: d}
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "End a sandbox and remove everything of it",
-		Long: `End a sandbox: its nodes, cluster and vCenters stop, and its directory is
-removed. What a sandbox that was killed has left behind is cleaned up too, and
-what one could not remove, and what it has written to real vCenters is taken
-back; what still cannot be is an error.
-A sandbox that does not exist is down already.`,
+		Short: "Stop a sandbox and delete its state",
+		Long: `Stop a sandbox and delete its state: nodes, cluster, vCenters and its directory.
+Use it also to clean up after a sandbox that crashed or was killed.
+
+Changes that the sandbox made to real vCenters are undone. What cannot be
+removed or undone is an error. A sandbox that does not exist counts as stopped.`,
 		Example: `  vsphere-sandbox down
   vsphere-sandbox down --name lab
   vsphere-sandbox down --all`,
@@ -60,8 +60,8 @@ A sandbox that does not exist is down already.`,
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "every sandbox of this state directory")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "how long a sandbox may take to end by itself before it is killed; on kind, where containers have to go, it is "+kind.StopTime.String()+", in an existing cluster "+attach.StopTime.String()+", unless you say")
+	cmd.Flags().BoolVar(&o.all, "all", false, "stop all sandboxes of this state directory")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 30*time.Second, "time to wait before the sandbox is killed; default "+kind.StopTime.String()+" on kind, "+attach.StopTime.String()+" in an existing cluster")
 	return cmd
 }
 

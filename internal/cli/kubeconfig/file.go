@@ -89,7 +89,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if time.Since(begin) > lockPatience {
 			return nil, &report.Error{
 				Code: "kubeconfig-locked", Message: fmt.Sprintf("kubeconfig %s is locked by another program", path),
-				Try: "if there is none: rm " + name,
+				Try: "if no program uses it: rm " + name,
 			}
 		}
 		select {

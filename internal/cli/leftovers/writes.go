@@ -22,7 +22,7 @@ func Writes(ctx context.Context, dir string, getenv func(string) string, say fun
 		return err
 	}
 	if left.Keep {
-		say(fmt.Sprintf("%d writes to real VMs are kept, as it was told to", len(left.Pending)))
+		say(fmt.Sprintf("%d writes to real VMs are kept, as requested", len(left.Pending)))
 		return left.Forget()
 	}
 	for _, e := range left.Pending {

@@ -94,7 +94,7 @@ In a second terminal:
   vsphere-sandbox vm power-off worker-1
   vsphere-sandbox events -f
 
-Ctrl-C ends it.
+Ctrl-C stops it.
 `
 	if d := cmp.Diff(want, e.Err.String()); d != "" {
 		t.Error(d)
