@@ -79,14 +79,14 @@ Exit status:
 }
 
 func runPlan(ctx context.Context, o *planOptions) error {
-	if err := o.vacant(); err != nil { // before any call
+	if err := o.vacant(); err != nil { // before anybody is asked
 		return err
 	}
 	src, err := readSource(o.streams.In, o.old)
 	if err != nil {
 		return err
 	}
-	// A file that cannot be converted is an error before any call.
+	// What cannot be converted is told before anybody is asked.
 	m, err := migration.Convert(src, migration.Options{ClusterID: o.clusterID, Force: o.force})
 	if err != nil {
 		return refused(src.Name, o.old, err)
