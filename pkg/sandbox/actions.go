@@ -12,7 +12,6 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -28,7 +27,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 	if err != nil {
 		return api.Done{}, err
 	}
-	if g, ok := s.ground.(ground.NodeSource); ok && r.Action == api.Hang {
+	if g, ok := s.sourced(); ok && r.Action == api.Hang {
 		return api.Done{}, g.Refuse(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
 	}
 	if err := s.source.AllowVM(vm, r); err != nil {
@@ -40,7 +39,7 @@ func (s *Sandbox) act(ctx context.Context, r api.VMRequest) (api.Done, error) {
 		Message: strings.TrimSpace(fmt.Sprintf("vm %s %s %s", r.Action, vm.Name, r.Host)),
 	})
 	if r.Action == api.Hang {
-		if !s.nodes.hang(vm) {
+		if !s.nodes.Hang(vm) {
 			return api.Done{}, api.Conflict("vm %q has no running guest to hang", vm.Name)
 		}
 		s.log.Append(event.Event{

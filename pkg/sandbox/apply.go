@@ -204,7 +204,7 @@ func (s *Sandbox) updateCloudConfig(ctx context.Context) error {
 	if err != nil || string(conf) == s.cloudConf {
 		return err
 	}
-	if s.facts.Pods && s.opts.CSI.Enabled { // which has a configuration of its own
+	if s.csiDeployed() { // which has a configuration of its own
 		if err := s.deployCSI(ctx); err != nil {
 			return fmt.Errorf("cloud config: %w", err)
 		}

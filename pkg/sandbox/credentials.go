@@ -120,7 +120,7 @@ func (s *Sandbox) podHost(vcenter string) string {
 // its own, and whoever changes a password, or gets the Secret wrong, does so for both. A Secret that is gone leaves nothing
 // in the copy.
 func (s *Sandbox) copyCredentials(ctx context.Context) error {
-	if !s.facts.Pods || !s.opts.CSI.Enabled {
+	if !s.csiDeployed() {
 		return nil
 	}
 	s.copying.Lock() // the last that is read is the last that is written

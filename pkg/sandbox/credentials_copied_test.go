@@ -36,7 +36,7 @@ func inPods(t *testing.T) *Sandbox {
 	t.Helper()
 	s := withVCenters(t, "single")
 	s.opts.CSI.Enabled = true
-	s.standOn(kind.New(kind.Config{}))
+	s.standOn(kind.New(kind.Config{CCM: kind.CCM{Pods: true}}))
 	s.pods = newPods(s, nil, nil)
 	s.pods.reach([]deploy.Reached{{Name: s.vcenters[0].Name(), Host: "10.96.0.40", Port: 443}})
 	return s
@@ -48,11 +48,11 @@ func TestClientHost(t *testing.T) {
 	if got := s.clientHost(name); got != "10.96.0.40" {
 		t.Errorf("of pods: %s", got)
 	}
-	s.opts.CCM.Program = ccm.Program{Path: "/bin/ccm"} // a process of this machine
+	s.standOn(kind.New(kind.Config{})) // a process of this machine
 	if got := s.clientHost(name); got != listens {
 		t.Errorf("of a process: %s, want %s", got, listens)
 	}
-	s.opts.CCM.Program, s.pods = ccm.Program{}, nil
+	s.pods = nil
 	if got := s.clientHost(name); got != listens {
 		t.Errorf("before there are pods: %s, want %s", got, listens)
 	}

@@ -17,9 +17,10 @@ import (
 
 // inspector returns what explains and inspects the objects of the sandbox.
 func (s *Sandbox) inspector() *inspect.Inspector {
+	_, others := s.sourced()
 	return &inspect.Inspector{
 		Log: s.log, Roles: s.nodes, Volumes: s.storage.Rows, Datastores: func() []api.Datastore { return s.vcenters.Datastores() }, Components: s.componentRows,
-		Grace: s.causes.Grace, Others: s.facts.Nodes == api.NodesReal, VMOf: s.causes.VM, CCM: s.explainCCM,
+		Grace: s.causes.Grace, Others: others, VMOf: s.causes.VM, CCM: s.explainCCM,
 		World: func() *world.World {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -43,13 +44,13 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 			return s.cluster.Client()
 		},
 		Leases: s.faults.Rows,
-		NodeOf: func(vcenter, vm string) string { return s.nodes.of(s.world.VMs(), vcenter, vm) },
+		NodeOf: func(vcenter, vm string) string { return s.nodes.Find(s.world.VMs(), vcenter, vm) },
 		Cut: func(node string) bool {
-			t, err := s.nodes.supervised(node)
+			k, err := s.nodes.Kubelet(node)
 			if err != nil {
 				return false
 			}
-			w := s.proxies.Find(t.wire)
+			w := s.proxies.Find(k.Proxy)
 			return w != nil && w.IsCut()
 		},
 	}
@@ -73,7 +74,7 @@ func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 	a.Relabels = slices.ContainsFunc(runs.Args, func(arg string) bool {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
-	if s.facts.ReadOnly { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for
+	if s.guarded() != nil { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for
 		conf, err := s.source.CloudConfig(s.ownPlace())
 		if a.Config.Err = err; err == nil {
 			a.Config.Is, a.Config.Err = config.Load(cloudConfigKey, conf)

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
@@ -24,11 +23,6 @@ func (s *Sandbox) startEngine(kinds []*fault.Kind) error {
 // lacks says why a kind cannot be injected here, whatever it happens to: what is known from the beginning. "" is for the rest,
 // of which the injection tells.
 func (s *Sandbox) lacks(k *fault.Kind) string {
-	for _, n := range k.Needs {
-		if s.opts.VCentersOnly && (n == fault.Kubelets || n == fault.Children || n == fault.Clustered) {
-			return "takes " + n.String() + ", which there is not here"
-		}
-	}
 	if why := s.refuses(k); why != "" {
 		return why
 	}
@@ -47,7 +41,7 @@ func (s *Sandbox) mayInject(ctx context.Context, e *fault.Engine, r fault.Reques
 
 // refuses says why the ground has a kind of fault not made, "" where it may be.
 func (s *Sandbox) refuses(k *fault.Kind) string {
-	if g, ok := s.ground.(ground.NodeSource); ok {
+	if g, ok := s.sourced(); ok {
 		return g.Lacks(k)
 	}
 	return ""

@@ -26,7 +26,7 @@ func (s *Sandbox) outOfService(ctx context.Context, r api.OutOfServiceRequest) (
 	if cluster == nil {
 		return api.Done{}, api.Conflict("this sandbox has no cluster")
 	}
-	if s.facts.Nodes == api.NodesReal {
+	if _, others := s.sourced(); others {
 		return api.Done{}, &api.Error{
 			Code: "unsupported", Message: "the nodes of this cluster are not the sandbox's: it writes to none",
 			Try: "vsphere-sandbox kubectl taint node " + r.Node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",

@@ -15,8 +15,8 @@ import (
 )
 
 // inventoryChanged is told of VMs that changed, by the watch of their vCenter.
-func (s *Sandbox) inventoryChanged(i *world.Inventory, vms []world.VM) {
-	s.nodes.observe(i, vms)
+func (s *Sandbox) inventoryChanged(_ *world.Inventory, vms []world.VM) {
+	s.nodes.Observe(vms)
 	s.storage.VMsChanged(vms)
 	for _, v := range vms {
 		s.vmChanged(v)
@@ -71,7 +71,7 @@ func (s *Sandbox) vcenterChanged(name string) {
 
 // assignRoles says which VMs are nodes by now, and tells those who watch.
 func (s *Sandbox) assignRoles(top, passing *topology.Topology) {
-	s.nodes.assign(top, passing)
+	s.nodes.Assign(top, passing)
 	for _, vc := range s.vcenters {
 		for _, v := range vc.Inventory.VMs() {
 			s.vmChanged(v)
@@ -112,9 +112,9 @@ func (s *Sandbox) happened(ctx context.Context, e event.Event) {
 		case "node.hung", "node.resumed", "child.paused", "child.resumed", "node.not-ready", "node.unknown", "node.ready":
 			s.components.Changed("node/" + e.Object.Name) // it stands still, or goes on
 		}
-		b := s.nodes.behind(e.Object.Name)
-		if vc := s.vcenters.Find(b.vcenter); vc != nil {
-			if v, ok := vc.Inventory.VM(b.key.ref); ok {
+		vm := s.nodes.Behind(e.Object.Name).Key
+		if vc := s.vcenters.Find(vm.VCenter); vc != nil {
+			if v, ok := vc.Inventory.VM(vm.Ref); ok {
 				s.vmChanged(v)
 			}
 		}
@@ -131,7 +131,7 @@ func (s *Sandbox) componentRows() []api.Component {
 // describe adds what others than their supervisor know of components.
 func (s *Sandbox) describe(list []api.Component) {
 	s.ccms.describe(list)
-	stopped := s.nodes.stopped()
+	stopped := s.nodes.Stopped()
 	for i := range list {
 		if p, ok := stopped[list[i].Name]; ok {
 			list[i].State = string(p)

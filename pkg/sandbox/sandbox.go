@@ -25,6 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
@@ -68,8 +69,7 @@ type Sandbox struct {
 	source       vcenters.Source
 	vcenters     vcenters.List
 	world        *world.World
-	nodes        *nodes
-	light        *lightNodes
+	nodes        *nodes.Nodes
 	ccms         ccms
 	csi          *csi.Driver
 	components   *components.Registry
@@ -101,8 +101,8 @@ func New(opts Options) *Sandbox {
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: s.grace(), Topology: s.topology,
 		VM: func(node string) (vcenter, vm string) {
-			b := s.nodes.behind(node)
-			return b.vcenter, b.vm
+			b := s.nodes.Behind(node)
+			return b.Key.VCenter, b.VM
 		},
 		Lease: s.faults.Lease,
 	}
@@ -126,10 +126,10 @@ func New(opts Options) *Sandbox {
 		SecretNamespace: cloudNamespace, SecretName: cloudSecret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World: func() *world.World { return s.world },
-		Light: func(v world.VM) bool { return s.light.has(v) },
+		Light: func(v world.VM) bool { return s.nodes.IsLight(v) },
 		Kubelet: func(node string) string {
-			if t, err := s.nodes.supervised(node); err == nil {
-				return t.component
+			if k, err := s.nodes.Kubelet(node); err == nil {
+				return k.Component
 			}
 			return ""
 		},
@@ -137,8 +137,12 @@ func New(opts Options) *Sandbox {
 	if opts.Dir != nil { // nil in tests
 		s.csi.CloudConfig = s.cloudConfigFile()
 	}
-	s.light = newLightNodes(s)
-	s.nodes = newNodes(s)
+	s.nodes = nodes.New(nodes.Options{
+		Ground: func() ground.Ground { return s.ground }, Topology: opts.Topology, VCenters: func() vcenters.List { return s.vcenters },
+		World: func() *world.World { return s.world }, Cluster: func() cluster.Cluster { return s.cluster },
+		Dir: opts.Dir, Speed: opts.Speed, Log: s.log, Logger: opts.Logger, Causes: s.causes, Components: s.components,
+		Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
+	})
 	return s
 }
 

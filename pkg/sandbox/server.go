@@ -45,7 +45,7 @@ func (s *Sandbox) routes() http.Handler {
 	mux.Handle("POST /v1/heal", control.Request(s.faults.Heal))
 	mux.Handle("GET /v1/leases", control.Answer(s.faults.Leases))
 	mux.Handle("GET /v1/calls", control.Answer(s.calls))
-	mux.Handle("GET /v1/machines", s.light)
+	mux.Handle("GET /v1/machines", s.nodes.Feed())
 	mux.HandleFunc("GET /v1/watch", s.watchCache.Stream(s.log))
 	mux.HandleFunc("GET /v1/recording", func(w http.ResponseWriter, r *http.Request) { s.recorder.ServeHTTP(w, r) })
 	mux.Handle("POST /v1/run", control.Request(s.watchCache.PublishRun))

@@ -69,8 +69,10 @@ func begin(t *testing.T, o *Options, dir string, top *topology.Topology) (*rig, 
 	_, err = r.Start(t.Context(), vcenters.Boot{
 		Name: "test", Dir: dir, Topology: top, Speed: 10, CA: ca, Log: r.log, Logger: slog.New(slog.DiscardHandler), Addresses: []string{"127.0.0.1:0"},
 		Names: func(string) []string { return nil }, Know: func(...string) error { return nil }, Session: func(string) {},
-		Inventory: func(vcenter string) *world.Inventory { return world.NewInventory(vcenter, func(*world.Inventory, []world.VM) {}) },
-		Detail:    func(string) { r.detail() },
+		Inventory: func(vcenter string) *world.Inventory {
+			return world.NewInventory(vcenter, func(*world.Inventory, []world.VM) {})
+		},
+		Detail: func(string) { r.detail() },
 	})
 	if err != nil {
 		return r, err
