@@ -18,9 +18,9 @@ func (b *breaking) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-func TestVoiceFallsSilent(t *testing.T) {
+func TestStickyWriter(t *testing.T) {
 	var b breaking
-	v := &voice{w: &b}
+	v := &stickyWriter{w: &b}
 	for n := range 4 {
 		_, err := fmt.Fprint(v, n)
 		if (err != nil) != (n > 0) {
