@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 )
 
 // part is a file of a tar that is made as it is written.
@@ -100,6 +102,7 @@ func index(size int64) string {
 
 // Whatever of an archive is large, however often and however small on disk, is refused in words, and takes no memory.
 func TestBombs(t *testing.T) {
+	race.SkipSlow(t)
 	many := []part{regular("manifest.json", "[]")}
 	for i := range mostFiles {
 		many = append(many, regular(fmt.Sprint(i), ""))

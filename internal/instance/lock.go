@@ -137,8 +137,8 @@ func holder(path string) (pid int, why purpose) {
 	return pid, why
 }
 
-// probe tells whether a live sandbox has the lock. To see that, it has to take
-// the lock itself if it can, shared with other probes, for a moment.
+// probe reports whether a live sandbox has the lock. To see that, it has to take the lock itself if it can, shared with
+// other probes, for a moment.
 func probe(path string) (pid int, running bool) {
 	lock, err := private.Open(filepath.Join(path, lockName), os.O_RDONLY)
 	if err != nil {

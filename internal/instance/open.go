@@ -201,7 +201,7 @@ func (d *Dir) Remove() error {
 	return nil
 }
 
-// empty removes all but the lock file, and tells whether there was anything.
+// empty removes all but the lock file, and reports whether there was anything.
 func empty(path string) (removed bool, err error) {
 	if err := private.Dir(path); err != nil {
 		return false, err

@@ -81,7 +81,7 @@ func (w *Wire) Mend() {
 	}
 }
 
-// IsCut tells whether the way is cut.
+// IsCut reports whether the way is cut.
 func (w *Wire) IsCut() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,7 +7,6 @@ package ground
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -145,9 +144,6 @@ type PodVolumes struct{ Backend, Dir, Serial string }
 
 // Images returns what the image of a program is called in the cluster.
 type Images interface{ Name(of string) string }
-
-// SimDir is the directory of the simulated vCenters in a sandbox's directory.
-func SimDir(dir string) string { return filepath.Join(dir, "sim") }
 
 // Within bounds a call by a time limit.
 func Within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 )
 
 // swapCCM puts another cloud controller manager into the place of the one that runs: that is ended in order first. It
@@ -106,7 +107,7 @@ func (s *Sandbox) exchangeCCM(ctx context.Context, next CCM, cause uint64) (api.
 		Message: fmt.Sprintf("%s: %v; back to %s", next.name(), err, was.name()),
 	})
 	// Whoever asked may have gone; the cluster is not left alone for that.
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootTimeout)
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), boot.StepTimeout)
 	defer cancel()
 	if again := errors.Join(s.putCCM(back, was, elected, failed), s.awaitCCM(back)); again != nil {
 		return api.Done{}, errors.Join(err, again)
@@ -142,10 +143,7 @@ func (s *Sandbox) putCCM(ctx context.Context, c CCM, elect bool, cause uint64) e
 
 // ccmRuns returns an error when there is no cloud controller manager to change.
 func (s *Sandbox) ccmRuns() error {
-	s.mu.Lock()
-	phase := s.phase
-	s.mu.Unlock()
-	switch {
+	switch phase := s.boot.Phase(); {
 	case s.opts.VCentersOnly:
 		return api.Conflict("this sandbox has vCenters alone, and no cloud controller manager")
 	case phase != api.Ready:

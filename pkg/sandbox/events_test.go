@@ -18,12 +18,12 @@ func TestEventFile(t *testing.T) {
 	for _, kind := range []string{"a", "b", "c"} {
 		s.log.Append(event.Event{Kind: kind, Plane: event.PlaneSandbox})
 	}
-	if err := s.openEventFile(t.Context()); err != nil {
+	if err := s.openFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	// The last words are written, whether or not the reader had the time.
 	s.log.Append(event.Event{Kind: "d", Plane: event.PlaneSandbox, Cause: 3})
-	if err := s.closeEventFile(t.Context()); err != nil {
+	if err := s.files.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	path := s.opts.Dir.Path("events.jsonl")

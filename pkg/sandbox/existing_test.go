@@ -13,6 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -130,11 +131,11 @@ func TestExistingRights(t *testing.T) {
 // What would break something of others is refused, by name, before anything is done.
 func TestExistingFaults(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Real, s.opts.Cluster.Existing = &Real{}, &existing.Options{}
+	s.source, s.opts.Cluster.Existing = real.New(&real.Options{}), &existing.Options{}
 	s.standOn(s.newGround())
 	lacking := func() (all []string) {
 		for _, k := range catalogue.Kinds() {
-			if s.lacks(k) != "" {
+			if s.faults.Lacks(k) != "" {
 				all = append(all, k.Name)
 			}
 		}
@@ -159,7 +160,7 @@ func TestExistingFaults(t *testing.T) {
 // It only watches: no step makes anything, and none is swapped in.
 func TestExistingWatched(t *testing.T) {
 	s := newSandbox(t, "single")
-	s.opts.Real, s.opts.Cluster.Existing, s.opts.CCM = &Real{}, &existing.Options{}, noCCM()
+	s.source, s.opts.Cluster.Existing, s.opts.CCM = real.New(&real.Options{}), &existing.Options{}, noCCM()
 	s.standOn(s.newGround())
 	for _, st := range s.steps() {
 		if st.Name == "API server" {
@@ -173,7 +174,7 @@ func TestExistingWatched(t *testing.T) {
 			}
 		}
 	}
-	s.setPhase(api.Ready)
+	s.boot.SetPhase(api.Ready)
 	_, err := s.swapCCM(t.Context(), api.CCMRequest{})
 	requireCode(t, "swap", err, "unsupported")
 	want := api.Ground{Cluster: api.ClusterExisting, Nodes: api.NodesReal, Inventory: api.InventoryReal}

@@ -14,15 +14,15 @@ import (
 // faultGround is what faults happen to: the vCenters, the cluster and the processes of this sandbox.
 func (s *Sandbox) faultGround() *fault.Ground {
 	g := &fault.Ground{
-		Items: s.items, Categories: s.topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
+		Items: s.items, Categories: s.desired.Topology().Spec.Categories, Speed: s.opts.Speed, Events: s.log,
 	}
 	for _, vc := range s.vcenters {
-		endpoint := fault.Reach(vc.Client, vc.Sim)
+		endpoint := fault.Reach(vc.Client, vc.Simulator())
 		endpoint.Front = vc.Endpoint
 		g.VCenters = append(g.VCenters, endpoint)
 	}
 	if !s.opts.VCentersOnly {
-		g.Processes, g.Host = s.processes(), s.clientHost
+		g.Processes, g.Host = s.processes(), s.config.Host
 		if !s.facts.ReadOnly {
 			g.Cluster = kubernetesGround{s}
 		}

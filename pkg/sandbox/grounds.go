@@ -21,7 +21,10 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/incluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
@@ -66,13 +69,24 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 	return kind.Plan(ctx, o.kind(dir))
 }
 
-// standOn sets the ground.
-func (s *Sandbox) standOn(g ground.Ground) { s.ground, s.facts = g, g.Facts() }
+// standOn sets the ground, and what depends on it.
+func (s *Sandbox) standOn(g ground.Ground) {
+	s.ground, s.facts = g, g.Facts()
+	s.config = newCloudConfig(s)
+}
+
+// source provides the vCenters that the options choose.
+func (o *Options) source() vcenters.Source {
+	if o.Real != nil {
+		return real.New(o.Real)
+	}
+	return simulated.New(simulated.Options{Saved: o.Saved, Login: o.Login})
+}
 
 // host is the sandbox as its ground uses it.
 type host struct{ s *Sandbox }
 
-func (h host) Detail(text string) { h.s.detail(text) }
+func (h host) Detail(text string) { h.s.boot.Detail(text) }
 
 func (h host) SetCluster(c cluster.Cluster) {
 	h.s.mu.Lock()
@@ -92,21 +106,16 @@ func (h host) CCMObjects() []runtime.Object {
 	c, meta := h.s.opts.CCM.withDefaults(), func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: h.s.ccmNamespace(), Name: name}
 	}
-	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudSecret)})
+	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
 }
 
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }
 
 func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []deploy.Reached) {
-	p := newPods(h.s, d, images)
-	p.reach(reached)
-	h.s.mu.Lock()
-	h.s.pods = p
-	h.s.mu.Unlock()
-	h.s.watchPods()
+	h.s.pods.Start(d, images.Name, reached)
 }
 
-func (h host) StopPods(ctx context.Context) error { return h.s.stopPods(ctx) }
+func (h host) StopPods(ctx context.Context) error { return h.s.pods.Stop(ctx) }
 
 func (h host) Feed() http.Handler { return h.s.light }
 
@@ -132,7 +141,7 @@ func (h host) VCenters() []kind.VCenter {
 
 func (h host) Simulated(vcenter string) *sim.VCenter {
 	if vc := h.s.vcenters.Find(vcenter); vc != nil {
-		return vc.Sim
+		return vc.Simulator()
 	}
 	return nil
 }
@@ -161,11 +170,7 @@ func (h host) Exists(vcenter string, vm ref) bool {
 	return h.s.nodes.vms[vmKey{vcenter, vm}] != nil
 }
 
-func (h host) BootFailed() bool {
-	h.s.mu.Lock()
-	defer h.s.mu.Unlock()
-	return h.s.phase == api.Stopping && h.s.readyAt.IsZero()
-}
+func (h host) BootFailed() bool { return h.s.boot.Failed() }
 
 // vmNode is a VM that is a node, as a ground uses it. It implements [ground.Node].
 type vmNode struct {
@@ -199,5 +204,5 @@ func (s *Sandbox) ccmNamespace() string {
 	if s.facts.Namespace != "" {
 		return s.facts.Namespace
 	}
-	return cloudNamespace
+	return cloudconfig.Namespace
 }

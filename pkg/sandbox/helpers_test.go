@@ -5,20 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cert"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
@@ -45,35 +41,12 @@ func newSandbox(t testing.TB, scenario string) *Sandbox {
 func withVCenters(t testing.TB, scenario string) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, scenario)
-	ca, err := cert.NewCA("test")
-	if err != nil {
+	s.source = simulated.New(simulated.Options{BootDelay: time.Millisecond})
+	for i := range s.opts.Topology.Spec.VCenters {
+		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config tells vCenters apart by host
+	}
+	if err := s.startVCenters(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	if err := os.MkdirAll(s.opts.Dir.Path("sim"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	addresses := make([]string, len(s.opts.Topology.Spec.VCenters))
-	for i := range addresses {
-		addresses[i] = fmt.Sprintf("127.0.0.%d:0", i+1) // a cloud config tells vCenters apart by host
-	}
-	s.sim, err = sim.New(t.Context(), sim.Options{
-		Topology: s.opts.Topology, CA: ca, Dir: s.opts.Dir.Path("sim"), Addresses: addresses, Events: s.log, BootDelay: time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, vc := range s.sim.VCenters() {
-		client, err := vcenter.New(vcenter.Config{
-			Name: vc.Name(), Server: vc.Host(), Port: vc.Port(), CAData: ca.Cert, UserAgent: "test",
-			Credentials: func(context.Context) (vcenter.Credentials, error) {
-				return vcenter.Credentials{User: vc.User(), Password: vc.Password()}, nil
-			},
-			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return vc.DialConsole(ctx) },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.vcenters = append(s.vcenters, s.watch(vc, client))
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -81,7 +54,7 @@ func withVCenters(t testing.TB, scenario string) *Sandbox {
 		if err := s.unwatchInventory(ctx); err != nil {
 			t.Error(err)
 		}
-		if err := s.stopVCenters(ctx); err != nil {
+		if err := s.source.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 	})

@@ -200,7 +200,7 @@ func (s *Sandbox) clusterEvent(e *corev1.Event) {
 
 // subject returns the vCenter that a message begins with, "" when it does not: "vCenter eu (127.0.0.12): connected".
 func (s *Sandbox) subject(message string) string {
-	for _, vc := range s.topology().Spec.VCenters {
+	for _, vc := range s.desired.Topology().Spec.VCenters {
 		if strings.HasPrefix(message, "vCenter "+vc.Name+" (") {
 			return vc.Name
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
@@ -95,8 +96,8 @@ func (n *nodes) Process(v world.VM) node.Process {
 	return node.Stopped
 }
 
-// observe is told of VMs that changed, by the watch of their vCenter.
-func (n *nodes) observe(_ *world.Inventory, vms []world.VM) {
+// observe follows VMs that have changed, by the watch of their vCenter.
+func (n *nodes) observe(vms []world.VM) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, v := range vms {
@@ -143,7 +144,7 @@ func (n *nodes) hollow(m *machine) node.Guest {
 
 // retire ends the node of a VM that is gone, and takes its disk away, so to speak: a later VM inherits nothing.
 func (n *nodes) retire(ctx context.Context, m *machine) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), boot.StopTimeout)
 	defer cancel()
 	err := m.node.Stop(ctx)
 	if err == nil {
@@ -250,20 +251,24 @@ func (n *nodes) notify(m *machine, c child.Change) {
 	n.s.components.Note(c, event.Object{Kind: "Node", VCenter: vm.VCenter, Name: strings.TrimPrefix(c.Name, "node/")}, cause)
 }
 
-// stopped names the components of kubelets that stand still, suspended with their VM or hung.
-func (n *nodes) stopped() map[string]node.Process {
+// describe sets the state of kubelets that are stopped: suspended with their VM, or hung.
+func (n *nodes) describe(rows []api.Component) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	list := map[string]node.Process{}
+	stopped := map[string]node.Process{}
 	for _, m := range n.vms {
 		if m.node == nil {
 			continue
 		}
 		if p, _, _ := m.node.State(); p == node.Paused || p == node.Hung {
-			list[m.component] = p
+			stopped[m.component] = p
 		}
 	}
-	return list
+	for i := range rows {
+		if p, ok := stopped[rows[i].Name]; ok {
+			rows[i].State = string(p)
+		}
+	}
 }
 
 // behind returns the VM whose kubelet is the node of that name.
@@ -297,20 +302,19 @@ func (s *Sandbox) stopNodes(ctx context.Context) error {
 	n := s.nodes
 	n.mu.Lock()
 	n.open = false
-	var wg sync.WaitGroup
-	errs := make(chan error, len(n.vms)+1)
+	var guests []node.Guest
 	for _, m := range n.vms {
 		if m.node != nil {
-			wg.Go(func() { errs <- m.node.Stop(ctx) })
+			guests = append(guests, m.node)
 		}
 	}
 	n.mu.Unlock()
-	errs <- n.s.light.stop(ctx) // first: what is stopped now is not told to it
-	wg.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
+	err := s.light.stop(ctx) // first: it must not take the stop of a guest for that of its VM
+	errs := make([]error, len(guests))
+	var wg sync.WaitGroup
+	for i, g := range guests {
+		wg.Go(func() { errs[i] = g.Stop(ctx) })
 	}
-	return errors.Join(append(all, s.background.End(ctx, "nodes"))...)
+	wg.Wait()
+	return errors.Join(append(errs, err, s.background.End(ctx, "nodes"))...)
 }

@@ -37,7 +37,7 @@ func (s *Sandbox) rebind(ids []string) {
 		}
 		if v, ok := vc.Inventory.VM(key.Ref); ok {
 			s.nodes.bind(v)
-			s.vmChanged(v)
+			s.rows.VMChanged(v)
 		}
 	}
 }

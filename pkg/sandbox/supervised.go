@@ -37,7 +37,7 @@ func (s *Sandbox) supervised(name string) (*supervised, error) {
 	if host, ok := strings.CutPrefix(name, "node/"); ok {
 		return s.nodes.supervised(host)
 	}
-	if is, ok := s.podOf(name); ok {
+	if is, ok := s.pods.Find(name); ok {
 		return s.supervisedPod(is), nil
 	}
 	c := s.childOf(name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
@@ -83,6 +84,7 @@ func TestSourcesAreReaches(t *testing.T) {
 
 // The scenarios of the catalogue need no trust, by their content: not by a name, and not with a byte more.
 func TestCatalogueIsTrusted(t *testing.T) {
+	race.SkipSlow(t)
 	reaching := 0
 	for _, e := range scenarios.Catalogue() {
 		data, err := fs.ReadFile(scenarios.FS(), e.Path)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
@@ -16,6 +17,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 // TestSchema: review the schema when it changes; -update rewrites it. The catalogue of faults checks its own list.
 func TestSchema(t *testing.T) {
+	race.SkipSlow(t)
 	got := scenario.Schema()
 	for _, name := range catalogue.Names() {
 		got = regexp.MustCompile(`(?m)^ *"`+regexp.QuoteMeta(name)+`",?\n`).ReplaceAll(got, nil)

@@ -121,7 +121,7 @@ func TestCCMReplicas(t *testing.T) {
 	}
 }
 
-// A program that is built anew is run anew; one that is no good does not run for long.
+// A program that is rebuilt is restarted; one that fails does not run for long.
 func TestWatchCCM(t *testing.T) {
 	t.Parallel()
 	long(t)
@@ -152,7 +152,7 @@ func TestWatchCCM(t *testing.T) {
 	})
 }
 
-// Whatever is named as a cloud controller manager and is none: clear words, the right exit status, nothing left.
+// Anything that is named as a cloud controller manager and is none: a clear message, the right exit status, nothing left.
 func TestBadCCMs(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

@@ -59,7 +59,7 @@ func (r *report) meet(ctx context.Context, s command.Sandbox) *sandbox {
 	return p
 }
 
-// ownCluster tells whether the sandbox's cluster is one that was made for it. Where that is not known, it is somebody's.
+// ownCluster reports whether the sandbox's cluster is one that was made for it. Where that is not known, it is somebody's.
 func (r *report) ownCluster(ctx context.Context, p *sandbox) bool {
 	status, err := ask(ctx, r, p, (*api.Client).Status)
 	ground := status.Ground

@@ -130,7 +130,7 @@ func (r *report) object(path, what string, v any, err error) {
 // IndexName is the file of an archive that tells what is in it, its last one.
 const IndexName = "index.json"
 
-const notice = "Known passwords, tokens, private keys, kubeconfig credentials and whatever looks like one are masked. Names of machines, " +
+const notice = "Known passwords, tokens, private keys, kubeconfig credentials and everything that looks like one are masked. Names of machines, " +
 	"users, folders and files, addresses, certificates and thumbprints are not. Read it before you give it away."
 
 // Index tells what is in an archive, and what is not.

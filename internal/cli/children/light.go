@@ -46,7 +46,7 @@ func NewCmdLightNodes() *cobra.Command {
 		RunE:   func(cmd *cobra.Command, _ []string) error { return live(cmd, f.run) },
 	}
 	to := cmd.Flags()
-	to.StringVar(&f.config.Feed.URL, "feed", "", "where machines are told of: unix:PATH or https://HOST[:PORT]")
+	to.StringVar(&f.config.Feed.URL, "feed", "", "source of VM states: unix:PATH or https://HOST[:PORT]")
 	to.StringVar(&f.config.Feed.TokenFile, "feed-token-file", "", "file with the bearer token for it")
 	to.StringVar(&f.config.Feed.CAFile, "feed-ca-file", "", "file with the authorities that its certificate is verified against")
 	to.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: that of the pod)")

@@ -21,7 +21,7 @@ type Asking struct {
 
 // Bind adds --yes to a command.
 func (a *Asking) Bind(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&a.Yes, "yes", "y", false, "do not ask, not even before VMs of real vCenters are changed")
+	cmd.Flags().BoolVarP(&a.Yes, "yes", "y", false, "do not ask for confirmation, also for VMs of real vCenters")
 }
 
 // Consent is what a request is made with.
@@ -45,7 +45,7 @@ func Do[T any](ctx context.Context, streams *iostreams.Streams, asking Asking, r
 	}
 	var none T
 	if !streams.Interactive() {
-		return none, &report.Error{Code: told.Code, Message: "nothing was done, as there is nobody to confirm it: " + told.Message, Try: told.Try, Exit: report.Usage}
+		return none, &report.Error{Code: told.Code, Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + told.Message, Try: told.Try, Exit: report.Usage}
 	}
 	switch ok, err := streams.Confirm(ctx, printable.Lines(told.Message)+". Do it?"); {
 	case err != nil:

@@ -30,8 +30,8 @@ type Flags struct {
 // Bind adds them to a command.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.Driver, "csi", Builtin, "the CSI driver: builtin (with the stock sidecars), off for a cluster without volumes or, with --cluster kind, upstream's: "+csidriver.Syntax)
-	flags.StringVar(&f.Manifest, "csi-manifest", "", "with --csi image: or module:, the manifest to deploy it with, as it is (default: that of the release)")
+	flags.StringVar(&f.Driver, "csi", Builtin, "CSI driver: builtin, off (no volumes) or, on kind, upstream's: "+csidriver.Syntax)
+	flags.StringVar(&f.Manifest, "csi-manifest", "", "kind: manifest that deploys the CSI driver, unchanged (default: that of the release)")
 	// Cannot fail: the flag was added above.
 	_ = cmd.RegisterFlagCompletionFunc("csi", complete.Flag(drivers))
 }
@@ -51,14 +51,14 @@ func drivers(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellC
 	return words, directive
 }
 
-// Foreign tells whether it is a driver that is not ours.
+// Foreign reports whether it is a driver that is not ours.
 func (f *Flags) Foreign() bool { return f.Driver != "" && f.Driver != Builtin && f.Driver != Off }
 
 // Check refuses values that there are not.
 func (f *Flags) Check() error {
 	if !f.Foreign() {
 		if f.Manifest != "" {
-			return report.UsageError("--csi module:v3.7.0 --csi-manifest "+f.Manifest, "--csi-manifest: the built-in CSI driver has manifests of its own")
+			return report.UsageError("--csi module:v3.7.0 --csi-manifest "+f.Manifest, "--csi-manifest: the built-in CSI driver has its own manifests")
 		}
 		return nil
 	}

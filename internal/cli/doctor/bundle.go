@@ -101,7 +101,7 @@ func (o *options) sayBundle(w written, unlisted error) error {
 	case unlisted != nil:
 		fmt.Fprintln(&b, "  no sandbox:", unlisted)
 	case len(w.Sandboxes) == 0:
-		fmt.Fprintln(&b, "  no sandbox: there is none")
+		fmt.Fprintln(&b, "  no sandbox exists")
 	}
 	switch n := len(w.Missing); {
 	case n == 1:

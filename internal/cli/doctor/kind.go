@@ -87,7 +87,7 @@ func cgroup(m containers) finding {
 	case err != nil:
 		return finding{Verdict: warn, Message: fmt.Sprintf("the version of control groups is not known: %v", err)}
 	case n < 2:
-		return finding{Verdict: pass, Message: "control groups are of version 1, which Kubernetes is giving up: kubelets of nodes here are told to take them all the same"}
+		return finding{Verdict: pass, Message: "control groups are version 1, which Kubernetes is removing: kubelets of nodes here are configured to accept them"}
 	}
 	return finding{Verdict: pass, Message: "control groups are of version 2"}
 }

@@ -103,7 +103,7 @@ func groundError(err error) error {
 	})
 }
 
-// full tells whether the disk is. A child can only tell so in words.
+// full reports whether the disk is. A child can only tell so in words.
 func full(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
 }

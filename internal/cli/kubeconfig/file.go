@@ -89,7 +89,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if time.Since(begin) > lockPatience {
 			return nil, &report.Error{
 				Code: "kubeconfig-locked", Message: fmt.Sprintf("kubeconfig %s is locked by another program", path),
-				Try: "if there is none: rm " + name,
+				Try: "if no program uses it: rm " + name,
 			}
 		}
 		select {
@@ -151,7 +151,7 @@ func Merge(ctx context.Context, path string, admin []byte) error {
 }
 
 // Unmerge takes the context of that name out of the file at path, and the cluster and user that no other context uses.
-// It tells whether there was one. No context is current then, if that one was.
+// It reports whether there was one. No context is current then, if that one was.
 func Unmerge(ctx context.Context, path, name string) (found bool, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -77,7 +77,7 @@ func devices(ctx context.Context, dir *instance.Dir, say func(string)) error {
 	case err != nil:
 		return fmt.Errorf("sandbox %q: its loop devices are left: %w", dir.Name(), err)
 	case pinned > 0:
-		return fmt.Errorf("sandbox %q: %d loop devices are in use by somebody else: see losetup --list", dir.Name(), pinned)
+		return fmt.Errorf("sandbox %q: %d loop devices are in use by another process: see losetup --list", dir.Name(), pinned)
 	case ended > 0:
 		say(fmt.Sprintf("gave %d loop devices back", ended))
 	}

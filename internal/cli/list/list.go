@@ -59,12 +59,13 @@ func NewCmdList(d *command.Deps, runF func(context.Context, *options) error) *co
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List sandboxes",
-		Long: `List sandboxes with their phase. One that crashed, or was killed, is listed as
-crashed, with what ended it: its logs, events and recording are kept until
-"down", "doctor --fix", or the next "up" of its name. One that has ended and was
-asked to keep its files is listed as retained, and one that could not remove all
-that it made, such as containers, as left-behind. One whose directory was
-removed while it ran is listed as removed until it has noticed that and ended.`,
+		Long: `List sandboxes with their phase. Phases of a sandbox that does not run:
+
+  crashed      crashed or killed; logs, events and recording are kept until
+               "down", "doctor --fix" or the next "up" of its name
+  retained     stopped, and its files were kept on request
+  left-behind  stopped, but containers or other things could not be removed
+  removed      its directory was deleted while it ran; it stops soon`,
 		Example: `  vsphere-sandbox list
   vsphere-sandbox list -o json`,
 		Args:              command.NoArgs,

@@ -43,10 +43,10 @@ func NewCmdLogs(d *command.Deps, runF func(context.Context, *options) error) *co
 	}
 	cmd := &cobra.Command{
 		Use:   "logs [COMPONENT]",
-		Short: "Print the log of a component, or list the logs",
+		Short: "Print the log of a component, or list components",
 		Long: `Print the log of a component. Without one, list the components that have a log.
 
-The sandbox need not run: what it left when it crashed is there to be read.`,
+It also works for a sandbox that crashed.`,
 		Example: `  vsphere-sandbox logs
   vsphere-sandbox logs ccm -f --tail 20
   vsphere-sandbox logs node/worker-west-1`,
@@ -66,8 +66,8 @@ The sandbox need not run: what it left when it crashed is there to be read.`,
 		},
 	}
 	o.flags.Bind(cmd)
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what is written from now on")
-	cmd.Flags().IntVar(&o.tail, "tail", -1, "print only that many lines of what there is; -1 prints all")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "keep printing new lines")
+	cmd.Flags().IntVar(&o.tail, "tail", -1, "number of existing lines to print; -1 prints all")
 	return cmd
 }
 

@@ -35,21 +35,22 @@ func NewCmdPlan(d *command.Deps, runF func(context.Context, *planOptions) error)
 	}
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Write the steps of a migration, for this cluster",
+		Short: "Write the migration steps for this cluster",
 		Long: `Write the steps to migrate a cluster from the in-tree vSphere provider to the
-cloud controller manager and the CSI driver, in their order. Each step has its
-commands, how to verify it, and how to roll it back.
+cloud controller manager and the CSI driver. Each step has its commands, a
+check, and the commands to undo it.
 
-FILE is the old vsphere.conf; "-" is standard input. The command reads the
-cluster and its vCenters as migrate check does, and writes steps for what it
-finds: nodes and VMs with their names, failures to fix first, StorageClasses and
-volumes. It leaves out what is done already.
+FILE is the old vsphere.conf; "-" reads standard input. The command reads the
+cluster and its vCenters as migrate check does, and writes the steps for what it
+finds: what to fix first, nodes and VMs, StorageClasses, volumes. Steps that are
+already done are left out.
 
-The plan is Markdown, or the same as data with -o. The command carries out no
-step of it.
+The plan is Markdown, or data with -o. Nothing is executed.
 
-Exit status: 0 when the plan is written, even if it begins with failures to fix;
-2 for a bad flag or file, 4 when the cluster does not answer.`,
+Exit status:
+  0    the plan was written, even if something must be fixed first
+  2    wrong flag or file
+  4    the cluster cannot be reached`,
 		Example: `  vsphere-sandbox migrate plan vsphere.conf --context prod
   vsphere-sandbox migrate plan vsphere.conf --context prod --out plan.md
   vsphere-sandbox migrate plan vsphere.conf --kubeconfig admin.conf -o json`,
@@ -68,24 +69,24 @@ Exit status: 0 when the plan is written, even if it begins with failures to fix;
 	}
 	o.bind(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.files, "files", "migration", "`FOLDER` that the plan has migrate config write to")
+	f.StringVar(&o.files, "files", "migration", "`FOLDER` for migrate config in the plan")
 	f.StringVar(&o.clusterID, "cluster-id", "", "`ID` of this cluster for the CSI driver")
 	f.StringVar(&o.out, "out", "", "`FILE` to write the plan to (default: standard output)")
-	f.BoolVar(&o.force, "force", false, "drop what is not known of the old file; replace the file of --out")
+	f.BoolVar(&o.force, "force", false, "ignore unknown sections and keys of FILE; overwrite --out")
 	_ = cmd.MarkFlagDirname("files") // its only error is an unknown flag
 	output.BindFormat(cmd, &o.format, output.JSON, output.YAML)
 	return cmd
 }
 
 func runPlan(ctx context.Context, o *planOptions) error {
-	if err := o.vacant(); err != nil { // before any call
+	if err := o.vacant(); err != nil { // before anybody is asked
 		return err
 	}
 	src, err := readSource(o.streams.In, o.old)
 	if err != nil {
 		return err
 	}
-	// A file that cannot be converted is an error before any call.
+	// What cannot be converted is told before anybody is asked.
 	m, err := migration.Convert(src, migration.Options{ClusterID: o.clusterID, Force: o.force})
 	if err != nil {
 		return refused(src.Name, o.old, err)
@@ -118,9 +119,9 @@ func (o *planOptions) print(w io.Writer, p *steps.Plan) error {
 func NewCmdMigrate(d *command.Deps) *cobra.Command {
 	return command.Group(&cobra.Command{
 		Use:   "migrate",
-		Short: "Come from the in-tree vSphere provider",
-		Long: `Lead a cluster from the vSphere provider that was part of Kubernetes, or from an
-INI vsphere.conf of cloud-provider-vsphere, to what is used now.`,
+		Short: "Migrate a cluster from the in-tree vSphere provider",
+		Long: `Migrate a cluster from the in-tree vSphere provider, or from an INI vsphere.conf
+of cloud-provider-vsphere, to the current CCM and CSI driver.`,
 		Example: `  vsphere-sandbox migrate check vsphere.conf --context prod
   vsphere-sandbox migrate config vsphere.conf --out new
   vsphere-sandbox migrate roles vsphere.conf

@@ -15,7 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
 
-// request returns the plan that the flags ask for.
+// request is a plan of what the flags say.
 func (o *rolesOptions) request(name string, sites roles.Sites) (*roles.Plan, error) {
 	r := roles.Request{VCenter: name, Sites: sites, Users: map[privilege.Component]string{privilege.CCM: o.ccm, privilege.CSI: o.csi}}
 	if o.fileVolumes {
@@ -39,7 +39,7 @@ func runRoles(ctx context.Context, o *rolesOptions) error {
 	return o.print(plans)
 }
 
-// connected compares plans with the vCenters and, with --create, creates what is missing.
+// connected plans for what is there, and makes what is missing when it is told to.
 func (o *rolesOptions) connected(ctx context.Context) error {
 	chosen, err := o.real.Complete(o.getenv)
 	if err != nil {
@@ -101,7 +101,7 @@ func (o *rolesOptions) plan(ctx context.Context, c *vcenter.Connection, s invent
 	return plan, plan.Compare(ctx, c)
 }
 
-// make creates what is missing, after the user has confirmed it.
+// make makes what is missing, after it has been shown and confirmed.
 func (o *rolesOptions) make(ctx context.Context, targets []roles.Target, plans []*roles.Plan) error {
 	var differing []string
 	newRoles, newGrants := 0, 0
@@ -144,12 +144,12 @@ func (o *rolesOptions) make(ctx context.Context, targets []roles.Target, plans [
 	return o.print(plans)
 }
 
-// ask shows the plan to the user, and returns nil for a yes.
+// ask shows the plan to a person, and returns nil for a yes.
 func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, newGrants int) error {
 	what := fmt.Sprintf("%d roles to create, %d permissions to grant", newRoles, newGrants)
 	if !o.streams.Interactive() {
 		return &report.Error{
-			Code: "unconfirmed", Message: "nothing was done, as no terminal is there to confirm it: " + what, Try: "the same with --yes", Exit: report.Usage,
+			Code: "unconfirmed", Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + what, Try: "the same with --yes", Exit: report.Usage,
 		}
 	}
 	if err := text(o.streams.Err, plans); err != nil {
@@ -163,7 +163,7 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 	return err
 }
 
-// undone prints what was rolled back.
+// undone tells what was taken back.
 func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 	for _, s := range u.Back {
 		fmt.Fprintln(o.streams.Err, "taken back:", printable.Line(s))
@@ -181,7 +181,7 @@ func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 	return &report.Error{Code: e.Code, Message: u.Error(), Try: tryOf(e)}
 }
 
-// tryOf returns the advice for an error on a write: reads succeeded before it.
+// tryOf is the advice of an error, where it is about writing: reading has been allowed.
 func tryOf(e report.Record) string {
 	if e.Code == "vcenter-no-permission" {
 		return "give an administrator's account: --vcenter-config " + vcenterconfig.Environment + " with GOVC_USERNAME and GOVC_PASSWORD"

@@ -40,7 +40,7 @@ type Flags struct {
 func (f *Flags) Bind(cmd *cobra.Command) {
 	f.Format = Plain
 	bind(cmd, &f.Format, Plain, Wide, JSON, YAML, Names)
-	cmd.Flags().BoolVar(&f.NoHeaders, "no-headers", false, "print no header line above the table")
+	cmd.Flags().BoolVar(&f.NoHeaders, "no-headers", false, "do not print table headers")
 }
 
 // BindFormat adds -o to a command that prints text of its own by default; formats are the others.

@@ -10,10 +10,10 @@ import (
 // The exit statuses of every command.
 const (
 	OK           = 0
-	Failure      = 1   // it did not work
-	Usage        = 2   // it was asked wrongly; nothing was done
-	Degraded     = 3   // it worked, and what was hoped for is not so
-	Prerequisite = 4   // this machine lacks what it needs
+	Failure      = 1
+	Usage        = 2   // wrong arguments or a wrong input file; nothing was changed
+	Degraded     = 3   // the command ran, but a check, condition or expectation failed
+	Prerequisite = 4   // this machine, or a cluster, lacks a prerequisite
 	Interrupted  = 130 // Ctrl-C
 )
 

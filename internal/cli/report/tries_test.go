@@ -79,7 +79,7 @@ func first(call *ast.CallExpr) ast.Expr {
 	return call.Args[0]
 }
 
-// named tells whether an expression is that name of package report.
+// named reports whether an expression is that name of package report.
 func named(e ast.Expr, name string) bool {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok || s.Sel.Name != name {

@@ -86,7 +86,7 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 		return nil, home.ExplainState(err, name, m.Command)
 	}
 	if left := h.Dir.Predecessor(); left.Removed {
-		m.Tell("cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)", name, len(left.Killed))
+		m.Tell("cleaned up after an earlier sandbox %q that crashed (%d processes were left)", name, len(left.Killed))
 	}
 	r := &Running{Name: name, Client: api.NewClient(h.Dir.SocketPath()), m: m, home: h, ended: make(chan error, 1)}
 	opts.Dir, opts.Logger = h.Dir, h.Logger

@@ -50,7 +50,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	}
 	o.tellUnreverted(root)
 	house, err := home.Open(ctx, root, o.name, o.topology.Metadata.Name, func(text string) {
-		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name did not end by itself:", printable.Line(text))
+		fmt.Fprintln(o.Streams.Err, "an earlier sandbox of this name crashed:", printable.Line(text))
 	})
 	if err != nil {
 		return explainState(o, err)
@@ -59,7 +59,7 @@ func boot(ctx context.Context, o *options) (err error) {
 	defer func() { err = errors.Join(err, leave(o, house, err, ready)) }()
 	dir, logger := house.Dir, house.Logger
 	if left := dir.Predecessor(); left.Removed {
-		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that did not end by itself (%d processes were left)\n", o.name, len(left.Killed))
+		fmt.Fprintf(o.Streams.Err, "cleaned up after an earlier sandbox %q that crashed (%d processes were left)\n", o.name, len(left.Killed))
 	}
 
 	ctx, unwatch := house.While(ctx)
@@ -217,6 +217,6 @@ func announce(ctx context.Context, o *options, s running) (err error) {
 	if o.detached {
 		return errors.Join(err, released())
 	}
-	fmt.Fprint(o.Streams.Err, "\nIn a second terminal:\n", next(o), "\nCtrl-C ends it.\n")
+	fmt.Fprint(o.Streams.Err, "\nIn a second terminal:\n", next(o), "\nCtrl-C stops it.\n")
 	return err
 }

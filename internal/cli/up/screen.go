@@ -47,7 +47,7 @@ func openScreen(ctx context.Context, o *options, dir *instance.Dir, stop context
 		case outcome.Stop:
 			stop()
 		case ctx.Err() == nil:
-			fmt.Fprint(o.Streams.Err, "The sandbox goes on. In a second terminal:\n", next(o), "\nCtrl-C ends it.\n")
+			fmt.Fprint(o.Streams.Err, "The sandbox keeps running. In a second terminal:\n", next(o), "\nCtrl-C stops it.\n")
 			cli.TellLeases(o.Deps, outcome)
 		}
 	}()

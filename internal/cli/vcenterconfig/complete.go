@@ -10,7 +10,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/report"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/inventory"
 )
@@ -31,7 +31,7 @@ func (f *Flags) Unasked(cmd *cobra.Command) error {
 
 // Complete reads the configuration and checks the flags; where --vcenter-config is not given, it reads the environment.
 // getenv is os.Getenv or its like. Its errors are of package report; all that is wrong with a file is told at once.
-func (f *Flags) Complete(getenv func(string) string) (*sandbox.Real, error) {
+func (f *Flags) Complete(getenv func(string) string) (*real.Options, error) {
 	if err := f.chosen.Selection.Check(); err != nil {
 		return nil, report.UsageError("--datacenter NAME, --folder PATH, --pool PATH, --tag CATEGORY:TAG, --vm 'worker-*'", "what chooses VMs: %v", err)
 	}

@@ -49,10 +49,10 @@ func NewCmdVersion(d *command.Deps, runF func(*options) error) *cobra.Command {
 	o := &options{streams: d.Streams, info: read, second: readSecond}
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Tell the versions of this program and of what is built into it",
-		Long: `Tell the versions of this program and of what is built into it. With -o json
-every component is named with the Go module that it comes from, those of the
-CSI sidecars too, which are a program of their own inside this one.`,
+		Short: "Print the versions of this program and its components",
+		Long: `Print the versions of this program and its components. With -o json, each
+component has its Go module; this includes the CSI sidecars, a separate program
+inside this one.`,
 		Example: `  vsphere-sandbox version
   vsphere-sandbox version -o json`,
 		Args:              command.NoArgs,

@@ -65,7 +65,7 @@ func shared(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "CustomResourceDefinition" || o.GetKind() == "Namespace"
 }
 
-// claim looks for what is there already. It returns those objects that are to be applied: all but shared ones of others.
+// claim checks for existing objects of the same names. It returns the objects to apply: all but shared ones of other owners.
 func (d *Deployment) claim(ctx context.Context, all []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var mu sync.Mutex
 	var foreign []string
@@ -153,7 +153,7 @@ func phases(all []*unstructured.Unstructured) [][]*unstructured.Unstructured {
 	return parted
 }
 
-// apply makes one object what it is to be, whatever it was: as ours.
+// apply creates or updates one object as ours.
 func (d *Deployment) apply(ctx context.Context, o *unstructured.Unstructured) error {
 	into, err := d.resource(o)
 	if err != nil {

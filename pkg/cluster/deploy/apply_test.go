@@ -297,7 +297,7 @@ func TestVCenters(t *testing.T) {
 	if slices.Contains(r.did, "delete services vsphere-sandbox/us") || !slices.Contains(r.did, "delete services vsphere-sandbox/old") {
 		t.Errorf("it did %q", r.did)
 	}
-	// Another address is another Service: the first fake has no address to give, and so the second is asked for anew.
+	// Another address is another Service: the first fake has no address to allocate, so a second Service is requested.
 	if _, err := r.VCenters(t.Context(), []Endpoint{{Name: "us", Addr: netip.MustParseAddrPort("[fd00::1]:8989"), IP: netip.MustParseAddr("fd00::7")}}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ type CCM struct {
 	Config
 	// Image is what the image of the sandbox's own is called on the nodes, which have it already. Required without Manifest.
 	Image string
-	// Manifest is somebody else's, applied as it is: what is in it is not changed but for the contents of the ConfigMap
-	// and the Secret that its pods are configured with. The fields below are for the sandbox's own.
+	// Manifest is another project's manifest, applied unchanged except for the ConfigMap and the Secret with its
+	// configuration. The fields below are for the sandbox's own.
 	Manifest []byte
 	// Args come after the sandbox's own, and in the places of those of the same names.
 	Args []string
@@ -78,8 +78,8 @@ func (d *Deployment) placeCCM(ctx context.Context, c CCM) error {
 	return nil
 }
 
-// Configure writes the configuration of the cloud controller manager anew, as after a vCenter has changed its certificate
-// or its password. Pods see it when their kubelet looks, within a minute or so.
+// Configure updates the configuration of the cloud controller manager, as after a vCenter has changed its certificate or
+// password. Pods see it when their kubelet synchronizes, within about a minute.
 func (d *Deployment) Configure(ctx context.Context, c Config) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -222,8 +222,8 @@ func (d *Deployment) renderCCM(c CCM, controlPlanes int) ([]*unstructured.Unstru
 	return all, nil
 }
 
-// patchCCM makes the DaemonSet of the manifest that of the i-th replica: each has a port of its own, as they share their
-// node's addresses, and a name of its own, by which its pods are told from the others'.
+// patchCCM changes the manifest's DaemonSet into that of the i-th replica: its own port, since replicas share the node's
+// addresses, and its own name, which distinguishes its pods.
 func (d *Deployment) patchCCM(set *appsv1.DaemonSet, c CCM, i int, elect, off bool) {
 	name := ccmName
 	if i > 0 {
@@ -249,7 +249,7 @@ func (d *Deployment) patchCCM(set *appsv1.DaemonSet, c CCM, i int, elect, off bo
 	for _, probe := range []*corev1.Probe{program.LivenessProbe, program.ReadinessProbe} {
 		probe.HTTPGet.Port.IntVal = int32(port)
 	}
-	program.ReadinessProbe.PeriodSeconds = 1 // somebody waits for it
+	program.ReadinessProbe.PeriodSeconds = 1 // a user waits for it
 }
 
 func (d *Deployment) ccmArgs(args []string, port int, elect bool) []string {

@@ -158,8 +158,8 @@ func (d *Deployment) Components(ctx context.Context) ([]Change, error) {
 	return d.tracker.components(all), nil
 }
 
-// Watch tells of every component as it is, and of each change of one, until ctx ends: then it returns nil. It calls f from
-// this goroutine, one call at a time.
+// Watch calls f with the state of every component, and with each change, until ctx ends; then it returns nil. It calls f
+// from this goroutine.
 func (d *Deployment) Watch(ctx context.Context, f func(Change)) error {
 	known := map[string]Change{}
 	for {

@@ -30,8 +30,8 @@ type Config struct {
 type Place struct {
 	// File is the configuration's path, CAFile that of the certificate authorities.
 	File, CAFile string
-	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has none, and credentials
-	// are to be in the configuration itself.
+	// SecretName and SecretNamespace name the Secret with the credentials. Empty: the manifest has no Secret, and the
+	// configuration itself must have the credentials.
 	SecretName, SecretNamespace string
 }
 

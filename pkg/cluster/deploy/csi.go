@@ -33,9 +33,9 @@ type CSI struct {
 	// Image and Sidecars are what the images of the sandbox's own driver and of the stock sidecars are called on the nodes,
 	// which have them already. Required without Manifest.
 	Image, Sidecars string
-	// Manifest is somebody else's, applied as it is: see CCM.Manifest. Beside it there are the StorageClasses that the sandbox
-	// has in any case, and what snapshots need that no driver brings: their definitions and, with Sidecars, their controller. Of
-	// the fields below it has Policies count.
+	// Manifest is another project's manifest, applied unchanged: see CCM.Manifest. The sandbox adds its StorageClasses,
+	// and what snapshots need but no driver brings: their CRDs and, with Sidecars, their controller. Of the fields below
+	// only Policies applies.
 	Manifest []byte
 	// Backend is BackendDevice, the default, or BackendDir.
 	Backend string
@@ -43,7 +43,7 @@ type CSI struct {
 	VolumesDir string
 	// SerialFile is the file on every node that has the serial number of its VM. Default: where firmware's is.
 	SerialFile string
-	// Light is the label of nodes that run no pods; "": there are none.
+	// Light is the label of nodes that run no pods; "" if the cluster has no such nodes.
 	Light string
 	// Policies are the names of storage policies that get a StorageClass each.
 	Policies []string
@@ -106,8 +106,7 @@ func (d *Deployment) CSI(ctx context.Context, c CSI) error {
 	return nil
 }
 
-// foreignCSI applies somebody else's manifest, and what is beside a driver: definitions before it, because its sidecars end
-// where there are none.
+// foreignCSI applies another project's manifest, after the CRDs: its sidecars exit without them.
 func (d *Deployment) foreignCSI(ctx context.Context, c CSI) ([]*unstructured.Unstructured, error) {
 	theirs, err := parse("CSI driver's manifest", c.Manifest)
 	if err != nil {
@@ -163,11 +162,11 @@ func (d *Deployment) besideCSI(c CSI, controlPlanes int, theirs []*unstructured.
 	}), nil
 }
 
-// ErrNoForeignCSI says that this process has deployed no CSI driver of somebody else's.
-var ErrNoForeignCSI = errors.New("csi: no manifest of somebody else's has been deployed")
+// ErrNoForeignCSI is returned if this process has not deployed another project's CSI driver.
+var ErrNoForeignCSI = errors.New("csi: no CSI driver of another project is deployed")
 
-// ConfigureCSI writes the configuration of a CSI driver of somebody else's anew, as after a password has changed. Pods see it when
-// their kubelet looks, within a minute or so. The sandbox's own reads a Secret, which is not written by this.
+// ConfigureCSI updates the configuration of another project's CSI driver, as after a password has changed. Pods see it
+// when their kubelet synchronizes, within about a minute. It does not write the Secret of the sandbox's own driver.
 func (d *Deployment) ConfigureCSI(ctx context.Context, c Config) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -240,8 +239,8 @@ func (d *Deployment) ownCSI(ctx context.Context, c CSI) ([]*unstructured.Unstruc
 	return append(all, files...), d.install(ctx, rest)
 }
 
-// renderCSI is manifests/csi for a sandbox: its images, its pace, its classes, its labels; without the configuration. The
-// processes of the controller are one pod that is replaced whole, so that nobody elects a leader, and nobody may.
+// renderCSI renders manifests/csi for a sandbox: its images, pace, classes and labels, without the configuration. The
+// controller is one pod that is replaced as a whole, so leader election is off.
 func (d *Deployment) renderCSI(c CSI, controlPlanes int) ([]*unstructured.Unstructured, error) {
 	typed, err := objects.All(objects.Config{
 		OnePod: true, SecretNames: []string{csiSecret}, Policies: c.Policies,
@@ -283,7 +282,7 @@ func (d *Deployment) renderCSI(c CSI, controlPlanes int) ([]*unstructured.Unstru
 
 // patchController makes a Deployment of the manifests the sandbox's.
 func (d *Deployment) patchController(of *appsv1.Deployment, c CSI, off bool) {
-	// Two at the same time would need the leader that nobody elects.
+	// Two at the same time would need leader election.
 	of.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	of.Spec.Template.Labels[ManagedByLabel] = ManagedBy
 	spec := &of.Spec.Template.Spec
@@ -356,7 +355,7 @@ func without(labels ...string) *corev1.Affinity {
 func readiness(c *corev1.Container) *corev1.Probe {
 	probe := c.LivenessProbe.DeepCopy()
 	probe.HTTPGet.Path = "/readyz"
-	probe.InitialDelaySeconds, probe.PeriodSeconds, probe.FailureThreshold = 0, 1, 3 // somebody waits for it
+	probe.InitialDelaySeconds, probe.PeriodSeconds, probe.FailureThreshold = 0, 1, 3 // a user waits for it
 	return probe
 }
 

@@ -61,8 +61,8 @@ type Deployment struct {
 	instance string
 
 	changing sync.Mutex // held while what runs is changed
-	ccm      CCM        // the last that was asked for
-	csi      CSI        // likewise
+	ccm      CCM        // as requested last
+	csi      CSI        // as requested last
 	tracker  *tracker
 }
 
@@ -70,7 +70,7 @@ type Deployment struct {
 func New(c cluster.Cluster, o Options) (*Deployment, error) {
 	config := c.REST()
 	config.QPS = -1                           // the cluster's own limits are enough
-	config.WarningHandler = rest.NoWarnings{} // somebody else's manifest is not ours to be warned of, on stderr of all places
+	config.WarningHandler = rest.NoWarnings{} // a warning about another project's manifest does not belong on stderr
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)

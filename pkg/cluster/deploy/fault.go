@@ -9,14 +9,14 @@ import (
 )
 
 // ErrNoExec is in the error of what can only be done inside a node, where the ground has no way in.
-var ErrNoExec = errors.New("nobody can reach into the nodes of this cluster")
+var ErrNoExec = errors.New("the sandbox cannot run commands in the nodes of this cluster")
 
 // containerd's namespace of the containers that Kubernetes makes.
 const containerdNamespace = "k8s.io"
 
-// Kill ends a component as a crash does: its process is killed, and Kubernetes starts it again, later each time when that
-// happens often. Where nobody can reach into nodes its pod is deleted without notice, and another one comes: of the CSI
-// driver's controller, then, with all its containers.
+// Kill ends a component as a crash does: its process is killed, and Kubernetes restarts it with a back-off. On clusters
+// without access to nodes it deletes the pod without a grace period instead; for the CSI controller this ends all of its
+// containers.
 func (d *Deployment) Kill(ctx context.Context, component string) error {
 	c, err := d.component(ctx, component)
 	if err != nil {
@@ -29,9 +29,8 @@ func (d *Deployment) Kill(ctx context.Context, component string) error {
 	return d.task(ctx, c, "kill", "-s", "KILL")
 }
 
-// Restart has a component end properly and start again. One that is a pod by itself becomes another pod, which Kubernetes
-// does at once however often; a container among others is asked to end, or, where nobody can reach into nodes, its whole
-// pod is replaced.
+// Restart ends a component properly and starts it again. A component that is a whole pod is replaced, without a back-off. A
+// container among others is terminated; on clusters without access to nodes its whole pod is replaced.
 func (d *Deployment) Restart(ctx context.Context, component string) error {
 	c, err := d.component(ctx, component)
 	if err != nil {
@@ -53,7 +52,7 @@ func (d *Deployment) Pause(ctx context.Context, component string) error {
 	return d.inNode(ctx, component, "pause")
 }
 
-// Resume lets a component go on after Pause.
+// Resume ends [Deployment.Pause].
 func (d *Deployment) Resume(ctx context.Context, component string) error {
 	return d.inNode(ctx, component, "resume")
 }

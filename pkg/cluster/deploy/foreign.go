@@ -32,9 +32,8 @@ type Stranger struct {
 // String is a sentence.
 func (s Stranger) String() string { return fmt.Sprintf("%s %s (%s)", s.What, s.Who, s.Where) }
 
-// Foreign looks for cloud controller managers of whatever cloud and vSphere CSI drivers that the sandbox did not make: with
-// one of them in the cluster there would be two that decide on nodes, or on volumes. It reads all pods of the cluster, some
-// hundred at a time.
+// Foreign finds cloud controller managers of any cloud, and vSphere CSI drivers, that the sandbox did not deploy: two of
+// them would both manage the nodes, or the volumes. It lists all pods of the cluster in pages.
 func (d *Deployment) Foreign(ctx context.Context) ([]Stranger, error) {
 	var found []Stranger
 	seen := map[Stranger]bool{}
@@ -107,12 +106,12 @@ func (d *Deployment) selectors(ctx context.Context) ([]workload, error) {
 	return all, nil
 }
 
-// makes tells whether a pod is a workload's.
+// makes reports whether a workload owns a pod.
 func (w workload) makes(pod *corev1.Pod) bool {
 	return w.namespace == pod.Namespace && w.selector.Matches(labels.Set(pod.Labels))
 }
 
-// held tells whether somebody has renewed a Lease lately.
+// held reports whether a Lease was renewed recently.
 func held(l *coordinationv1.Lease) bool {
 	s := l.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {

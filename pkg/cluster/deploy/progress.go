@@ -39,7 +39,7 @@ func (w workload) String() string {
 	return strings.ToLower(w.kind) + " " + w.namespace + "/" + w.name
 }
 
-// done tells whether all that is wanted runs, as far as there can be a place for it.
+// done reports whether all wanted pods run, as far as there are nodes for them.
 func (w workload) done() bool {
 	if w.elsewhere && w.want == 0 {
 		return w.observed
@@ -223,9 +223,10 @@ func (e *WaitError) Error() string {
 // Unwrap returns why there was no more waiting.
 func (e *WaitError) Unwrap() error { return e.Err }
 
-// Wait returns when everything that this process has deployed is ready, or an earlier one if this has deployed nothing. It tells say what it is waiting for, whenever that changes. An
-// error, of type [*WaitError], has the reasons; it comes early when waiting longer would not help: an image that no node has
-// and none can pull, a program that ends whenever it is started, pods for which there is no node.
+// Wait returns when everything that this process, or an earlier one if this has deployed nothing, has deployed is ready.
+// It calls say whenever what it waits for changes. An error is a [*WaitError] with the reasons. It is returned early when
+// waiting does not help: an image that no node has or can pull, a program that always exits, pods without a matching
+// node.
 func (d *Deployment) Wait(ctx context.Context, say func(string)) error {
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -297,7 +298,7 @@ func (d *Deployment) waitError(ctx context.Context, all []reason, why error) err
 	return e
 }
 
-// lastWords are the last lines of a container's log, "" when there are none.
+// lastWords returns the last lines of a container's log, or "".
 func (d *Deployment) lastWords(ctx context.Context, r reason) string {
 	if r.container == "" {
 		return ""
@@ -312,7 +313,7 @@ func (d *Deployment) lastWords(ctx context.Context, r reason) string {
 	return string(bytes.ReplaceAll(bytes.TrimSpace(data), []byte("\n"), []byte(" | ")))
 }
 
-// noted is the last warning about a pod, "" when there is none.
+// noted returns the last warning event of a pod, or "".
 func (d *Deployment) noted(ctx context.Context, pod *corev1.Pod) string {
 	list, err := d.client.CoreV1().Events(pod.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "type=Warning,involvedObject.uid=" + string(pod.UID),

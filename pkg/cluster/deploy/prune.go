@@ -48,7 +48,7 @@ func (d *Deployment) kinds() []schema.GroupVersionKind {
 	})
 }
 
-// removable says which object of a manifest is of a kind that nobody here would know to remove again.
+// removable returns an error for an object of a kind that the sandbox could not remove again.
 func removable(all []*unstructured.Unstructured) error {
 	known := kinds()
 	for _, o := range all {
@@ -60,7 +60,7 @@ func removable(all []*unstructured.Unstructured) error {
 	return nil
 }
 
-// identity tells objects apart, whatever the version of their kind.
+// identity is the key of an object, independent of the version of its kind.
 func identity(o *unstructured.Unstructured) string {
 	return strings.Join([]string{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}, "/")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// VolumesError says that the cluster has volumes of the driver that is to be removed, and nobody would ever delete them.
+// VolumesError means that the cluster still has volumes of the driver to remove: no driver would delete them later.
 type VolumesError struct {
 	// Volumes are they, each with its claim: "pvc-1 (claim default/data)".
 	Volumes []string
@@ -26,7 +26,7 @@ type VolumesError struct {
 
 // Error lists them.
 func (e *VolumesError) Error() string {
-	return fmt.Sprintf("the cluster has %d volumes of the CSI driver that is to be removed: %s; delete their claims first, "+
+	return fmt.Sprintf("the cluster has %d volumes of the CSI driver to remove: %s; delete their claims first, "+
 		"or have the volumes be abandoned", len(e.Volumes), strings.Join(e.Volumes, ", "))
 }
 
@@ -80,7 +80,7 @@ func (d *Deployment) removeMarked(ctx context.Context) error {
 	return nil
 }
 
-// removeNamespace removes a namespace that has nothing of others' in it: a pod or a claim that somebody has made there.
+// removeNamespace removes a namespace, unless it has a pod or a claim of another owner.
 func (d *Deployment) removeNamespace(ctx context.Context, o *unstructured.Unstructured) error {
 	pods, err := d.client.CoreV1().Pods(o.GetName()).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -88,14 +88,14 @@ func (d *Deployment) removeNamespace(ctx context.Context, o *unstructured.Unstru
 	}
 	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 	if len(pods.Items) > 0 {
-		return fmt.Errorf("it stays: pod %s in it was made by somebody else", pods.Items[0].Name)
+		return fmt.Errorf("it stays: pod %s in it is not the sandbox's", pods.Items[0].Name)
 	}
 	claims, err := d.client.CoreV1().PersistentVolumeClaims(o.GetName()).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	if len(claims.Items) > 0 {
-		return fmt.Errorf("it stays: claim %s in it was made by somebody else", claims.Items[0].Name)
+		return fmt.Errorf("it stays: claim %s in it is not the sandbox's", claims.Items[0].Name)
 	}
 	return d.remove(ctx, o)
 }

@@ -18,8 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// tracker watches the workloads that are ours and the pods of the namespaces that they are in, from when somebody asks
-// for the first time.
+// tracker watches our workloads and the pods in their namespaces, from its first use on.
 type tracker struct {
 	client kubernetes.Interface
 	ended  context.Context // the life of the watches
@@ -28,7 +27,7 @@ type tracker struct {
 	starting  sync.Mutex // held while watches are started
 	workloads informers.SharedInformerFactory
 	pods      map[string]informers.SharedInformerFactory // by namespace
-	noVMs     map[string]bool                            // nodes that are none, as far as somebody has looked
+	noVMs     map[string]bool                            // known nodes that are no VMs
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change
@@ -42,7 +41,7 @@ type asked struct {
 	generation int64
 }
 
-// ask notes what a workload is to be from now on, before the watches know of it.
+// ask records the wanted state of a workload, before the watches see it.
 func (t *tracker) ask(o *unstructured.Unstructured) {
 	w := workload{kind: o.GetKind(), namespace: o.GetNamespace(), name: o.GetName(), part: o.GetLabels()[partLabel], selector: labels.Nothing()}
 	t.mu.Lock()

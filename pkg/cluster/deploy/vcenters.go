@@ -43,9 +43,9 @@ type Reached struct {
 // vCenterPort is where vCenters listen.
 const vCenterPort = 443
 
-// VCenters makes vCenters reachable for pods, each at an address of its own, and makes those unreachable that it made so
-// before and are not among them: Secrets with credentials tell vCenters apart by host. It is a Service without pods and
-// its one endpoint. The result is in the order of the endpoints.
+// VCenters makes vCenters reachable for pods, each at its own address, since Secrets with credentials distinguish
+// vCenters by host. It removes earlier ones that are not among them. Each is a Service without a selector, with one
+// endpoint. The result is in the order of the endpoints.
 func (d *Deployment) VCenters(ctx context.Context, endpoints []Endpoint) ([]Reached, error) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -101,8 +101,8 @@ func (e Endpoint) check() error {
 // ServiceDNS is the name by which pods find a vCenter: known before there is a cluster.
 func ServiceDNS(vcenter string) string { return serviceName(vcenter) + "." + Namespace + ".svc" }
 
-// serviceName is the name of a vCenter's Service: its own where that is a DNS label, else what of it can be, and a hash
-// that tells it from others of which the same is left.
+// serviceName returns the name of a vCenter's Service: its own if that is a DNS label, else the valid part of it with a
+// hash that makes it unique.
 func serviceName(vcenter string) string {
 	if len(vcenter) <= 63 && regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(vcenter) {
 		return vcenter

@@ -155,7 +155,7 @@ func TestWaitForWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A pod that is to be replaced may be as broken as it likes.
+// A pod that is about to be replaced may fail in any way.
 func TestWaitForgivesOldPods(t *testing.T) {
 	set := daemonSetOf("x", partCCM, 1, 0)
 	set.Status.UpdatedNumberScheduled = 0

@@ -112,7 +112,7 @@ func ociArchive(index []byte) (archive, error) {
 		if name == "" {
 			name = m.Annotations["org.opencontainers.image.ref.name"]
 			if !strings.ContainsAny(name, ":/") {
-				name = "" // a tag alone: of what, nobody says
+				name = "" // a tag without a repository
 			}
 		}
 		fmt.Fprintf(h, "%s %q\n", m.Digest, name)
@@ -204,7 +204,7 @@ func (c *Cluster) load(ctx context.Context, node, file string, a archive) (prese
 	for name := range strings.FieldsSeq(string(out)) {
 		have[name] = true
 	}
-	missing := len(a.images) == 0 // without names it cannot be told
+	missing := len(a.images) == 0 // the names are needed to compare
 	for _, name := range a.images {
 		missing = missing || !have[name]
 	}

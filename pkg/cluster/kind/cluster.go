@@ -162,7 +162,7 @@ func (c *Cluster) container(node string) (string, error) {
 	return "", fmt.Errorf("node %q: there is no such node in cluster %s", node, c.Name())
 }
 
-// Close ends what [Cluster.Expose] has made. The cluster goes on.
+// Close ends what [Cluster.Expose] started. The cluster continues to run.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
 	relays := c.relays
@@ -209,7 +209,7 @@ func config(o Options, all []machine) *v1alpha4.Cluster {
 			}
 			n.KubeadmConfigPatches = []string{nodePatch(m, o.Host)}
 		}
-		// All nodes, as containerd of all is told of it.
+		// All nodes: each node's containerd may be asked.
 		n.ExtraMounts = append(n.ExtraMounts, o.firmwareMounts()...)
 		if !m.vm {
 			n.Labels = map[string]string{cluster.NoVM: ""}
@@ -230,8 +230,8 @@ func encode(c *v1alpha4.Cluster) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Plan says what [Cluster.Create] would do: the configuration that kind is given, and the steps, each a line. It asks nobody
-// and touches nothing.
+// Plan returns what [Cluster.Create] would do: kind's configuration, and one line per step. It calls no runtime and changes
+// nothing.
 func Plan(opts Options) (config []byte, steps []string, err error) {
 	c, err := New(opts)
 	if err != nil {
@@ -262,7 +262,7 @@ func (c *Cluster) steps() []string {
 		what := "runs the control plane"
 		switch {
 		case !m.vm:
-			what = "runs the control plane and is no VM: the topology has no VM with that role, so the cloud provider is not told of it"
+			what = "runs the control plane and is no VM: the topology has no VM with that role, so the cloud provider does not manage it"
 		case m.role == "control-plane":
 		case m.ControlPlane:
 			what = "is a control-plane node by label and taint; the API server runs on the first one only"
@@ -295,7 +295,7 @@ func Leftovers(ctx context.Context, rt *runtime.Runtime, sandbox string) ([]Left
 	for _, name := range names {
 		known, err := rt.Inspect(ctx, name)
 		if coded.Is(err, runtime.ContainerMissing) {
-			continue // gone meanwhile
+			continue // removed since the listing
 		}
 		if err != nil {
 			return nil, err
@@ -309,9 +309,9 @@ func Leftovers(ctx context.Context, rt *runtime.Runtime, sandbox string) ([]Left
 	return all, nil
 }
 
-// Reap removes what a sandbox of that name, whose Options.Dir was dir, has left in the runtime: containers, their volumes, and
-// kind's network if it was made by a sandbox and is nobody's now. It tells what was removed. Containers of others stay; to
-// have nothing to remove is no error. It is for `down` and for a sandbox that was killed.
+// Reap removes what an earlier sandbox of this name left in the runtime: containers, their volumes, and kind's network if
+// a sandbox created it and no container uses it. dir was its Options.Dir. Containers of other owners stay. It returns the
+// names of what it removed; nothing to remove is no error. `down` uses it for a sandbox that was killed.
 func Reap(ctx context.Context, rt *runtime.Runtime, sandbox, dir string) (removed []string, err error) {
 	left, err := Leftovers(ctx, rt, sandbox)
 	if err != nil {
@@ -365,7 +365,7 @@ func (c *Cluster) claim(ctx context.Context, say sayf) error {
 	return err
 }
 
-// same tells whether two directories are one, however they are spelt. Docker Desktop puts its own before a machine's paths.
+// same reports whether two paths are the same directory. Docker Desktop prefixes the paths of the host.
 func same(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -380,15 +380,15 @@ func same(a, b string) bool {
 	return filepath.Clean(a) == filepath.Clean(b)
 }
 
-// DeleteTime is how long it may take to remove a cluster, even on a busy machine. Whoever deletes one is given that long.
+// DeleteTime is the time that callers give [Cluster.Delete]: enough on a busy host.
 const DeleteTime = 90 * time.Second
 
 // GiveUpTime is how long [Cluster.Create] takes at most to return after its context has ended: kind has DeleteTime to give up, and
 // what there is by then as long to be removed.
 const GiveUpTime = 2 * DeleteTime
 
-// Delete removes the cluster: its containers and volumes, the ways to this machine, kind's network if nobody else has it, and
-// the files in Options.Dir. It does so again, and to a cluster that was never made, without an error.
+// Delete removes the cluster: its containers and volumes, what Expose started, kind's network if no other container uses
+// it, and the files in Options.Dir. It is idempotent, also for a cluster that was never created.
 func (c *Cluster) Delete(ctx context.Context) error {
 	errs := []error{c.Close()}
 	if c.rt != nil {

@@ -97,8 +97,8 @@ func (c *Cluster) prepare(ctx context.Context, say sayf) (err error) {
 	return nil
 }
 
-// make has kind make the cluster. kind cannot be canceled: when ctx ends, its containers are taken away, so that whatever it
-// waits for fails, until it has given up.
+// make runs kind's creation. kind cannot be canceled: when ctx ends, make removes its containers until the steps of kind
+// have failed and it has returned.
 func (c *Cluster) make(ctx context.Context, l *logger) error {
 	// kind writes a kubeconfig in any case, and not to the user's own.
 	scratch := filepath.Join(c.opts.Dir, "kubeconfig.kind")

@@ -13,7 +13,7 @@ const (
 	ImageUnfit    = "image-unfit"         // no node image, or one of another Kubernetes
 	RuntimeRemote = "runtime-remote"      // its daemon is on another machine
 	CreateFailed  = "cluster-failed"      // kind or kubeadm gave up; the message has their reasons
-	NodeGone      = "node-gone"           // somebody has removed its container
+	NodeGone      = "node-gone"           // its container was removed
 	Unreachable   = "host-unreachable"    // the nodes have no way to programs of this machine
 	PortTaken     = "port-in-use"
 	NoLoopDevices = "no-loop-devices" // files cannot be disks here

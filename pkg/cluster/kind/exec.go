@@ -30,7 +30,7 @@ func (c *Cluster) of(ctx context.Context, node, container string, err error) err
 		return nil
 	case coded.Is(err, runtime.ContainerMissing):
 		return coded.New(NodeGone, "a node cannot be put back: take the sandbox down and up again", nil,
-			"node %q: its container %s is gone; somebody has removed it", node, container)
+			"node %q: its container %s is gone; it was removed outside of the sandbox", node, container)
 	case coded.Is(err, runtime.ContainerStopped):
 		state := "does not run"
 		if known, e := c.rt.Inspect(ctx, container); e == nil {

@@ -21,9 +21,10 @@ const (
 // firmwareFile is where a machine that has one shows its serial number. There serialUnit puts the VM's in its place.
 const firmwareFile = "/sys/class/dmi/id/product_serial"
 
-// firmwareHook shows a container what a VM's firmware tells, on machines that have none: a folder in /sys cannot be made, so
-// /sys/class is one with the same links, and DMI's beside them. That is for containers alone which mount the node's devices, as
-// upstream's CSI node service does. It gets the container's state on its standard input, and runs among the container's mounts.
+// firmwareHook shows a container the DMI data of a VM on hosts without DMI. A folder in /sys cannot be created, so
+// /sys/class is replaced by one with the same links and DMI's beside them. It applies only to containers that mount the
+// node's devices, as upstream's CSI node service does. It reads the container's state from stdin, and runs in the
+// container's mount namespace.
 const firmwareHook = `#!/bin/sh
 set -eu
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -47,8 +48,8 @@ cp ` + uuidPath + ` "$class/dmi/id/product_uuid"
 mount -o remount,ro "$class"
 `
 
-// containerSpec is what containerd begins with for every container, as "ctr oci spec" tells it, but for the hook, and for limits of
-// resources and a mount of /run, which Kubernetes has none of.
+// containerSpec is containerd's default container spec, as "ctr oci spec" prints it, plus the hook. Resource limits and
+// the mount of /run are removed, since Kubernetes' containers have neither.
 const containerSpec = `{
   "ociVersion": "1.1.0",
   "process": {
@@ -90,7 +91,7 @@ const firmwarePatch = `[plugins."io.containerd.cri.v1.runtime".containerd.runtim
   base_runtime_spec = "` + specPath + `"
 `
 
-// firmware tells whether pods are to be shown a serial number that this machine has no place for.
+// firmware reports whether pods need a serial number that this host has no DMI file for.
 func (o Options) firmware() bool {
 	if !o.Firmware {
 		return false
@@ -158,8 +159,8 @@ const (
 	unitPath   = "/etc/systemd/system/kubelet.service.d/20-vsphere-sandbox.conf"
 )
 
-// serialUnit has every start of the kubelet, and so of the node, show the VM's serial number as the machine's, where the
-// machine has a place for one. kind shows the UUID by itself.
+// serialUnit sets the VM's serial number as the host's at every start of the kubelet, if the host has a DMI file for it.
+// kind sets only the UUID.
 const serialUnit = `[Service]
 ExecStartPre=-/bin/sh -c 'f=/sys/devices/virtual/dmi/id/product_serial; [ ! -e $f ] || cmp -s ` + serialPath + ` $f || mount -o ro,bind ` + serialPath + ` $f'
 `

@@ -89,7 +89,7 @@ func TestRealCluster(t *testing.T) {
 	}
 	t.Logf("made in %v", time.Since(began).Round(100*time.Millisecond))
 
-	var ours []string // the volumes: others come and go meanwhile
+	var ours []string // the volumes: others may be created and removed at the same time
 	for _, m := range c.machines {
 		known, err := c.rt.Inspect(t.Context(), m.container)
 		if err != nil || known.Mounts["/var"] == "" {

@@ -48,7 +48,7 @@ func (u *userConfig) kubeadm(merges []string, edits []v1alpha4.PatchJSON6902, in
 	return errors.Join(errs...)
 }
 
-// registers tells whether a document of kubeadm's configuration says who the node is.
+// registers reports whether a document of kubeadm's configuration has the node's registration.
 func registers(kind string) bool { return kind == "InitConfiguration" || kind == "JoinConfiguration" }
 
 // keys lists what a nodeRegistration sets: name, taints, and the kubelet's arguments as --NAME, which are a list or, as before
@@ -84,14 +84,15 @@ func forbidden(key string) string {
 	case "name", "--hostname-override":
 		return "a node is called as its VM's guest is"
 	case "--cloud-provider", "--provider-id":
-		return "the sandbox's cloud controller manager tells a node's providerID"
+		return "the sandbox's cloud controller manager sets a node's providerID"
 	case "--node-ip":
 		return "a node is called by the address that its VM's guest reports"
 	}
 	return ""
 }
 
-// edits6902 tells whether a JSON patch touches the name or the kubelet's arguments, or replaces what holds them. "-" appends.
+// edits6902 reports whether a JSON patch changes the name or the kubelet's arguments, or replaces a parent of them. "-"
+// appends.
 func edits6902(paths ...string) bool {
 	for _, p := range paths {
 		switch {

@@ -139,7 +139,7 @@ func (u *userConfig) node(i int, n *v1alpha4.Node) error {
 	return errors.Join(errs...)
 }
 
-// covers tells whether a mount at one path hides what is mounted at the other, which may be the same.
+// covers reports whether a mount at one path hides what is mounted at the other, or at the same path.
 func covers(mount, other string) bool {
 	mount = path.Clean("/" + mount)
 	for at := other; ; at = path.Dir(at) {
@@ -190,7 +190,7 @@ func parseUser(file string, text []byte) (*userConfig, error) {
 	return u, nil
 }
 
-// syntax tells what the decoder has found, by lines of the file.
+// syntax turns the decoder's error into findings with the lines of the file.
 func (u *userConfig) syntax(err error) error {
 	var several *yaml.TypeError
 	if !errors.As(err, &several) {
@@ -206,7 +206,7 @@ func (u *userConfig) syntax(err error) error {
 func (u *userConfig) line(said string) error {
 	rest, numbered := strings.CutPrefix(said, "line ")
 	if number, what, ok := strings.Cut(rest, ": "); numbered && ok {
-		// "field x not found in type v1alpha4.Cluster": the type is nobody's business.
+		// "field x not found in type v1alpha4.Cluster": the Go type does not help the user.
 		if field, _, ok := strings.Cut(what, " not found in type "); ok {
 			what = strings.TrimPrefix(field, "field ") + ": kind's configuration has none of that name"
 		}

@@ -46,14 +46,14 @@ func ensureNetwork(ctx context.Context, rt *runtime.Runtime) error {
 		err = rt.CreateNetwork(ctx, name, networkLabel+"=true", "")
 	}
 	if err != nil {
-		if _, there, again := rt.Network(ctx, name); again == nil && there { // somebody else was quicker
+		if _, there, again := rt.Network(ctx, name); again == nil && there { // another process created it first
 			return nil
 		}
 	}
 	return err
 }
 
-// removeNetwork removes the network if it was made here and nobody has a container in it any more.
+// removeNetwork removes the network if a sandbox created it and no container uses it.
 func removeNetwork(ctx context.Context, rt *runtime.Runtime) error {
 	name := Network(rt)
 	n, there, err := rt.Network(ctx, name)
@@ -114,9 +114,9 @@ func mirrorOf(registry string, at netip.AddrPort) string {
 	return fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", "https://"+server, "http://"+at.String())
 }
 
-// ServiceIP returns the n-th address, counted from 0, that a Service of ours may have for its own. They are taken from the
-// end of the part of the Services' range from which an API server hands out none by itself while there are others (see
-// KEP-3070): beneath 10.96.0.255 in kind's own range, so that nobody has it before us. It is known before there is a cluster.
+// ServiceIP returns the n-th address, counted from 0, for a Service of ours. The addresses are at the end of the range
+// from which an API server allocates only when the rest is used up (KEP-3070): below 10.96.0.255 in kind's default range.
+// So it is free, and known before the cluster exists.
 func (c *Cluster) ServiceIP(n int) (netip.Addr, error) {
 	first := c.services.Masked().Addr()
 	free := reserved(c.services)
@@ -208,7 +208,7 @@ func (c *Cluster) Expose(ctx context.Context, target string) (netip.AddrPort, er
 	}
 	if errors.Is(err, syscall.EADDRNOTAVAIL) || len(errs) == 0 {
 		return netip.AddrPort{}, coded.New(Unreachable, "run "+c.rt.Name()+" as root, not rootless: then network "+name+" is this machine's", err,
-			"the nodes cannot reach programs of this machine: network %s of %s is in a network namespace or a machine of its own", name, c.rt.Name())
+			"the nodes cannot reach programs of this host: network %s of %s is in a network namespace or VM that this host cannot bind to", name, c.rt.Name())
 	}
 	return netip.AddrPort{}, fmt.Errorf("expose %s: %w", target, err)
 }

@@ -38,7 +38,7 @@ type Options struct {
 	// Firmware has pods that mount a node's /sys/devices find the VM's serial number where a VM's firmware has it, in
 	// /sys/class/dmi/id, on machines that have no such place, too: upstream's CSI node service reads it.
 	Firmware bool
-	// Mirrors lets nodes be told, by [Cluster.Mirror], what to ask in place of a registry.
+	// Mirrors allows [Cluster.Mirror] to configure registry mirrors of the nodes.
 	Mirrors bool
 	// Kubernetes is the release whose minor version the image has to have; "" is that of this program.
 	Kubernetes string
@@ -46,7 +46,7 @@ type Options struct {
 	Host runtime.Capacity
 	// Runtime is used instead of the one that [Detect] finds.
 	Runtime *runtime.Runtime
-	// Progress is told, by one goroutine at a time, what happens, a line at a time; never nothing for five seconds.
+	// Progress is called with each line of progress, by one goroutine at a time, at least every five seconds.
 	Progress func(string)
 }
 
@@ -58,8 +58,7 @@ type Node struct {
 	// vSphere makes of the UUID ([Serial]).
 	UUID, Serial string
 	ControlPlane bool
-	// Address is the node's own: the container has to be given it. The zero value is the container's, by which nobody else is
-	// called.
+	// Address is the node's address, which its container gets in addition. Zero: the container's own address.
 	Address netip.Addr
 	// CPUs and MemoryBytes are the VM's. What the machine of the containers has more is reserved on the node, so that pods
 	// find what the VM has; what it has less cannot be made up. 0 is as much as the machine has. The node with the API

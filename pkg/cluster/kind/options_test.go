@@ -50,8 +50,8 @@ func TestSerial(t *testing.T) {
 	}
 }
 
-// Addresses for Services have to be of the part of the range from which the API server hands out none by itself, and
-// neither the API server's own nor the DNS server's.
+// Addresses for Services are in the part of the range that the API server does not allocate from, and are neither its own
+// nor the DNS server's.
 func TestServiceIP(t *testing.T) {
 	for _, tc := range []struct {
 		subnet string

@@ -69,7 +69,7 @@ const (
 	populatorSleepEnv    = "VSPHERE_SANDBOX_VOLUME_POPULATOR_SLEEP"
 )
 
-// clusterPatches are what kubeadm and the kubelets are told of the cluster's speed.
+// clusterPatches are the kubeadm patches for the speed.
 func clusterPatches(s pace.Speed) []string {
 	duration := func(p pace.Period) string { return s.Of(p).String() }
 	seconds := func(p pace.Period) int { return int(s.Of(p) / time.Second) }
@@ -107,7 +107,7 @@ func clusterPatches(s pace.Speed) []string {
 	}
 }
 
-// nodePatch is what kubeadm is told of one VM: its name is the guest's, and the cloud controller manager says the rest.
+// nodePatch is the kubeadm patch of one VM: it sets the name of the guest; the cloud controller manager sets the rest.
 func nodePatch(m machine, host runtime.Capacity) string {
 	j := joining{APIVersion: kubeadmAPI, Kind: "JoinConfiguration", NodeRegistration: registration{
 		Name:             m.Name,

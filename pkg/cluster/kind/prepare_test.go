@@ -45,7 +45,7 @@ func fakedCluster(t *testing.T, more map[string]string) (*Cluster, *fake, *[]str
 	return c, f, said
 }
 
-// Whatever stands in the way is said before kind is asked for anything, with what to do about it.
+// Any obstacle is reported before kind is called, with what to do about it.
 func TestWhatStandsInTheWay(t *testing.T) {
 	const inspect, node = "image inspect example.org/node:v1.36.4", "example.org/node:v1.36.4"
 	of := func(source string) string {
@@ -107,8 +107,8 @@ func TestWhatStandsInTheWay(t *testing.T) {
 	}
 }
 
-// A cluster that a killed sandbox has left is removed, its volumes and a helper's container included; and the network of
-// kind when it is ours and nobody is in it.
+// A cluster that a killed sandbox left is removed, with its volumes and helper containers; also kind's network, if it is
+// ours and unused.
 func TestReap(t *testing.T) {
 	c, f, said := fakedCluster(t, nil)
 	f.answers["ps --all --filter label=io.x-k8s.kind.cluster=vsphere-sandbox-demo"] = "one\ntwo\ngone\n"
@@ -157,7 +157,7 @@ func TestReap(t *testing.T) {
 	}
 }
 
-// While kind gives up, its containers are taken away, and no others that somebody has given the cluster's name meanwhile.
+// When kind gives up its containers are removed, but no others that were created with the cluster's name at the same time.
 func TestTakeAway(t *testing.T) {
 	for name, tc := range map[string]struct {
 		retain bool

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// silence is how long nothing may be said before it is said what is still going on.
+// silence is the longest time without a line of progress.
 const silence = 4 * time.Second
 
-// sayf tells one line of progress.
+// sayf reports one line of progress.
 type sayf func(format string, args ...any)
 
-// speaker tells progress, one line at a time, and says so when nothing new happens.
+// speaker reports progress line by line, and repeats the current step when nothing new happens.
 type speaker struct {
 	to    func(string)
 	heard chan string

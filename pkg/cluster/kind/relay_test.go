@@ -176,7 +176,7 @@ func TestExpose(t *testing.T) {
 	}
 	// A gateway that is somewhere else, as with rootless runtimes.
 	c, _, _ = fakedCluster(t, network("192.0.2.1"))
-	if _, err := c.Expose(t.Context(), target); !coded.Is(err, Unreachable) || !strings.Contains(err.Error(), "in a network namespace or a machine of its own") {
+	if _, err := c.Expose(t.Context(), target); !coded.Is(err, Unreachable) || !strings.Contains(err.Error(), "in a network namespace or VM") {
 		t.Errorf("rootless: %v", err)
 	}
 	// Docker Desktop's virtual machine.

@@ -36,7 +36,7 @@ func TestUserConfigIsRefused(t *testing.T) {
 		"mount over":         {head + "nodes:\n- role: worker\n  extraMounts:\n  - {hostPath: /x, containerPath: /kind}\n", "mine.yaml:6: extraMounts[0]: /kind/product_uuid in the node is the sandbox's"},
 		"mount propagation":  {head + "nodes:\n- role: worker\n  extraMounts:\n  - {propagation: Some}\n", `Unknown MountPropagation: "Some"`},
 		"node's name":        {head + "kubeadmConfigPatches:\n- |\n  kind: JoinConfiguration\n  nodeRegistration: {name: x}\n", "mine.yaml:4: kubeadmConfigPatches[0]: sets name: a node is called as its VM's guest is"},
-		"providerID":         {head + "nodes:\n- kubeadmConfigPatches:\n  - |\n    kind: InitConfiguration\n    nodeRegistration:\n      kubeletExtraArgs:\n      - {name: provider-id, value: x}\n", "mine.yaml:5: kubeadmConfigPatches[0]: sets --provider-id: the sandbox's cloud controller manager tells a node's providerID"},
+		"providerID":         {head + "nodes:\n- kubeadmConfigPatches:\n  - |\n    kind: InitConfiguration\n    nodeRegistration:\n      kubeletExtraArgs:\n      - {name: provider-id, value: x}\n", "mine.yaml:5: kubeadmConfigPatches[0]: sets --provider-id: the sandbox's cloud controller manager sets a node's providerID"},
 		"providerID, old":    {head + "kubeadmConfigPatches:\n- |\n  kind: InitConfiguration\n  nodeRegistration:\n    kubeletExtraArgs:\n      cloud-provider: aws\n", "mine.yaml:4: kubeadmConfigPatches[0]: sets --cloud-provider"},
 		"patch":              {head + "kubeadmConfigPatches:\n- 'kind: ['\n", "mine.yaml:4: kubeadmConfigPatches[0]: line 1: did not find expected node content"},
 		"edit": {
@@ -76,7 +76,7 @@ func TestUserConfigIsTaken(t *testing.T) {
 	}
 }
 
-// The mark of a node that is no VM stays, whatever else the user labels it with.
+// The label of a node that is no VM stays, independent of the user's labels.
 func TestUserLabels(t *testing.T) {
 	opts := planned(t, "single")
 	opts.UserConfig, opts.UserFile = []byte(head+"nodes:\n- labels: {disk: fast}\n"), "mine.yaml"

@@ -164,11 +164,11 @@ func (s *accounts) check(given, password string) *account {
 	return a
 }
 
-// Valid tells whether the login is a user's name and password; the name in any of the forms that vCenter accepts
+// Valid reports whether the login is a user's name and password; the name in any of the forms that vCenter accepts
 // ("user@domain", "DOMAIN\user", any case). It is what simulator.SessionManager.ValidLogin should be.
 func (m *Manager) Valid(l *types.Login) bool { return m.accounts.check(l.UserName, l.Password) != nil }
 
-// ValidPassword tells whether the password is the user's, the name in any form.
+// ValidPassword reports whether the password is the user's, the name in any form.
 func (m *Manager) ValidPassword(user, password string) bool {
 	return m.accounts.check(user, password) != nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// HasPrivilegeOnEntity tells which privileges the user of a session has on an entity.
+// HasPrivilegeOnEntity reports which privileges the user of a session has on an entity.
 func (r *receiver) HasPrivilegeOnEntity(ctx *simulator.Context, req *types.HasPrivilegeOnEntity) soap.HasFault {
 	a, fault := r.sessionUser(ctx, req.SessionId)
 	var answers []types.EntityPrivilege
@@ -46,7 +46,7 @@ type hasPrivilegeOnEntityResponse struct {
 
 func (b *hasPrivilegeOnEntityBody) Fault() *soap.Fault { return b.Fault_ }
 
-// HasPrivilegeOnEntities tells which privileges the user of a session has on entities.
+// HasPrivilegeOnEntities reports which privileges the user of a session has on entities.
 func (r *receiver) HasPrivilegeOnEntities(ctx *simulator.Context, req *types.HasPrivilegeOnEntities) soap.HasFault {
 	body := new(methods.HasPrivilegeOnEntitiesBody)
 	a, fault := r.sessionUser(ctx, req.SessionId)
@@ -62,7 +62,7 @@ func (r *receiver) HasPrivilegeOnEntities(ctx *simulator.Context, req *types.Has
 	return body
 }
 
-// HasUserPrivilegeOnEntities tells which privileges a user has on objects.
+// HasUserPrivilegeOnEntities reports which privileges a user has on objects.
 func (r *receiver) HasUserPrivilegeOnEntities(ctx *simulator.Context, req *types.HasUserPrivilegeOnEntities) soap.HasFault {
 	body := new(methods.HasUserPrivilegeOnEntitiesBody)
 	a, fault := r.user(req.UserName)

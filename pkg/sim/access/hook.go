@@ -17,7 +17,7 @@ import (
 )
 
 // Hook is asked before every SOAP call, first of all that a registry's Handler asks. A fault is the answer of the call;
-// an object is its receiver, also to be returned as it is. Otherwise the call goes on, perhaps redirected.
+// an object is its receiver, also to be returned as it is. Otherwise the call continues, perhaps redirected.
 //
 // It may serve the registries of other endpoints, too (PBM, CNS, VSLM), whose sessions are the same.
 func (m *Manager) Hook(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
@@ -82,7 +82,7 @@ func (m *Manager) stranger(ctx *simulator.Context, method *simulator.Method) (mo
 	return nil, nil
 }
 
-// public tells whether only the service instance is read, which is for everybody.
+// public reports whether only the service instance is read, which is for everybody.
 func public(specs []types.PropertyFilterSpec) bool {
 	for _, spec := range specs {
 		for _, o := range spec.ObjectSet {
@@ -244,7 +244,7 @@ func (n name) down() string {
 // full is the form in which vCenter writes the full name ("administrator vsphere.local").
 func (n name) full() string { return strings.TrimSpace(n.user + " " + n.domain) }
 
-// Visible tells whether the user of the call may see the object: has System.View on it, or on something below it.
+// Visible reports whether the user of the call may see the object: has System.View on it, or on something below it.
 // Objects that permissions cannot be set on are as visible as the object that they belong to, or visible if they belong
 // to none. Call it with no object locked, or with only this one, by the same ctx.
 func (m *Manager) Visible(ctx *simulator.Context, ref vc.Ref) bool {
@@ -273,7 +273,7 @@ func (m *Manager) Filter(ctx *simulator.Context, refs []vc.Ref) []vc.Ref {
 	return kept
 }
 
-// Readable tells whether the user of the call may read the properties of an object: has System.Read on it. Objects on the
+// Readable reports whether the user of the call may read the properties of an object: has System.Read on it. Objects on the
 // way to what the user may see count as readable, because clients find their way by names and lists of children, for
 // which vCenter asks for no more than System.View. Call it as [Manager.Visible].
 func (m *Manager) Readable(ctx *simulator.Context, ref vc.Ref) bool {
@@ -292,7 +292,7 @@ func (m *Manager) Readable(ctx *simulator.Context, ref vc.Ref) bool {
 	return m.allowed(ctx, a, readPrivilege, on) || m.view(r, a).onTheWay(ctx, on)
 }
 
-// Allowed tells whether a user, by any form of the name, has a privilege on an object; the zero reference means the root
+// Allowed reports whether a user, by any form of the name, has a privilege on an object; the zero reference means the root
 // folder. It is for REST, where calls come without a context.
 func (m *Manager) Allowed(user, privilege string, on vc.Ref) bool {
 	if !m.restricted.Load() {
@@ -311,14 +311,14 @@ func (m *Manager) Allowed(user, privilege string, on vc.Ref) bool {
 	return m.allowed(ctx, a, privilege, on)
 }
 
-// MayRead tells whether a user may know what tags an object has, or what is on it: has System.Read on it. To see it on the
+// MayRead reports whether a user may know what tags an object has, or what is on it: has System.Read on it. To see it on the
 // way to something else is not enough.
 //
 // Source: com.vmware.cis.tagging.tag_association in the vSphere Automation API: only objects that the user may read are
 // listed.
 func (m *Manager) MayRead(user string, ref vc.Ref) bool { return m.Allowed(user, readPrivilege, ref) }
 
-// MayTag tells whether a user may tag an object or, of the root folder, whether the user may create, change and delete
+// MayTag reports whether a user may tag an object or, of the root folder, whether the user may create, change and delete
 // tags and categories.
 func (m *Manager) MayTag(user string, ref vc.Ref) bool {
 	if ref == m.root || ref == (vc.Ref{}) {

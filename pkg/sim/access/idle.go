@@ -97,7 +97,7 @@ func (m *Manager) watch() {
 	}
 }
 
-// sweep ends the sessions that are idle and tells how long it is until the next can be; ok is false when none can.
+// sweep ends the sessions that are idle and reports how long it is until the next can be; ok is false when none can.
 func (m *Manager) sweep(now time.Time) (next time.Duration, ok bool) {
 	var known map[string]time.Time // last calls that vcsim knows of
 	next = math.MaxInt64

@@ -133,7 +133,7 @@ func (r *receiver) TerminateSession(ctx *simulator.Context, req *types.Terminate
 	return body
 }
 
-// SessionIsActive tells whether there is a session of that key and user.
+// SessionIsActive reports whether there is a session of that key and user.
 func (r *receiver) SessionIsActive(_ *simulator.Context, req *types.SessionIsActive) soap.HasFault {
 	s := r.m.sessions.get(req.SessionID)
 	active := s != nil && s.account == r.m.accounts.find(req.UserName)

@@ -171,7 +171,7 @@ func (m *Manager) caller(ctx *simulator.Context) *account {
 	return nil
 }
 
-// allowed tells whether a user has a privilege on an entity.
+// allowed reports whether a user has a privilege on an entity.
 func (m *Manager) allowed(ctx *simulator.Context, a *account, privilege string, on vc.Ref) bool {
 	r := m.rules.Load()
 	switch {
@@ -187,7 +187,7 @@ func (m *Manager) allowed(ctx *simulator.Context, a *account, privilege string, 
 	return (privilege == viewPrivilege || privilege == anonymousPrivilege) && v.onTheWay(ctx, on)
 }
 
-// mayLogin tells whether a user has any permission that lets something be seen.
+// mayLogin reports whether a user has any permission that lets something be seen.
 func (m *Manager) mayLogin(a *account) bool {
 	if !m.restricted.Load() {
 		return true

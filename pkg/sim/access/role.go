@@ -58,7 +58,7 @@ func ownRole(id int32, name string, privileges []string) *role {
 	return newRole(id, name, false, &types.Description{Label: name, Summary: name}, privileges)
 }
 
-// uses tells whether the role has the privilege.
+// uses reports whether the role has the privilege.
 func (r *role) uses(privilege string) bool {
 	_, ok := r.has[privilege]
 	return ok
@@ -298,7 +298,7 @@ func (r *rules) own(id int32) (*role, types.BaseMethodFault) {
 	return role, nil
 }
 
-// grantable tells whether a permission may have the role: View and Anonymous are vCenter's own.
+// grantable reports whether a permission may have the role: View and Anonymous are vCenter's own.
 func grantable(id int32) bool { return id != roleView && id != roleAnonymous }
 
 func (r *role) argument() types.RoleEventArgument {

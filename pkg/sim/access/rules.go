@@ -98,7 +98,7 @@ func (m *Manager) showRoles(r *rules) {
 	vc.Set(vc.Fresh(m.base), a.Self, vc.P("roleList", roles), vc.P("privilegeList", privilegeList(r.roles[roleAdmin])))
 }
 
-// mayAll tells whether the user may do everything: Admin at the root, which nothing below takes away.
+// mayAll reports whether the user may do everything: Admin at the root, which nothing below takes away.
 func (r *rules) mayAll(a *account, root vc.Ref) bool {
 	for _, list := range r.granted {
 		for _, p := range list {
@@ -218,7 +218,7 @@ func (r *rules) unset(ref vc.Ref, who name, group bool) (old permission, removed
 	return old, true
 }
 
-// administered tells whether somebody would still be Administrator at the root.
+// administered reports whether somebody would still be Administrator at the root.
 func (r *rules) administered(root vc.Ref) bool {
 	return slices.ContainsFunc(r.granted[root], func(p permission) bool { return p.role == roleAdmin && p.propagate })
 }

@@ -74,7 +74,7 @@ func (t *sessions) byCookie(cookie string) *session {
 	return v.(*session)
 }
 
-// full tells whether nobody can log in.
+// full reports whether nobody can log in.
 func (t *sessions) full() bool {
 	limit := t.limit.Load()
 	return limit > 0 && t.count.Load() >= limit
@@ -158,12 +158,12 @@ func (m *Manager) UserOf(key string) (user string, ok bool) {
 	return s.account.given, true
 }
 
-// EndAll ends every session of SOAP and REST, as a restart of the vCenter would, and tells how many there were.
+// EndAll ends every session of SOAP and REST, as a restart of the vCenter would, and reports how many there were.
 func (m *Manager) EndAll() int {
 	return m.endWhere(func(s *session) bool { return !s.account.inside })
 }
 
-// End ends the sessions of a user, of SOAP and REST, and tells how many there were.
+// End ends the sessions of a user, of SOAP and REST, and reports how many there were.
 func (m *Manager) End(user string) int {
 	a := m.accounts.find(user)
 	return m.endWhere(func(s *session) bool { return s.account == a && !a.inside })
@@ -175,13 +175,13 @@ func (m *Manager) Limit() int { return int(m.sessions.limit.Load()) }
 // SetLimit changes it. Sessions that are open stay open.
 func (m *Manager) SetLimit(n int) { m.sessions.limit.Store(int32(n)) }
 
-// EndSession ends one session, of SOAP or REST, and tells whether there was one.
+// EndSession ends one session, of SOAP or REST, and reports whether there was one.
 func (m *Manager) EndSession(key string) bool {
 	s := m.sessions.get(key)
 	return s != nil && m.end(s)
 }
 
-// EndWhere ends the sessions that match, and tells how many there were.
+// EndWhere ends the sessions that match, and reports how many there were.
 func (m *Manager) EndWhere(match func(Session) bool) (n int) {
 	for _, s := range m.Sessions() {
 		if match(s) && m.EndSession(s.Key) {

@@ -217,7 +217,7 @@ func (v *view) effective(ctx *simulator.Context, on vc.Ref) []*role {
 	return roles
 }
 
-// onTheWay tells whether the entity is above one on which the user has a permission to see it: vCenter lets users see
+// onTheWay reports whether the entity is above one on which the user has a permission to see it: vCenter lets users see
 // the way to what they may see (its role View).
 func (v *view) onTheWay(ctx *simulator.Context, on vc.Ref) bool {
 	v.mu.RLock()

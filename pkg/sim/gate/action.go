@@ -27,11 +27,11 @@ type Refuse struct{}
 // is lost. A rule about all calls does the same to new connections before TLS.
 type BlackHole struct{}
 
-// Hang holds calls back until the rule ends, and lets them go on then. It also holds back answers to calls that were
+// Hang holds calls back until the rule ends, and lets them continue then. It also holds back answers to calls that were
 // under way, long polls among them.
 type Hang struct{}
 
-// Latency holds a call back for Delay, give or take a draw of up to Jitter, and then lets it go on. The end of the rule
+// Latency holds a call back for Delay, give or take a draw of up to Jitter, and then lets it continue. The end of the rule
 // ends the delay.
 type Latency struct {
 	// Delay must be positive.
@@ -49,7 +49,7 @@ type HTTPStatus struct {
 }
 
 // Throttle lets so many calls a second pass and answers the others with an HTTP status, as an overloaded vCenter does, which
-// serves so many and turns the rest away. Calls that pass go on to the next rule. A second's worth may come at once.
+// serves so many and turns the rest away. Calls that pass continue to the next rule. A second's worth may come at once.
 type Throttle struct {
 	// Rate is how many calls a second pass. It must be positive.
 	Rate float64
@@ -95,7 +95,7 @@ type FailTask struct {
 	Fault Fault
 }
 
-// DropSession ends the session of the call, which goes on and finds itself not authenticated. Calls without a session do
+// DropSession ends the session of the call, which continues and finds itself not authenticated. Calls without a session do
 // not match its rule. Needs [Options].Identify and [Options].DropSession.
 type DropSession struct {
 	// After is how many calls each session is allowed first: every login is good for so many.
@@ -127,7 +127,7 @@ func transport(a Action) Transport {
 	}
 }
 
-// late tells whether an action also happens to answers of calls that were under way when its rule came into force.
+// late reports whether an action also happens to answers of calls that were under way when its rule came into force.
 func late(a Action) bool {
 	switch a.(type) {
 	case Outage, BlackHole, Hang:

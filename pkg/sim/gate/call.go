@@ -38,11 +38,11 @@ type Call struct {
 	Fault string `json:"fault,omitempty"`
 	// Rules names the rules that the call was hit by; rules without a name are left out, but see Hit.
 	Rules []string `json:"rules,omitempty"`
-	// Hit tells whether a rule, or a mode, happened to the call.
+	// Hit reports whether a rule, or a mode, happened to the call.
 	Hit bool `json:"hit,omitempty"`
 }
 
-// Failed tells whether the client got no answer, a SOAP fault or an error status.
+// Failed reports whether the client got no answer, a SOAP fault or an error status.
 func (c Call) Failed() bool { return c.Status == 0 || c.Status >= 400 }
 
 // Failure says what a call that failed was answered, as [Stat.LastError] does.
@@ -164,7 +164,7 @@ func (c *call) next(lateOnly bool) (e *entry, share float64) {
 	return nil, 0
 }
 
-// pass runs the call by the rules. It returns whether the call goes on to the simulator; when it does not, it has been
+// pass runs the call by the rules. It returns whether the call continues to the simulator; when it does not, it has been
 // answered.
 func (c *call) pass() bool {
 	for {

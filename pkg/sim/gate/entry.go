@@ -68,7 +68,7 @@ func (e *entry) draw(session string) (hit bool, share float64) {
 	return true, share
 }
 
-// due tells whether the action is one for this call, which it may have to count; e.mu is held.
+// due reports whether the action is one for this call, which it may have to count; e.mu is held.
 func (e *entry) due(session string) bool {
 	switch a := e.rule.Action.(type) {
 	case Throttle:
@@ -113,16 +113,16 @@ func (b *bucket) take(rate float64, now time.Time) bool {
 	return true
 }
 
-// spent tells whether nothing more is hit; e.mu is held.
+// spent reports whether nothing more is hit; e.mu is held.
 func (e *entry) spent() bool { return e.rule.Count > 0 && e.hits >= int64(e.rule.Count) }
 
-// certain tells whether every call is hit for as long as the rule is in force.
+// certain reports whether every call is hit for as long as the rule is in force.
 func (e *entry) certain() bool {
 	r := e.rule
 	return r.Match.whole() && (r.Probability == 0 || r.Probability == 1) && r.Skip == 0 && r.Count == 0
 }
 
-// outage tells whether the gate is not to listen while the rule is in force.
+// outage reports whether the gate is not to listen while the rule is in force.
 func (e *entry) outage() bool {
 	_, ok := e.rule.Action.(Outage)
 	return ok && e.certain()
@@ -139,7 +139,7 @@ func (e *entry) status() Status {
 	return s
 }
 
-// over tells whether the rule has ended.
+// over reports whether the rule has ended.
 func (e *entry) over() bool {
 	select {
 	case <-e.done:

@@ -124,7 +124,7 @@ func (c *call) writeSOAP(status int, body []byte) {
 	_, _ = c.answer.Write(body) // the client may be gone
 }
 
-// internalError answers as a vCenter does that cannot go on with a call.
+// internalError answers as a vCenter does that cannot continue with a call.
 func (c *call) internalError(reason string) {
 	switch c.Transport {
 	case SOAP:

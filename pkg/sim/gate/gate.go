@@ -110,7 +110,7 @@ func New(l net.Listener, next http.Handler, opts Options) *Gate {
 func (g *Gate) Addr() string { return g.addr }
 
 // Cut closes the gate for good: the listener, every connection, every call that it holds back. Calls that are inside
-// the simulator go on there; [Gate.Close] waits for them. Owners whose simulator has long polls of its own to cancel do
+// the simulator continue there; [Gate.Close] waits for them. Owners whose simulator has long polls of its own to cancel do
 // that in between. Cutting twice is harmless.
 func (g *Gate) Cut() {
 	g.change.Lock()

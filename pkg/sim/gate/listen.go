@@ -18,7 +18,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/backoff"
 )
 
-// wanted tells whether the gate is to listen; g.change is held.
+// wanted reports whether the gate is to listen; g.change is held.
 func (g *Gate) wanted() bool {
 	return !slices.ContainsFunc(g.inForce(), (*entry).outage)
 }

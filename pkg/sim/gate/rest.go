@@ -8,7 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// isREST tells whether a path belongs to the Automation API.
+// isREST reports whether a path belongs to the Automation API.
 func isREST(path string) bool {
 	return under(path, "/rest") || under(path, "/api")
 }

@@ -17,7 +17,7 @@ import (
 //
 // Of the calls that match while the window is open, the first Skip pass, of the others each is hit with Probability, and
 // after Count hits the rule is spent. Rules are tried in the order of Add, each at most once per call: Latency and
-// DropSession let the call go on to the next rule, the first other action that hits decides.
+// DropSession let the call continue to the next rule, the first other action that hits decides.
 type Rule struct {
 	// Name is for people: logs, [Call].Rule, [Status]. Optional.
 	Name string
@@ -124,7 +124,7 @@ func (r Rule) title() string {
 	return "rule"
 }
 
-// whole tells whether a rule is about every call.
+// whole reports whether a rule is about every call.
 func (m Match) whole() bool {
 	return m.Client == "" && m.User == "" && m.Session == "" && m.Transport == "" && len(m.Methods) == 0 && m.Object == Object{}
 }

@@ -44,7 +44,7 @@ func (g *Gate) Add(r Rule) (ID, error) {
 	return e.id, nil
 }
 
-// Remove ends a rule: calls that it holds go on or are reset, as the action says, and an address that it had given up is
+// Remove ends a rule: calls that it holds continue or are reset, as the action says, and an address that it had given up is
 // listened on again. It fails, and leaves the rule as it was, when there is none of that ID ([ErrNoRule]) or the address
 // cannot be had back before ctx ends or two seconds pass.
 func (g *Gate) Remove(ctx context.Context, id ID) error {
@@ -257,7 +257,7 @@ func (m Mode) action() Action {
 	}
 }
 
-// matches tells whether a rule is about a call. What is cheap comes first.
+// matches reports whether a rule is about a call. What is cheap comes first.
 func (e *entry) matches(c *call) bool {
 	if t := transport(e.rule.Action); t != "" && t != c.Transport {
 		return false
@@ -280,7 +280,7 @@ func (e *entry) matches(c *call) bool {
 		(m.Object == Object{} || m.Object.among(c))
 }
 
-// Caller tells whether User and Client match somebody.
+// Caller reports whether User and Client match somebody.
 func (m *Match) Caller(client, user string) bool {
 	return (m.User == "" || glob.Fold(m.User, user)) &&
 		(m.Client == "" || isClient(m.Client, client))
@@ -308,7 +308,7 @@ func isMethod(patterns []string, method string) bool {
 	return false
 }
 
-// among tells whether the call is about such an object.
+// among reports whether the call is about such an object.
 func (o Object) among(c *call) bool {
 	for _, ref := range c.about() {
 		if o.Type != "" && o.Type != ref.Type || o.Ref != "" && o.Ref != ref.Value {

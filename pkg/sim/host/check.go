@@ -25,7 +25,7 @@ func needsHost(method string) bool {
 	return false
 }
 
-// Check tells why a call cannot be made in the state that hosts are in, nil when it can. Where the call makes a VM and
+// Check reports why a call cannot be made in the state that hosts are in, nil when it can. Where the call makes a VM and
 // leaves it to the vCenter on which host, it fills in a host that can take it: vcsim would take any, and damage the
 // cluster's list of hosts. It belongs into the registry's call hook, before any redirection.
 func (h *Hosts) Check(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
@@ -163,7 +163,7 @@ func (h *Hosts) checkPlace(ctx *simulator.Context, host **vc.Ref, pool *vc.Ref, 
 	}
 }
 
-// mounts tells whether the host mounts a datastore of that name, and can read it.
+// mounts reports whether the host mounts a datastore of that name, and can read it.
 func mounts(ctx *simulator.Context, ref vc.Ref, name string) bool {
 	host, ok := ctx.Map.Get(ref).(*simulator.HostSystem)
 	if !ok {

@@ -125,7 +125,7 @@ const (
 	standby
 )
 
-// runs tells whether VMs on the host run.
+// runs reports whether VMs on the host run.
 func (m machine) runs() bool { return m == running || m == isolated }
 
 // condition is what is known of a host beside vcsim's properties. The zero value is a host in order.
@@ -143,7 +143,7 @@ type condition struct {
 	boots uint64
 }
 
-// usable tells whether VMs can be started on the host.
+// usable reports whether VMs can be started on the host.
 func (c condition) usable() bool {
 	return c.machine == running && !c.disconnected && !c.leaving && !c.maintenance
 }
@@ -203,7 +203,7 @@ func (h *Hosts) of(ref vc.Ref) condition {
 	return condition{}
 }
 
-// turn changes the host's condition, if change agrees to, and tells whether it did. Nobody sees it before publish.
+// turn changes the host's condition, if change agrees to, and reports whether it did. Nobody sees it before publish.
 func (h *Hosts) turn(ref vc.Ref, change func(*condition) bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -222,13 +222,13 @@ func (h *Hosts) turn(ref vc.Ref, change func(*condition) bool) bool {
 	return true
 }
 
-// Usable tells whether VMs can be started on the host now: it is connected, on, not in maintenance mode and not on its
+// Usable reports whether VMs can be started on the host now: it is connected, on, not in maintenance mode and not on its
 // way there.
 func (h *Hosts) Usable(ref types.ManagedObjectReference) bool { return h.of(ref).usable() }
 
-// Disconnected tells whether a user has disconnected the vCenter from the host.
+// Disconnected reports whether a user has disconnected the vCenter from the host.
 func (h *Hosts) Disconnected(ref types.ManagedObjectReference) bool { return h.of(ref).disconnected }
 
-// Dead tells whether the host's VMs have died with it: it crashed, or was shut down or rebooted by force, and has not come
+// Dead reports whether the host's VMs have died with it: it crashed, or was shut down or rebooted by force, and has not come
 // back. Of a host that only lost its network this is false, as HA finds out through the datastores.
 func (h *Hosts) Dead(ref types.ManagedObjectReference) bool { return !h.of(ref).machine.runs() }

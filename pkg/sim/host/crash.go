@@ -98,7 +98,7 @@ func (h *Hosts) Recover(ctx context.Context, ref types.ManagedObjectReference) e
 	return nil
 }
 
-// rise lets a host run again, if its condition is one that may to, and tells whether it did.
+// rise lets a host run again, if its condition is one that may to, and reports whether it did.
 func (h *Hosts) rise(host *simulator.HostSystem, may func(condition) bool) bool {
 	var was condition
 	var seen bool

@@ -149,7 +149,7 @@ func (h *Hosts) Free(parent context.Context, ref types.ManagedObjectReference) e
 	return nil
 }
 
-// Full tells whether the datastore was filled.
+// Full reports whether the datastore was filled.
 func (h *Hosts) Full(ref types.ManagedObjectReference) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -60,7 +60,7 @@ func (h *Hosts) evacuate(ctx *simulator.Context, host *simulator.HostSystem, all
 	return stay
 }
 
-// Automated tells whether DRS moves the VM by itself: it is enabled in the cluster and for the VM, and fully automated.
+// Automated reports whether DRS moves the VM by itself: it is enabled in the cluster and for the VM, and fully automated.
 func Automated(ctx *simulator.Context, cluster *simulator.ClusterComputeResource, vm types.ManagedObjectReference) (yes bool) {
 	automatic := func(b types.DrsBehavior) bool { return b == "" || b == types.DrsBehaviorFullyAutomated }
 	ctx.WithLock(cluster, func() {

@@ -25,7 +25,7 @@ type Options struct {
 	Boot time.Duration
 	// Causing, if set, is told the event that is the cause of what happens to a VM, until release is called.
 	Causing func(vm types.ManagedObjectReference, seq uint64) (release func())
-	// Locked, if set, tells whether a disk that is to be added to a VM is a file that another VM holds.
+	// Locked, if set, reports whether a disk that is to be added to a VM is a file that another VM holds.
 	Locked func(vm types.ManagedObjectReference, disk *types.VirtualDisk) bool
 	// Stock leaves the calls on hosts, and the placement of VMs, to vcsim where it has stock.Hosts. Go methods work anyway.
 	Stock stock.Set
@@ -109,7 +109,7 @@ func Install(base *simulator.Context, opts Options) *Hosts {
 	return h
 }
 
-// Redirect takes over the call if it is one of ours, and tells whether it was.
+// Redirect takes over the call if it is one of ours, and reports whether it was.
 func (h *Hosts) Redirect(ctx *simulator.Context, method *simulator.Method) bool {
 	return h.storage.redirect(ctx, method) || h.Receiver.Redirect(ctx, method)
 }

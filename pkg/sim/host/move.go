@@ -52,7 +52,7 @@ func (h *Hosts) Migrate(ref, from types.ManagedObjectReference, cause uint64, ac
 
 // Restart starts a VM again that died with the host, as HA does: on the host of its cluster with the fewest VMs that can
 // take it and that accept, if not nil, likes. A VM that is on again, or has left the host, is left alone without an error.
-// It returns where the VM is then; cause as for [Hosts.Migrate]; moved tells whether that is another host.
+// It returns where the VM is then; cause as for [Hosts.Migrate]; moved reports whether that is another host.
 func (h *Hosts) Restart(ref, from types.ManagedObjectReference, cause uint64, accept func(types.ManagedObjectReference) bool) (to types.ManagedObjectReference, moved bool, err error) {
 	h.starting.RLock()
 	defer h.starting.RUnlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// reason tells why a call cannot be made with datastores as full, and disks as refused, as they are; nil when it can.
+// reason reports why a call cannot be made with datastores as full, and disks as refused, as they are; nil when it can.
 func (h *Hosts) reason(ctx *simulator.Context, body any) types.BaseMethodFault {
 	switch req := body.(type) {
 	case *types.CreateVM_Task:
@@ -121,7 +121,7 @@ func (h *Hosts) noSpaceFor(ctx *simulator.Context, ref vc.Ref, datastore *vc.Ref
 	return h.noSpaceAt(ctx, &ref, path)
 }
 
-// uses tells whether the VM is on the datastore.
+// uses reports whether the VM is on the datastore.
 func uses(ctx *simulator.Context, ref, datastore vc.Ref) (yes bool) {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {
@@ -135,7 +135,7 @@ func uses(ctx *simulator.Context, ref, datastore vc.Ref) (yes bool) {
 	return yes
 }
 
-// larger tells whether the disk is larger than the one of its key that the VM has.
+// larger reports whether the disk is larger than the one of its key that the VM has.
 func larger(ctx *simulator.Context, ref vc.Ref, disk *types.VirtualDisk) (yes bool) {
 	vm, ok := ctx.Map.Get(ref).(*simulator.VirtualMachine)
 	if !ok {

@@ -88,7 +88,7 @@ func (h *Hosts) connection(ctx *simulator.Context, vm *simulator.VirtualMachine)
 	return types.VirtualMachineConnectionStateConnected
 }
 
-// reachesHome tells whether the host can read the datastore that the VM's configuration is on. Other datastores may be
+// reachesHome reports whether the host can read the datastore that the VM's configuration is on. Other datastores may be
 // gone: the disks on them are, then, but the VM can be seen.
 func reachesHome(ctx *simulator.Context, vm *simulator.VirtualMachine, host vc.Ref) bool {
 	var home object.DatastorePath
@@ -104,7 +104,7 @@ func reachesHome(ctx *simulator.Context, vm *simulator.VirtualMachine, host vc.R
 	return true
 }
 
-// reaches tells whether the host mounts the datastore and can read it.
+// reaches reports whether the host mounts the datastore and can read it.
 func reaches(ctx *simulator.Context, ds *simulator.Datastore, host vc.Ref) (ok bool) {
 	ctx.WithLock(ds, func() {
 		ok = slices.ContainsFunc(ds.Host, func(m types.DatastoreHostMount) bool {

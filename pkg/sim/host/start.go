@@ -50,7 +50,7 @@ func (h *Hosts) start(ctx *simulator.Context, vm *simulator.VirtualMachine, req 
 	return body
 }
 
-// startable tells why the VM, whose lock is held, cannot be powered on.
+// startable reports why the VM, whose lock is held, cannot be powered on.
 func (h *Hosts) startable(ctx *simulator.Context, vm *simulator.VirtualMachine) types.BaseMethodFault {
 	if vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn || vm.Config != nil && vm.Config.Template || vm.Runtime.Host == nil {
 		return nil // vcsim says so
@@ -240,7 +240,7 @@ func (h *Hosts) down(ctx *simulator.Context, host *simulator.HostSystem, to mach
 	return nil
 }
 
-// sleep waits, and tells whether it was let.
+// sleep waits, and reports whether it was let.
 func (h *Hosts) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -33,7 +33,7 @@ func (h *Hosts) task(ctx *simulator.Context, ref vc.Ref, method, id string, f fu
 // cancelable are the tasks that wait for VMs to leave.
 var cancelable = map[string]bool{"enterMaintenanceMode": true, "powerDownToStandBy": true}
 
-// canceled tells whether a client canceled the task.
+// canceled reports whether a client canceled the task.
 func canceled(ctx *simulator.Context, t *simulator.Task) (yes bool) {
 	ctx.WithLock(t, func() { yes = t.Info.Cancelled })
 	return yes

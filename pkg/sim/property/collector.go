@@ -160,7 +160,7 @@ func (c *collector) forgetIfIdle(since time.Time) {
 	}
 }
 
-// restart makes every filter report all its objects anew.
+// restart makes every filter report all its objects again.
 func (c *collector) restart() {
 	for _, f := range c.filters {
 		f.restart()

@@ -104,7 +104,7 @@ func (f *filter) dropNotes() {
 	}
 }
 
-// resync makes up for notes that were not taken: it selects anew and compares
+// resync makes up for notes that were not taken: it selects again and compares
 // every value.
 func (f *filter) resync() {
 	if f.fresh {

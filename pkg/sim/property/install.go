@@ -75,7 +75,7 @@ func (o Options) withDefaults() Options {
 // ResourcePool.vm without notice. When a VM or folder appears, moves or
 // disappears, and when a task completes, the lists of what it is linked to are
 // compared again; for other entities, which are few, all lists. Selections that
-// traverse such a list are then made anew. Views are exact.
+// traverse such a list are then made again. Views are exact.
 //
 // All methods are safe for concurrent use.
 type Service struct {

@@ -16,7 +16,7 @@ import (
 const maxNewborns = 1024
 
 // newborns are entities that were put into the inventory and not read since.
-// vcsim goes on writing to a new object without its lock (simulator/folder.go,
+// vcsim continues writing to a new object without its lock (simulator/folder.go,
 // createVM.Run), but with its parent's: the task that makes it holds that to
 // its end. So the first who reads a new object passes through the parent's
 // lock, and then finds it finished.

@@ -155,7 +155,7 @@ type selection struct {
 	// unannounced says that one of them may change without notice.
 	unannounced bool
 	// listed is the view whose objects are the selection, where it is that
-	// simple: what comes and goes is then followed without selecting anew.
+	// simple: what comes and goes is then followed without selecting again.
 	listed types.ManagedObjectReference
 }
 

@@ -39,7 +39,7 @@ type patience struct {
 // Options.MaxWait) went by. It is truncated after MaxObjectUpdates, at most
 // 100, and the rest follows without waiting.
 //
-// The version must be empty, which begins anew, or that of the last answer. The
+// The version must be empty, which begins again, or that of the last answer. The
 // one before gets the last answer again, for a client that lost it. Any other
 // gets InvalidCollectorVersion. A second wait on a collector ends the first
 // with RequestCanceled.
