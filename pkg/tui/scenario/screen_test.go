@@ -248,7 +248,7 @@ func TestMouse(t *testing.T) {
 	}
 }
 
-// Time goes on without anything being told.
+// TestElapsed: time passes without updates.
 func TestElapsed(t *testing.T) {
 	s := tuitest.At(22 * time.Second)
 	p := screen(s)
