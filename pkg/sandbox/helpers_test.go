@@ -28,6 +28,11 @@ type ref = types.ManagedObjectReference
 // newSandbox returns a sandbox that has not started, with its own directory.
 func newSandbox(t testing.TB, scenario string, changes ...func(*Options)) *Sandbox {
 	t.Helper()
+	return New(newOptions(t, scenario, changes...))
+}
+
+func newOptions(t testing.TB, scenario string, changes ...func(*Options)) Options {
+	t.Helper()
 	topology, err := scenarios.Load(scenario)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +50,7 @@ func newSandbox(t testing.TB, scenario string, changes ...func(*Options)) *Sandb
 	for _, change := range changes {
 		change(&o)
 	}
-	return New(o)
+	return o
 }
 
 // guestGround is the embedded ground with another guest.
@@ -83,8 +88,7 @@ func addWorker(t testing.TB, s *Sandbox, vm world.VM, guest func(ground.Node) no
 // withVCenters returns a sandbox that has come as far as the inventory watch: with vCenters, without Kubernetes.
 func withVCenters(t testing.TB, scenario string, changes ...func(*Options)) *Sandbox {
 	t.Helper()
-	s := newSandbox(t, scenario, changes...)
-	s.source = simulated.New(simulated.Options{BootDelay: time.Millisecond})
+	s := newOn(newOptions(t, scenario, changes...), simulated.New(simulated.Options{BootDelay: time.Millisecond}))
 	for i := range s.opts.Topology.Spec.VCenters {
 		s.opts.Addresses = append(s.opts.Addresses, fmt.Sprintf("127.0.0.%d:0", i+1)) // a cloud config tells vCenters apart by host
 	}

@@ -86,8 +86,11 @@ type Sandbox struct {
 }
 
 // New returns a sandbox that has not begun.
-func New(opts Options) *Sandbox {
-	s := &Sandbox{opts: opts, log: event.NewLog(0), start: time.Now(), asked: make(chan struct{}), source: opts.source()}
+func New(opts Options) *Sandbox { return newOn(opts, opts.source()) }
+
+// newOn returns a sandbox whose vCenters come from a source.
+func newOn(opts Options, source vcenters.Source) *Sandbox {
+	s := &Sandbox{opts: opts, log: event.NewLog(0), start: time.Now(), asked: make(chan struct{}), source: source}
 	s.ground = s.newGround()
 	s.facts = s.ground.Facts()
 	assemble(s)
