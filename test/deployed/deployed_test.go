@@ -74,8 +74,7 @@ func (w *world) powerOffAndDestroy() {
 	})
 }
 
-// initializeAgain has an operator taint a node anew. It is initialized a second time, which the API server is told as one
-// more of the same event.
+// initializeAgain taints a node again, as an operator may. The second initialization increments the count of the same Event.
 func (w *world) initializeAgain() {
 	w.t.Helper()
 	nodes := w.Client.CoreV1().Nodes()
