@@ -35,7 +35,7 @@ func (s *Sandbox) routes() http.Handler {
 	mux.HandleFunc("GET /v1/events", control.Events(s.log))
 	mux.HandleFunc("GET /v1/watch", s.watchCache.Stream(s.log))
 	mux.Handle("POST /v1/run", control.Request(s.watchCache.PublishRun))
-	mux.Handle("GET /v1/machines", s.light)
+	mux.Handle("GET /v1/machines", s.nodes.Feed())
 	mux.Handle("POST /v1/stop", control.Request(func(context.Context, struct{}) (api.Done, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

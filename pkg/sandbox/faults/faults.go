@@ -27,8 +27,6 @@ const healTimeout = 20 * time.Second
 // Faults is the fault engine of a sandbox. Set its fields before [Faults.Start]. Its methods may be called from any goroutine.
 type Faults struct {
 	Source vcenters.Source
-	// VCentersOnly: there is no cluster.
-	VCentersOnly func() bool
 	// Refuse returns why the ground cannot have a kind of fault, "" when it can.
 	Refuse func(*fault.Kind) string
 
@@ -103,11 +101,6 @@ func (f *Faults) Register(mux *http.ServeMux) {
 
 // Lacks returns why a kind of fault cannot be injected in this sandbox, whatever its target, "" when it can.
 func (f *Faults) Lacks(k *fault.Kind) string {
-	for _, n := range k.Needs {
-		if f.VCentersOnly() && (n == fault.Kubelets || n == fault.Children || n == fault.Clustered) {
-			return "takes " + n.String() + ", which there is not here"
-		}
-	}
 	return cmp.Or(f.Refuse(k), f.Source.Lacks(k))
 }
 

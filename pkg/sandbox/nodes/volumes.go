@@ -1,4 +1,4 @@
-package sandbox
+package nodes
 
 import (
 	"os"
@@ -11,36 +11,36 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// mounts lists where the kubelets of running VMs have mounted a PersistentVolume.
-func (n *nodes) mounts(volume string) (all []api.Path) {
+// Mounts returns the paths at which the kubelets of running VMs have mounted a PersistentVolume.
+func (n *Nodes) Mounts(volume string) (all []api.Path) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for name, b := range n.bound {
-		m := n.vms[b.key]
-		if m == nil || m.node == nil {
+		m := n.vms[b.Key]
+		if m == nil || m.guest == nil {
 			continue
 		}
-		if p, _, _ := m.node.State(); p != node.Running {
+		if p, _, _ := m.guest.State(); p != node.Running {
 			continue
 		}
-		for pod, path := range node.Mounts(n.dir(m)+"/kubelet", volume) {
+		for pod, path := range node.Mounts(m.Dir()+"/kubelet", volume) {
 			all = append(all, api.Path{Node: name, Pod: pod, Path: path})
 		}
 	}
 	return all
 }
 
-// guestPath is where the guest of a VM sees the files of a disk of the in-tree provider ("[ds] kubevols/a.vmdk"): the kubelet
-// of before, which had the disk attached and mounted, wrote them there. As that did, it formats a disk that is new. False
-// when no VM has the disk, or it is on no VM of a node.
-func (n *nodes) guestPath(file string) (api.Path, bool) {
+// DiskPath returns the directory with the files of a disk of the in-tree provider ("[ds] kubevols/a.vmdk"), as the guest of
+// its VM sees it. A new disk is formatted, as the kubelet of the in-tree provider does. It returns false when no VM that is a
+// Node has the disk.
+func (n *Nodes) DiskPath(file string) (api.Path, bool) {
 	if !strings.HasSuffix(file, ".vmdk") {
 		return api.Path{}, false
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for name, b := range n.bound {
-		m := n.vms[b.key]
+		m := n.vms[b.Key]
 		if m == nil {
 			continue
 		}
@@ -48,7 +48,7 @@ func (n *nodes) guestPath(file string) (api.Path, bool) {
 			if d.File != file {
 				continue
 			}
-			dir, err := os.Readlink(filepath.Join(byID(n.dir(m)), names.DeviceLink(d.UUID)))
+			dir, err := os.Readlink(filepath.Join(node.ByID(m.Dir()), names.DeviceLink(d.UUID)))
 			if err != nil {
 				return api.Path{}, false
 			}

@@ -1,4 +1,4 @@
-package sandbox
+package recording
 
 import (
 	"encoding/json"
@@ -8,25 +8,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/watchcache"
 )
 
 func TestEventFile(t *testing.T) {
-	s := newSandbox(t, "single")
-	s.log = event.NewLog(2)
+	dir, err := instance.Create(t.TempDir(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := event.NewLog(2)
+	f := &Files{Log: log, Dir: dir, Source: &watchcache.Cache{}, Background: &background.Groups{}, Head: func() api.Recording { return api.Recording{} }}
 	for _, kind := range []string{"a", "b", "c"} {
-		s.log.Append(event.Event{Kind: kind, Plane: event.PlaneSandbox})
+		log.Append(event.Event{Kind: kind, Plane: event.PlaneSandbox})
 	}
-	if err := s.openFiles(t.Context()); err != nil {
+	if err := f.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The last words are written, whether or not the reader had the time.
-	s.log.Append(event.Event{Kind: "d", Plane: event.PlaneSandbox, Cause: 3})
-	if err := s.files.Close(t.Context()); err != nil {
+	// Close writes the last events, too.
+	log.Append(event.Event{Kind: "d", Plane: event.PlaneSandbox, Cause: 3})
+	if err := f.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	path := s.opts.Dir.Path("events.jsonl")
+	path := dir.Path("events.jsonl")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
