@@ -31,7 +31,7 @@ func (w *Watcher) Act(ctx context.Context, r api.VolumeRequest) (api.Done, error
 	}
 	what, ok := volumeOperations[r.Action]
 	if !ok {
-		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: there is none of that name", r.Action)}
+		return api.Done{}, &api.Error{Code: "invalid", Message: fmt.Sprintf("action %q: no such action", r.Action)}
 	}
 	vc := w.VCenters().Find(v.VCenter)
 	if held, ok := vc.Volume(v.Handle); ok {
