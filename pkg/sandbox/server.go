@@ -85,13 +85,13 @@ func (s *Sandbox) Status() api.Status {
 		Ground: s.standsOn(), LastEvent: s.log.Last(), Components: s.components.Rows(), VCenters: s.listing.Rows(),
 	}
 	s.boot.AddTo(&st)
+	if w := s.currentWorld(); w != nil {
+		st.Nodes = w.Count()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cluster != nil {
 		st.Server, st.Kubeconfig, st.Context = s.cluster.Server(), s.cluster.Kubeconfig(), s.cluster.Context()
-	}
-	if s.world != nil {
-		st.Nodes = s.world.Count()
 	}
 	return st
 }
