@@ -2,9 +2,11 @@ package sim_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -58,4 +60,52 @@ func TestCookieWithBlank(t *testing.T) {
 	if res.StatusCode != http.StatusNotFound {
 		t.Errorf("%s, want 404: the file is missing, and the session is known", res.Status)
 	}
+}
+
+// TestHostNetwork: the Terraform provider looks for the port group that it made in the network system's networkInfo, and
+// libvirt in the host's config.network. They are the same.
+func TestHostNetwork(t *testing.T) {
+	s := start(t, zones, nil)
+	c := s.login(t, s.vcenter(t, "vc-us"))
+	host := object.NewHostSystem(c.Client, ref(t, c, "/americas/dcwest/host/c1/west-1"))
+	system, err := host.ConfigManager().NetworkSystem(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(want string, has bool) {
+		t.Helper()
+		var h mo.HostSystem
+		get(t, c, host.Reference(), &h, "config.network")
+		var n mo.HostNetworkSystem
+		get(t, c, system.Reference(), &n, "networkInfo", "networkConfig")
+		names := func(groups []types.HostPortGroup, switches []types.HostVirtualSwitch) (all []string) {
+			for _, g := range groups {
+				all = append(all, g.Spec.VswitchName+"/"+g.Spec.Name)
+			}
+			for _, s := range switches {
+				all = append(all, "switch "+s.Name+strings.Join(s.Portgroup, ","))
+			}
+			return all
+		}
+		a, b := names(h.Config.Network.Portgroup, h.Config.Network.Vswitch), names(n.NetworkInfo.Portgroup, n.NetworkInfo.Vswitch)
+		if !slices.Equal(a, b) || slices.Contains(a, want) != has {
+			t.Errorf("config.network has %q, networkInfo %q; want both the same, with %s: %t", a, b, want, has)
+		}
+	}
+	same("vSwitch0/VM Network", true)
+	if err := system.AddVirtualSwitch(t.Context(), "vSwitch1", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := system.AddPortGroup(t.Context(), types.HostPortGroupSpec{Name: "pgtf", VswitchName: "vSwitch1"}); err != nil {
+		t.Fatal(err)
+	}
+	same("vSwitch1/pgtf", true)
+	if err := system.RemovePortGroup(t.Context(), "pgtf"); err != nil {
+		t.Fatal(err)
+	}
+	same("vSwitch1/pgtf", false)
+	if err := system.RemoveVirtualSwitch(t.Context(), "vSwitch1"); err != nil {
+		t.Fatal(err)
+	}
+	same("switch vSwitch1", false)
 }
