@@ -13,14 +13,6 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
 
-// serveAPI opens the control API. It comes before every step that takes time, so that other commands can follow the boot.
-func (s *Sandbox) serveAPI(context.Context) (err error) {
-	s.server, err = control.Listen(s.opts.Dir.SocketPath(), s.routes(), s.opts.Logger)
-	return err
-}
-
-func (s *Sandbox) closeAPI(ctx context.Context) error { return s.server.Close(ctx) }
-
 // routes returns the control API: the handlers of all parts, and those of the sandbox itself.
 func (s *Sandbox) routes() http.Handler {
 	mux := http.NewServeMux()
