@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// TestPaths finds every object by its inventory path through the API, and finds the same one as Make told of.
+// TestPaths finds every object by its inventory path through the API, and compares it with the result of Make.
 func TestPaths(t *testing.T) {
 	v := build(t, full)
 	seen := make(map[string]int)
