@@ -20,17 +20,17 @@ import (
 type naming struct {
 	pseudonyms *Pseudonyms
 	warnings   []string
-	told       map[string]bool
+	warned     map[string]bool
 }
 
 // warn adds a warning once.
 func (n *naming) warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if n.told == nil {
-		n.told = map[string]bool{}
+	if n.warned == nil {
+		n.warned = map[string]bool{}
 	}
-	if !n.told[text] {
-		n.told[text] = true
+	if !n.warned[text] {
+		n.warned[text] = true
 		n.warnings = append(n.warnings, text)
 	}
 }
