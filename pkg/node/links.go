@@ -23,6 +23,9 @@ type Links struct {
 	Failed func(error)
 }
 
+// ByID returns the folder in a node's directory that stands for the guest's /dev/disk/by-id.
+func ByID(dir string) string { return filepath.Join(dir, "by-id") }
+
 // prefix starts the name of every link: see names.DeviceLink.
 const prefix = "wwn-0x"
 

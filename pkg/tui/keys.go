@@ -140,7 +140,7 @@ func (m *Model) help() {
 	m.push(m.helpPane(), false, nil)
 }
 
-// foot is the last line: what is being typed, else what is to be said, else what can be pressed.
+// foot returns the last line: the prompt, or a message, or the keys.
 func (m *Model) foot() string {
 	switch {
 	case m.leaving:

@@ -13,7 +13,7 @@ import (
 // field is one line of a form that can be written in.
 type field struct {
 	label string
-	// help says what goes in, empty what nothing means.
+	// help describes the value, empty the meaning of an empty one.
 	help, empty string
 	// choices are what ←→ go through; "" among them is nothing.
 	choices []string
@@ -21,7 +21,7 @@ type field struct {
 	check func(value string) string
 	// doubt says what is perhaps wrong, which only the sandbox can tell.
 	doubt func(value string) string
-	// suggest returns how what is written may go on.
+	// suggest returns a completion of the value.
 	suggest func(value string) string
 
 	text.Edit      // the value
@@ -44,7 +44,7 @@ func (f *field) wrong() string {
 	return f.check(f.text())
 }
 
-// rest is how the value may go on, when the cursor is at its end.
+// rest returns the completion of the value if the cursor is at its end.
 func (f *field) rest() string {
 	if f.suggest == nil || !f.AtEnd() || f.whole {
 		return ""
@@ -121,8 +121,8 @@ func (f *field) width() int {
 	return text.Width(seen(f.Runes)) + 1
 }
 
-// seen is how a part of a value is shown. A name that was chosen is what it is elsewhere, whatever is in it; each rune is
-// made safe by itself, as the cursor stands between any two.
+// seen returns a part of a value for display. A chosen name is shown as elsewhere, with any characters in it. Each rune is
+// cleaned separately, as the cursor may be between any two.
 func seen(value []rune) string {
 	var b strings.Builder
 	for _, r := range value {

@@ -24,7 +24,7 @@ const (
 	apart // no place in vSphere: nodes without a VM
 )
 
-// place tells one group from all others: what is below its depth is empty.
+// place identifies a group: fields below its depth are empty.
 type place struct {
 	depth                                     depth
 	region, zone, vcenter, datacenter, onHost string
@@ -52,7 +52,7 @@ type group struct {
 type line struct {
 	key string
 	in  *group
-	// vm and node are nil where there is none.
+	// vm and node may be nil.
 	vm      *api.VM
 	vmKey   string
 	node    *api.Node
@@ -81,7 +81,7 @@ func (l *line) isNode() bool { return l.node != nil && !l.gone || l.vm != nil &&
 
 func (l *line) ready() bool { return l.node != nil && !l.gone && l.node.Ready == "True" }
 
-// stop reports whether somebody who looks for what is wrong wants to stop here.
+// stop reports whether the line is a stop for a user who looks for problems.
 func (l *line) stop() bool { return len(l.findings) > 0 || l.level >= glance.Warn }
 
 func (g *group) stop() bool { return g.trouble.Level >= glance.Warn }
@@ -296,8 +296,7 @@ func (s *Screen) reveal(it item) bool {
 	return s.table.Choose(it.key())
 }
 
-// seek puts the cursor on the next of what the planes disagree on or that is in trouble, folded or not, and after the
-// last goes on with the first.
+// seek moves the cursor to the next line with a disagreement or a problem, folded or not, and after the last to the first.
 func (s *Screen) seek(step int) {
 	var stops []item
 	here, _ := s.current()

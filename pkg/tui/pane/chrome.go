@@ -181,7 +181,7 @@ func (k keys) goTo(v *viewer, by int) {
 	}
 }
 
-// look is how a piece of text looks, whatever the theme.
+// look is the style of a piece of text, independent of the theme.
 type look uint8
 
 const (
@@ -268,7 +268,7 @@ func (s *search) pieces(t string) (found [][2]int) {
 	})
 }
 
-// set looks for other words, from a line on, and tells the line to go to; ok is false for none.
+// set searches for words from a line on, and returns the line to go to; ok is false if there is no match.
 func (s *search) set(filter string, lines []line, top int) (to int, ok bool) {
 	if len(s.words) == 0 {
 		s.from = top

@@ -97,7 +97,7 @@ func (v *viewer) drop(n int) {
 	v.refold(max(0, top-n))
 }
 
-// refold makes all rows anew, with a line at the top.
+// refold makes all rows again, with a line at the top.
 func (v *viewer) refold(top int) {
 	v.rows = v.rows[:0]
 	if v.wrap {

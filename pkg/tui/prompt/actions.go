@@ -125,8 +125,8 @@ const (
 	least = 10
 )
 
-// View is the line, exactly width cells wide: what is typed, how it would go on, and beside it the candidates, the usage
-// or what is wrong.
+// View returns the line, exactly width cells wide: the input, its completion, and beside it the candidates, the usage or an
+// error.
 func (m *Model) View(width int) string {
 	if width <= 0 {
 		return ""
@@ -224,7 +224,7 @@ func (m *Model) offers(all []candidate, chosen, room int) string {
 	}
 }
 
-// page lists candidates from one on, and tells which is the last that there is room for.
+// page lists candidates from one on, and returns the last that there is room for.
 func (m *Model) page(all []candidate, from, chosen, room int) (line string, last int) {
 	var b strings.Builder
 	used := 0

@@ -47,10 +47,10 @@ func New() *Model { return &Model{theme: theme.Mono()} }
 // SetTheme gives it its looks.
 func (m *Model) SetTheme(t *theme.Theme) { m.theme = t }
 
-// SetState tells it what names there are.
+// SetState sets the source of names.
 func (m *Model) SetState(s *fold.State) { m.source.state = s }
 
-// SetKinds tells it what can be broken.
+// SetKinds sets the catalogue of faults.
 func (m *Model) SetKinds(kinds []api.FaultKind) { m.source.kinds = kinds }
 
 // Command opens it for a command that begins with a text.
@@ -225,7 +225,7 @@ func (m *Model) complete(line string) completion {
 	return m.known.completion
 }
 
-// ghost is how the word at the end would go on, as the first candidate has it.
+// ghost returns the rest of the first candidate for the word at the end.
 func (m *Model) ghost() string {
 	line := m.Text()
 	if m.filters || m.cycle != nil || !m.edit.AtEnd() || strings.TrimSpace(line) == "" {

@@ -22,14 +22,14 @@ type Column struct {
 
 // Cell is one cell: a text in a style. The zero value is empty.
 type Cell struct {
-	// Text is clean: see [text.Clean]. It has no style of its own.
+	// Text is clean: see [text.Clean]. It has no style.
 	Text  string
 	Style theme.Style
 }
 
 // Row is where a [Table] gets a row from.
 type Row struct {
-	// Key tells the row from others, also when they have moved: the cursor stays with it.
+	// Key identifies the row, also after it has moved: the cursor stays with it.
 	Key string
 	// Cells makes the cells, one per column; columns that are dropped are asked for, too. It is called only for rows that
 	// are seen.
@@ -77,7 +77,7 @@ func (t *Table) SetRows(rows []Row) {
 	t.settle(1)
 }
 
-// Key is that of the row with the cursor; ok is false when there is none.
+// Key returns the key of the row with the cursor; ok is false without rows.
 func (t *Table) Key() (key string, ok bool) {
 	if t.cursor < 0 || t.cursor >= len(t.rows) || t.rows[t.cursor].Fixed {
 		return "", false

@@ -18,7 +18,7 @@ func Cut(s string, width int) string {
 	return s
 }
 
-// cut also tells how wide it is then.
+// cut also returns the resulting width.
 func cut(s string, width int) (string, int) {
 	if width <= 0 {
 		return "", 0

@@ -96,7 +96,7 @@ func burstFacts(b *fold.Burst) facts {
 	return f
 }
 
-// match reports whether a row is to be shown.
+// match reports whether a row passes the filter.
 func (f filter) match(r facts) bool {
 	for i := range f.terms {
 		if t := &f.terms[i]; t.match(r) == t.not {
@@ -156,7 +156,7 @@ func (t *term) is(s string) bool {
 	return strings.EqualFold(s, t.value)
 }
 
-// loud orders levels. One that is being typed is that which it begins.
+// loud orders levels. A prefix, as it is being typed, counts as the level.
 func loud(l event.Level) int {
 	switch {
 	case l == "":

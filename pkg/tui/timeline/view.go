@@ -94,7 +94,7 @@ func (s *Screen) rows(height int) []string {
 	return append(lines, make([]string, max(0, height-len(lines)))...)
 }
 
-// related tells which events have the first cause of the selected one, when it is not alone.
+// related returns a func that reports whether an event has the first cause of the selected one, or nil if no other does.
 func (s *Screen) related() func(seq uint64) bool {
 	e, ok := s.event()
 	if !ok || e.Cause == 0 && len(s.causes.effects(e.Seq)) == 0 {
