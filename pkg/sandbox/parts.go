@@ -68,11 +68,11 @@ func assemble(s *Sandbox) {
 		}
 		return err
 	}
-	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) string {
+	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) (why, try string) {
 		if g, ok := s.sourced(); ok {
 			return g.Lacks(k)
 		}
-		return ""
+		return "", ""
 	}}
 	s.causes = &causality.Finder{
 		Log: s.log, Grace: s.grace(), Topology: s.desired.Topology, Lease: s.faults.Lease,
