@@ -25,7 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/rbac"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 )
 
 const (
@@ -182,7 +182,7 @@ const ccmLeaseName = "cloud-controller-manager"
 func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 	args := []string{
 		"--cloud-provider=vsphere",
-		"--cloud-config=" + s.cloudConfigFile(),
+		"--cloud-config=" + s.config.File,
 		"--kubeconfig=" + s.ccmKubeconfig(r.name),
 		// Probes and metrics, for us: whoever may connect may read them, so that nobody's token has to be reviewed.
 		"--bind-address=" + ccmHost,
@@ -199,9 +199,7 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 			"--tag-refresh-period="+s.opts.Speed.Of(pace.TagRefresh).String(),
 			"--config-poll-period="+configPoll.String(),
 			"--concurrent-node-syncs=4")
-		if s.opts.Real != nil {
-			args = append(args, realCallTimeout())
-		}
+		args = append(args, s.source.Args()...)
 	} else {
 		args = append(args, "--v=2") // as upstream's manifests have it
 	}
@@ -253,9 +251,6 @@ func withoutProviderVariables(environ []string) []string {
 	})
 }
 
-// realCallTimeout is the flag of our programs by which they wait for real vCenters as long as the sandbox itself does.
-func realCallTimeout() string { return "--vcenter-call-timeout=" + vcenter.Patience.String() }
-
 // ccmRights are the ServiceAccount of the cloud controller manager and what it is allowed: of our own what the provider
 // itself says, of any other what upstream's manifests say.
 func (s *Sandbox) ccmRights(c CCM, elect bool) []runtime.Object {
@@ -275,7 +270,7 @@ func labeled(objects []runtime.Object, labels map[string]string) []runtime.Objec
 func ccmRights(c CCM, elect bool, namespace, roles string) []runtime.Object {
 	if c.Program.Own {
 		return rbac.Objects(rbac.Config{
-			Namespace: namespace, ServiceAccount: ccmServiceAccount, SecretNames: []string{cloudSecret}, LeaderElection: elect, LeaseNamespace: namespace,
+			Namespace: namespace, ServiceAccount: ccmServiceAccount, SecretNames: []string{cloudconfig.Secret}, LeaderElection: elect, LeaseNamespace: namespace,
 			Roles: roles,
 		})
 	}
@@ -367,19 +362,19 @@ func (s *Sandbox) adoptCCM(ctx context.Context) error {
 	s.ccms.adopting.Lock()
 	defer s.ccms.adopting.Unlock()
 	core := s.cluster.Client().CoreV1()
-	m, err := core.ConfigMaps(cloudNamespace).Get(ctx, cloudConfigMap, metav1.GetOptions{})
-	switch _, there := m.Data[cloudConfigKey]; {
+	m, err := core.ConfigMaps(cloudconfig.Namespace).Get(ctx, cloudconfig.ConfigMap, metav1.GetOptions{})
+	switch _, there := m.Data[cloudconfig.Key]; {
 	case apierrors.IsNotFound(err), err == nil && !there:
-		return lacking("vsphere-sandbox kubectl -n "+cloudNamespace+" create configmap "+cloudConfigMap+" --from-file="+cloudConfigKey,
-			"ConfigMap %s/%s with a key %s", cloudNamespace, cloudConfigMap, cloudConfigKey)
+		return lacking("vsphere-sandbox kubectl -n "+cloudconfig.Namespace+" create configmap "+cloudconfig.ConfigMap+" --from-file="+cloudconfig.Key,
+			"ConfigMap %s/%s with a key %s", cloudconfig.Namespace, cloudconfig.ConfigMap, cloudconfig.Key)
 	case err != nil:
 		return err
 	}
-	_, err = core.ServiceAccounts(cloudNamespace).Get(ctx, ccmServiceAccount, metav1.GetOptions{})
+	_, err = core.ServiceAccounts(cloudconfig.Namespace).Get(ctx, ccmServiceAccount, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return lacking("vsphere-sandbox kubectl apply -k DIR   # an overlay of manifests/ccm",
-			"ServiceAccount %s/%s", cloudNamespace, ccmServiceAccount)
+			"ServiceAccount %s/%s", cloudconfig.Namespace, ccmServiceAccount)
 	case err != nil:
 		return err
 	}
@@ -404,13 +399,13 @@ func (s *Sandbox) awaitProjection(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if _, err := os.Stat(s.cloudConfigFile()); err == nil {
+		if _, err := os.Stat(s.config.File); err == nil {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s of ConfigMap %s/%s: not written to a file: %w", cloudConfigKey, cloudNamespace, cloudConfigMap, context.Cause(ctx))
+			return fmt.Errorf("%s of ConfigMap %s/%s: not written to a file: %w", cloudconfig.Key, cloudconfig.Namespace, cloudconfig.ConfigMap, context.Cause(ctx))
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 )
 
@@ -45,7 +47,7 @@ func (s *Sandbox) watchCCMHealth(ctx context.Context) {
 			}
 			if !healthy && time.Since(since) > s.ccmPatience() {
 				// The boot ends here; later on a fault may have been made on purpose.
-				s.crashed(bootCrashes, s.neverHealthy(r))
+				s.boot.Crashed(boot.MaxCrashes, s.neverHealthy(r))
 			}
 		}
 	}
@@ -57,10 +59,7 @@ func (s *Sandbox) ccmPatience() time.Duration {
 	if s.ccms.patience > 0 {
 		return s.ccms.patience
 	}
-	if s.opts.Real != nil {
-		return s.stepTime()
-	}
-	return ccmStartTime
+	return max(ccmStartTime, s.source.StepTime())
 }
 
 // neverHealthy says what is known of a replica that does not become healthy.
@@ -197,7 +196,7 @@ func (s *Sandbox) awaitCCM(ctx context.Context) error {
 
 // waitCluster ends the boot: nodes are initialized, and the cloud controller manager is well, also where there are none.
 func (s *Sandbox) waitCluster(ctx context.Context) error {
-	if err := s.waitInitialized(ctx); err != nil {
+	if err := s.await.Each(ctx, await.Initialized(s.currentWorld, !s.opts.CCM.None)); err != nil {
 		return err
 	}
 	return s.awaitCCM(ctx)
@@ -249,7 +248,7 @@ func (s *Sandbox) metricsOf(ctx context.Context, component string) ([]byte, erro
 		}
 		return cluster.Client().CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	}
-	if _, ok := s.podOf(component); ok {
+	if _, ok := s.pods.Find(component); ok {
 		body, err := s.pods.Metrics(ctx, component)
 		if err != nil {
 			return nil, &api.Error{Code: "unavailable", Message: component + ": " + err.Error(), Try: "vsphere-sandbox logs " + component}

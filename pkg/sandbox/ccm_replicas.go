@@ -19,6 +19,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 )
 
@@ -305,7 +306,7 @@ func (s *Sandbox) watchLeader() {
 	}
 	s.background.Run("ccm leader", func(ctx context.Context) {
 		holders := make(chan string, 1)
-		factory := s.informersOf(ccmLeaseName)
+		factory := cloudconfig.Informers(s.cluster.Client(), s.ccmNamespace(), ccmLeaseName)
 		err := storage.Follow(factory.Coordination().V1().Leases().Informer(), func(_, lease *coordinationv1.Lease, gone bool) {
 			if gone || lease.Spec.HolderIdentity == nil {
 				return

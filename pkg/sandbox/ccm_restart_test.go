@@ -9,6 +9,7 @@ import (
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 )
 
 // A change that needs a restart is given one, once, however many Secrets carry the Event; without a change there is none.
@@ -33,10 +34,10 @@ func TestConfigNeedsRestart(t *testing.T) {
 	<-started
 	needs := &corev1.Event{
 		Source: corev1.EventSource{Component: ccmEventSource}, Type: corev1.EventTypeWarning, Reason: reasonNeedsRestart, Message: "vcenter.eu",
-		InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudSecret},
+		InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudconfig.Secret},
 	}
 	s.clusterEvent(needs)
-	s.cloudConfigChanged("changed")
+	s.config.Changed()
 	said := s.log.Last() + 1
 	s.clusterEvent(needs)
 	s.clusterEvent(needs)

@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/coded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/boot"
 )
 
 // swapCCM puts another cloud controller manager into the place of the one that runs: that is ended in order first. It
@@ -30,11 +31,8 @@ func (s *Sandbox) swapCCM(ctx context.Context, r api.CCMRequest) (api.Done, erro
 		}
 		return s.swapCCMPods(ctx, next)
 	}
-	if s.facts.ReadOnly { // what speaks against one there was not looked for
-		return api.Done{}, &api.Error{
-			Code: "unsupported", Message: "this sandbox only watches a cluster that is others': no cloud controller manager is started there",
-			Try: "vsphere-sandbox down, then up with --ccm",
-		}
+	if err := s.guarded(); err != nil {
+		return api.Done{}, err
 	}
 	if s.opts.CCM.None {
 		if err := s.ccmRuns(); err != nil {
@@ -106,7 +104,7 @@ func (s *Sandbox) exchangeCCM(ctx context.Context, next CCM, cause uint64) (api.
 		Message: fmt.Sprintf("%s: %v; back to %s", next.name(), err, was.name()),
 	})
 	// Whoever asked may have gone; the cluster is not left alone for that.
-	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootTimeout)
+	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), boot.StepTimeout)
 	defer cancel()
 	if again := errors.Join(s.putCCM(back, was, elected, failed), s.awaitCCM(back)); again != nil {
 		return api.Done{}, errors.Join(err, again)
@@ -142,13 +140,10 @@ func (s *Sandbox) putCCM(ctx context.Context, c CCM, elect bool, cause uint64) e
 
 // ccmRuns returns an error when there is no cloud controller manager to change.
 func (s *Sandbox) ccmRuns() error {
-	s.mu.Lock()
-	phase := s.phase
-	s.mu.Unlock()
-	switch {
-	case s.opts.VCentersOnly:
-		return api.Conflict("this sandbox has vCenters alone, and no cloud controller manager")
-	case phase != api.Ready:
+	if err := s.guarded(); err != nil {
+		return err
+	}
+	if phase := s.boot.Phase(); phase != api.Ready {
 		return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
 	}
 	return nil

@@ -21,6 +21,9 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/child"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/simulated"
 )
 
 // withReplica returns a sandbox with a replica whose process does nothing and whose port answers as handler says.
@@ -181,15 +184,15 @@ func TestAwaitCCM(t *testing.T) {
 func TestBootEndsWithoutHealth(t *testing.T) {
 	s, r := withReplica(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	s.ccms.patience = 10 * time.Millisecond
-	ctx, abort := context.WithCancelCause(t.Context())
-	s.abort = abort
-	s.background.Run("ccm health", s.watchCCMHealth)
-	<-ctx.Done()
+	err := bootWith(t, s, func(ctx context.Context) {
+		s.background.Run("ccm health", s.watchCCMHealth)
+		<-ctx.Done()
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "boot: "+r.name+": not healthy") {
+		t.Errorf("ended with %v", err)
+	}
 	if err := s.background.End(context.Background(), "ccm health"); err != nil {
 		t.Error(err)
-	}
-	if text := context.Cause(ctx).Error(); !strings.HasPrefix(text, r.name+": not healthy") {
-		t.Errorf("ended with %q", text)
 	}
 }
 
@@ -222,9 +225,9 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s is none of upstream's defaults", a)
 		}
 	}
-	s.opts.Real = &Real{} // which may take half a minute to answer
+	s.source = real.New(&real.Options{}) // which may take half a minute to answer
 	has(s.ccmSpec(r, CCM{}.withDefaults(), false).Args, "--vcenter-call-timeout=1m0s")
-	s.opts.Real = nil
+	s.source = simulated.New(simulated.Options{})
 	s.opts.Speed = 1
 	has(s.ccmArgs(r, CCM{}, true), "--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s")
 }
@@ -232,7 +235,7 @@ func TestArguments(t *testing.T) {
 // The rights of one program are not those of another.
 func TestRights(t *testing.T) {
 	names := func(c CCM, elect bool) (keys []string) {
-		for _, o := range ccmRights(c, elect, cloudNamespace, "") {
+		for _, o := range ccmRights(c, elect, cloudconfig.Namespace, "") {
 			keys = append(keys, objectKey(o))
 		}
 		return keys

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 )
 
 // What is rendered must be understood by the strict reader of the cloud provider.
@@ -30,9 +29,7 @@ func TestCloudConfig(t *testing.T) {
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			s := withVCenters(t, scenario)
-			conf, err := s.sim.CloudConfig(sim.CloudConfig{
-				CAFile: s.vcenterCA(), SecretName: cloudSecret, SecretNamespace: cloudNamespace,
-			})
+			conf, err := s.config.RenderFile()
 			if err != nil {
 				t.Fatal(err)
 			}

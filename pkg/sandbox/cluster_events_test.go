@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 )
 
 func TestClusterEvents(t *testing.T) {
@@ -29,7 +30,7 @@ func TestClusterEvents(t *testing.T) {
 		{
 			name: "of a vCenter", e: corev1.Event{
 				Source: ours, Type: corev1.EventTypeNormal, Reason: "VCenterConnected", Message: "vCenter us (127.0.0.1): connected",
-				InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudSecret},
+				InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudconfig.Secret},
 			},
 			want: []event.Event{{
 				Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.vcenter-connected",
@@ -39,11 +40,11 @@ func TestClusterEvents(t *testing.T) {
 		{
 			name: "of a vCenter that the sandbox does not have", e: corev1.Event{
 				Source: ours, Type: corev1.EventTypeNormal, Reason: "VCenterConnected", Message: "vCenter u (127.0.0.1): connected",
-				InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudSecret},
+				InvolvedObject: corev1.ObjectReference{Kind: "Secret", Name: cloudconfig.Secret},
 			},
 			want: []event.Event{{
 				Plane: event.PlaneKubernetes, Level: event.Info, Kind: "ccm.vcenter-connected",
-				Object: event.Object{Kind: "Secret", Name: cloudSecret}, Message: "vCenter u (127.0.0.1): connected",
+				Object: event.Object{Kind: "Secret", Name: cloudconfig.Secret}, Message: "vCenter u (127.0.0.1): connected",
 			}},
 		},
 		{

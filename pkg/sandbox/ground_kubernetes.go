@@ -3,6 +3,8 @@ package sandbox
 import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 )
 
 // kubernetesGround is the cluster as faults see it.
@@ -13,12 +15,12 @@ func (k kubernetesGround) Client() kubernetes.Interface { return k.s.cluster.Cli
 
 // Credentials implements [fault.Kubernetes].
 func (k kubernetesGround) Credentials() (namespace, name string) {
-	return k.s.ccmNamespace(), cloudSecret
+	return k.s.ccmNamespace(), cloudconfig.Secret
 }
 
 // Config implements [fault.Kubernetes].
 func (k kubernetesGround) Config() (namespace, name string) {
-	return k.s.ccmNamespace(), cloudConfigMap
+	return k.s.ccmNamespace(), cloudconfig.ConfigMap
 }
 
 // Account implements [fault.Kubernetes].

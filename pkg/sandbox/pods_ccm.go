@@ -1,13 +1,17 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/image"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
 // deployCCM has the cloud controller manager run in the cluster, and returns when it is ready.
@@ -16,15 +20,15 @@ func (s *Sandbox) deployCCM(ctx context.Context) error {
 	if err := s.placeCCM(ctx, c); err != nil {
 		return err
 	}
-	if err := s.watchCredentials(); err != nil {
+	if err := s.config.WatchCredentials(); err != nil {
 		return err
 	}
-	return s.pods.Wait(ctx, s.detail)
+	return s.pods.Wait(ctx, s.boot.Detail)
 }
 
 // placeCCM applies what a cloud controller manager is made of.
 func (s *Sandbox) placeCCM(ctx context.Context, c CCM) error {
-	config, err := s.pods.config()
+	config, err := s.pods.Config()
 	if err != nil {
 		return err
 	}
@@ -32,11 +36,8 @@ func (s *Sandbox) placeCCM(ctx context.Context, c CCM) error {
 	if len(c.Manifest) > 0 {
 		return s.pods.CCM(ctx, deploy.CCM{Config: config, Manifest: c.Manifest})
 	}
-	args := c.Args
-	if s.opts.Real != nil {
-		args = append([]string{realCallTimeout()}, args...)
-	}
-	return s.pods.CCM(ctx, deploy.CCM{Config: config, Image: s.pods.images.Name(image.CCM), Args: args, Replicas: c.Replicas})
+	args := append(s.source.Args(), c.Args...)
+	return s.pods.CCM(ctx, deploy.CCM{Config: config, Image: s.pods.Image(image.CCM), Args: args, Replicas: c.Replicas})
 }
 
 // restartCCMPods ends the cloud controller managers in order and has others take their places.
@@ -77,4 +78,27 @@ func (s *Sandbox) swapCCMPods(ctx context.Context, next CCM) (api.Done, error) {
 		return api.Done{}, notHealthy("%v", err)
 	}
 	return api.Done{Message: next.name() + " runs, healthy", Seq: seq}, nil
+}
+
+// podChanged sets the state of a cloud controller manager that runs as a pod.
+func (m *ccms) podChanged(c deploy.Change) {
+	m.tell(func() {
+		at := slices.IndexFunc(m.list, func(r *replica) bool { return r.name == c.Component })
+		if c.State == deploy.Gone {
+			if at >= 0 {
+				m.list = slices.Delete(m.list, at, at+1)
+			}
+			return
+		}
+		if at < 0 {
+			m.list = append(m.list, &replica{name: c.Component, since: time.Now()})
+			at = len(m.list) - 1
+		}
+		r := m.list[at]
+		r.healthy, r.exits, r.since = c.Ready, c.Restarts, cmp.Or(c.Started, r.since)
+		r.ill = "not ready"
+		if c.State != deploy.Running {
+			r.ill, r.last = cmp.Or(c.Reason, string(c.State)), components.PodText(c)
+		}
+	})
 }

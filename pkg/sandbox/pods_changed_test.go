@@ -12,6 +12,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 )
 
 // podded returns a sandbox whose components are pods, of which nothing is kept in files.
@@ -19,12 +20,11 @@ func podded(t *testing.T) *Sandbox {
 	t.Helper()
 	s := newSandbox(t, "single")
 	s.standOn(kind.New(kind.Config{}))
-	s.pods = newPods(s, nil, nil)
-	if err := s.background.End(t.Context(), podWatch); err != nil { // nobody follows what they say
+	if err := s.background.End(t.Context(), pods.Group); err != nil { // nobody follows what they say
 		t.Fatal(err)
 	}
-	s.background.Run(podWatch, func(context.Context) {})
-	if err := s.background.End(t.Context(), podWatch); err != nil {
+	s.background.Run(pods.Group, func(context.Context) {})
+	if err := s.background.End(t.Context(), pods.Group); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -93,7 +93,7 @@ func TestPodChanged(t *testing.T) {
 		},
 	} {
 		before := s.log.Last()
-		s.podChanged(tc.is)
+		s.pods.Changed(tc.is)
 		var want []api.Component
 		if tc.row != nil {
 			want = []api.Component{*tc.row}
@@ -113,7 +113,7 @@ func TestPodChanged(t *testing.T) {
 		if len(list) == 1 && list[0].healthy != tc.health {
 			t.Errorf("%s: healthy %t", tc.name, list[0].healthy)
 		}
-		if _, ok := s.podOf("ccm"); ok != (tc.row != nil) {
+		if _, ok := s.pods.Find("ccm"); ok != (tc.row != nil) {
 			t.Errorf("%s: found as a pod: %t", tc.name, ok)
 		}
 	}
@@ -122,12 +122,12 @@ func TestPodChanged(t *testing.T) {
 // What is no cloud controller manager is a component, and not among them.
 func TestPodOfTheDriver(t *testing.T) {
 	s := podded(t)
-	s.podChanged(deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
+	s.pods.Changed(deploy.Change{Component: "csi-provisioner", State: deploy.Running, Ready: true, Started: time.Now()})
 	if rows := s.components.All(); len(rows) != 1 || rows[0].State != "running" || len(s.ccms.all()) > 0 {
 		t.Errorf("%+v, %d cloud controller managers", rows, len(s.ccms.all()))
 	}
 	for component, want := range map[string]bool{"ccm": true, "ccm-2": true, "csi-controller": false, "ccmx": false} {
-		if got := isCCM(component); got != want {
+		if got := pods.IsCCM(component); got != want {
 			t.Errorf("%s: a cloud controller manager: %t", component, got)
 		}
 	}

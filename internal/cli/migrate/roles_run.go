@@ -39,7 +39,7 @@ func runRoles(ctx context.Context, o *rolesOptions) error {
 	return o.print(plans)
 }
 
-// connected plans for what is there, and makes what is missing when it is told to.
+// connected compares plans with the vCenters and, with --create, creates what is missing.
 func (o *rolesOptions) connected(ctx context.Context) error {
 	chosen, err := o.real.Complete(o.getenv)
 	if err != nil {
@@ -149,7 +149,7 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 	what := fmt.Sprintf("%d roles to create, %d permissions to grant", newRoles, newGrants)
 	if !o.streams.Interactive() {
 		return &report.Error{
-			Code: "unconfirmed", Message: "nothing was done, as there is nobody to confirm it: " + what, Try: "the same with --yes", Exit: report.Usage,
+			Code: "unconfirmed", Message: "nothing was done: a confirmation is needed, and there is no terminal to ask at: " + what, Try: "the same with --yes", Exit: report.Usage,
 		}
 	}
 	if err := text(o.streams.Err, plans); err != nil {
@@ -163,7 +163,7 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 	return err
 }
 
-// undone tells what was taken back.
+// undone prints what was rolled back.
 func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 	for _, s := range u.Back {
 		fmt.Fprintln(o.streams.Err, "taken back:", printable.Line(s))

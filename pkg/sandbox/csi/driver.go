@@ -1,5 +1,5 @@
-// Package csi runs the CSI driver of a sandbox as processes: the driver's controller and the sidecars, with their objects
-// and accounts in the cluster, and knows which nodes take volumes.
+// Package csi runs the CSI driver of a sandbox: as processes, the driver's controller and the sidecars with their objects and
+// accounts in the cluster, or as pods. It knows which Nodes take volumes.
 //
 // Floor 3.
 package csi
@@ -19,19 +19,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/instance"
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/pace"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/accounts"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/await"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// process is one of the processes of a CSI driver's controller.
+// process is a process of a CSI driver's controller.
 type process struct {
-	// name is that of the component, of its log and, in the cases of sidecars, of the program's subcommand.
+	// name is the name of the component, of its log and, for a sidecar, of the program's subcommand.
 	name string
 	// account is its ServiceAccount, in objects.DefaultNamespace.
 	account string
@@ -39,7 +43,7 @@ type process struct {
 	driver bool
 }
 
-// processes lists them in the order in which they are started, the driver first; they wait for each other themselves.
+// processes lists them in the order of their start, the driver first. They wait for each other.
 func processes() []process {
 	return []process{
 		{name: controller, account: objects.Controller, driver: true},
@@ -51,7 +55,7 @@ func processes() []process {
 	}
 }
 
-// controller is the component that is the driver, and the command of this binary that is.
+// controller is the component of the driver, and its command in this binary.
 const controller = "csi-controller"
 
 // Driver is the processes of a CSI driver's controller. Set its fields before [Driver.Start].
@@ -79,10 +83,19 @@ type Driver struct {
 	Background *background.Groups
 
 	World func() *world.World
-	// Light says that a VM is a light node, which takes no volumes.
+	// Light reports whether a VM is a light node, which takes no volumes.
 	Light func(world.VM) bool
 	// Kubelet returns the component that is the kubelet of a node, "" for none.
 	Kubelet func(node string) string
+	Waiter  *await.Waiter
+
+	// The rest is for a driver that runs as pods. Manifest is a driver that is not the built-in one; nil for that.
+	Pods     *pods.Pods
+	Manifest []byte
+	// Volumes returns the fields of the deployment that make volumes of disks.
+	Volumes func() deploy.CSI
+	// Conf renders the configuration of a driver that is not the built-in one.
+	Conf func(sim.CSIConfig) ([]byte, error)
 
 	mu       sync.Mutex
 	children map[string]*child.Child
@@ -97,19 +110,19 @@ func (d *Driver) Find(component string) *child.Child {
 	return d.children[component]
 }
 
-// dir is where everything of the driver is that is no node's.
+// dir returns a path in the driver's directory. Nodes have their own files elsewhere.
 func (d *Driver) dir(elem ...string) string {
 	return d.Dir.Path(append([]string{"csi"}, elem...)...)
 }
 
-// csiSocket is where the driver's controller serves.
+// socket returns the path at which the driver's controller listens.
 func (d *Driver) socket() (string, error) {
 	dir, err := d.Dir.ShortPath("/csi.sock", "csi")
 	return dir + "/csi.sock", err
 }
 
-// Start makes the account that nodes share, which is all that they need to start, and has the rest done while they do:
-// see [Driver.Up].
+// Start makes the account that Nodes share, which is all that they need to start, and continues in the background: see
+// [Driver.Await].
 func (d *Driver) Start(ctx context.Context) error {
 	if err := os.MkdirAll(d.dir(), 0o700); err != nil {
 		return err
@@ -128,10 +141,10 @@ func (d *Driver) Start(ctx context.Context) error {
 	return nil
 }
 
-// bootGroup is the background group of what is done while nodes boot.
+// bootGroup is the background group that works while Nodes boot.
 const bootGroup = "csi boot"
 
-// startProcesses creates what a driver needs in the cluster and starts its processes, each with the rights of its own
+// startProcesses creates what a driver needs in the cluster and starts its processes, each with the rights of a separate
 // ServiceAccount. It returns before they serve.
 func (d *Driver) startProcesses(ctx context.Context) error {
 	clusterID, err := d.ClusterID(ctx)
@@ -172,7 +185,7 @@ func (d *Driver) startProcesses(ctx context.Context) error {
 	return nil
 }
 
-// awaitSocket waits until the driver serves, for a while: a sidecar that finds no socket looks again a second later.
+// awaitSocket waits up to 2 seconds until the driver listens: a sidecar that finds no socket retries only a second later.
 func awaitSocket(ctx context.Context, socket string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -190,7 +203,7 @@ func awaitSocket(ctx context.Context, socket string) {
 	}
 }
 
-// kubeconfig writes the kubeconfig of a process: the rights of its account, by a way of its own.
+// kubeconfig writes the kubeconfig of a process, with the rights of its account and its own proxy to the API server.
 func (d *Driver) kubeconfig(ctx context.Context, p process) (path string, err error) {
 	a := d.Account(p.account)
 	if err := d.Tokens.Project(ctx, a); err != nil {

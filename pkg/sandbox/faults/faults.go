@@ -1,33 +1,34 @@
-// Package faults answers the requests of the control API that break things and heal them, by the fault engine of a sandbox.
+// Package faults answers the requests of the control API that inject faults and heal them, with the fault engine of a sandbox.
 //
 // Floor 3.
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
-// healTimeout bounds the healing at the stop. What is still broken after it ends with the sandbox.
+// healTimeout bounds the healing when the sandbox stops. Faults that are active after it end with the sandbox.
 const healTimeout = 20 * time.Second
 
-// Faults is the fault engine of a sandbox, once it was started. Its methods may be called from any goroutine.
+// Faults is the fault engine of a sandbox. Set its fields before [Faults.Start]. Its methods may be called from any goroutine.
 type Faults struct {
-	// Lacks returns why a kind of fault cannot be injected here, as far as that is known from the beginning.
-	Lacks func(*fault.Kind) string
-	// Allow returns why a request is not carried out, nil when it is.
-	Allow func(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error
-	// Seeded: each request has a seed, so that what Allow judges and what is done are the same draw.
-	Seeded bool
+	Source vcenters.Source
+	// Refuse returns why the ground cannot have a kind of fault, "" when it can.
+	Refuse func(*fault.Kind) string
 
 	mu      sync.Mutex
 	engine  *fault.Engine
@@ -46,7 +47,7 @@ func (f *Faults) Start(path string, o fault.Options) (err error) {
 	return nil
 }
 
-// Engine returns the engine, nil as long as there is none.
+// Engine returns the engine, nil before [Faults.Start].
 func (f *Faults) Engine() *fault.Engine {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +62,7 @@ func (f *Faults) Lease(id string) (fault.Lease, bool) {
 	return fault.Lease{}, false
 }
 
-// Rows lists the leases; none as long as there is no engine.
+// Rows lists the leases; none before [Faults.Start].
 func (f *Faults) Rows() []api.Lease {
 	if e := f.Engine(); e != nil {
 		return leaseRows(e.Leases())
@@ -69,7 +70,7 @@ func (f *Faults) Rows() []api.Lease {
 	return nil
 }
 
-// End heals what is broken. It is called before anything stops that healing needs.
+// End heals all faults. It must be called before anything stops that healing needs.
 func (f *Faults) End(ctx context.Context) error {
 	e := f.Engine()
 	if e == nil {
@@ -80,7 +81,7 @@ func (f *Faults) End(ctx context.Context) error {
 	return e.Close(ctx)
 }
 
-// Close closes what [Faults.Start] has opened.
+// Close closes the journal and the engine.
 func (f *Faults) Close(ctx context.Context) error {
 	e := f.Engine()
 	if e == nil {
@@ -90,7 +91,30 @@ func (f *Faults) Close(ctx context.Context) error {
 	return f.journal.Close()
 }
 
-// Kinds lists what can be broken, by theme.
+// Register adds the handlers of the control API.
+func (f *Faults) Register(mux *http.ServeMux) {
+	mux.Handle("POST /v1/faults", control.Request(f.Inject))
+	mux.Handle("POST /v1/heal", control.Request(f.Heal))
+	mux.Handle("GET /v1/leases", control.Answer(f.Leases))
+	mux.Handle("GET /v1/fault-kinds", control.Answer(f.Kinds))
+}
+
+// Lacks returns why no fault of a kind can be injected in this sandbox, "" when it can.
+func (f *Faults) Lacks(k *fault.Kind) string {
+	return cmp.Or(f.Refuse(k), f.Source.Lacks(k))
+}
+
+// allow returns the error of a request that is refused or must be confirmed.
+func (f *Faults) allow(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error {
+	if k, err := fault.Find(catalogue.Kinds(), r.Kind); err == nil {
+		if why := f.Refuse(k); why != "" {
+			return &api.Error{Code: "unsupported", Message: k.Name + ": " + why, Try: "vsphere-sandbox record, then up with the recording"}
+		}
+	}
+	return f.Source.AllowFault(ctx, e, r, confirmed)
+}
+
+// Kinds lists the kinds of faults, by theme.
 func (f *Faults) Kinds(context.Context) ([]api.FaultKind, error) {
 	kinds := []api.FaultKind{}
 	for _, theme := range catalogue.Themes() {
@@ -103,7 +127,7 @@ func (f *Faults) Kinds(context.Context) ([]api.FaultKind, error) {
 	return kinds, nil
 }
 
-// Inject answers a request to break something. Once begun it is finished, whether or not anybody waits for the answer.
+// Inject injects a fault. It is completed also when the client leaves.
 func (f *Faults) Inject(ctx context.Context, r api.InjectRequest) (api.Lease, error) {
 	e := f.Engine()
 	if e == nil {
@@ -112,11 +136,11 @@ func (f *Faults) Inject(ctx context.Context, r api.InjectRequest) (api.Lease, er
 	request := fault.Request{
 		Kind: r.Fault, On: fault.Selector(r.On), Params: r.Params, Mode: r.Mode, For: time.Duration(r.For), Seed: r.Seed,
 	}
-	if f.Seeded && request.Seed == 0 { // what is judged, and what is done, is the same draw
+	if f.Source.Confirms() && request.Seed == 0 { // the request that is confirmed has the same targets
 		request.Seed = uint64(rand.Uint32()) + 1
 	}
 	var l fault.Lease
-	err := f.Allow(ctx, e, request, r.Confirmed || r.DryRun)
+	err := f.allow(ctx, e, request, r.Confirmed || r.DryRun)
 	switch {
 	case err != nil:
 	case r.DryRun:
@@ -127,7 +151,7 @@ func (f *Faults) Inject(ctx context.Context, r api.InjectRequest) (api.Lease, er
 	return LeaseRow(l), faultError(err)
 }
 
-// Heal answers a request to put things right.
+// Heal heals leases.
 func (f *Faults) Heal(ctx context.Context, r api.HealRequest) ([]api.Lease, error) {
 	e := f.Engine()
 	if e == nil {
@@ -158,7 +182,7 @@ func (f *Faults) Leases(context.Context) ([]api.Lease, error) {
 	return leaseRows(e.Leases()), nil
 }
 
-// faultError turns an error of the engine into an answer.
+// faultError turns an error of the engine into one of the API.
 func faultError(err error) error {
 	if err == nil {
 		return nil
@@ -183,7 +207,7 @@ func leaseRows(list []fault.Lease) []api.Lease {
 	return rows
 }
 
-// LeaseRow is the row of a lease.
+// LeaseRow returns the row of a lease.
 func LeaseRow(l fault.Lease) api.Lease {
 	row := api.Lease{
 		ID: l.ID, Fault: l.Kind, State: string(l.State), Targets: make([]api.LeaseTarget, len(l.Targets)), Params: l.Params,
@@ -197,7 +221,7 @@ func LeaseRow(l fault.Lease) api.Lease {
 	return row
 }
 
-// moment is nil for no time.
+// moment returns nil for the zero time.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

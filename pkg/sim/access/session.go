@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,7 +68,7 @@ func (t *sessions) get(key string) *session {
 }
 
 func (t *sessions) byCookie(cookie string) *session {
-	v, ok := t.open.Load(cookie)
+	v, ok := t.open.Load(strings.TrimSpace(cookie)) // a sample of pyvmomi sends a blank before the value
 	if !ok {
 		return nil
 	}

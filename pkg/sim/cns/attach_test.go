@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	"github.com/vmware/govmomi/vslm"
 
+	"github.com/vsphere-sandbox/vsphere-sandbox/internal/race"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/cns"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
@@ -150,6 +151,7 @@ func TestAttachmentIsRefused(t *testing.T) {
 
 // TestSlots: a VM takes 59 volumes, on controllers that are added when they are needed, and says what is missing.
 func TestSlots(t *testing.T) {
+	race.SkipSlow(t)
 	s := serve(t, 1, cns.Options{})
 	taken := map[string]bool{}
 	for i := range 59 {

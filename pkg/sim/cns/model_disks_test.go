@@ -51,7 +51,7 @@ func (m *model) attachDisk(t testing.TB) (what, got, want string) {
 		want = powerState
 	case !is.reached, m.lost[v.datastore]:
 		want = noDatastore
-	case m.on(vm) >= 59:
+	case m.on(vm) >= is.slots:
 		want = tooMany
 	default:
 		want = none

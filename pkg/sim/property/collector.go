@@ -238,7 +238,7 @@ func (pc *PropertyCollector) CreateFilter(ctx *simulator.Context, r *types.Creat
 		return pc.PropertyCollector.CreateFilter(ctx, r)
 	}
 	body := new(methods.CreateFilterBody)
-	sel, fault := compile([]types.PropertyFilterSpec{r.Spec})
+	sel, fault := compile(c.service.specificRoots(ctx, []types.PropertyFilterSpec{r.Spec}))
 	if fault != nil {
 		body.Fault_ = soapFault(fault)
 		return body

@@ -2,6 +2,7 @@ package property
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/vmware/govmomi/simulator"
@@ -69,6 +70,20 @@ func (s *Service) specific(ctx *simulator.Context, ref types.ManagedObjectRefere
 		}
 	}
 	return ref
+}
+
+// specificRoots returns specs that start from the objects behind references that name a base type, such as
+// ComputeResource:domain-c9 for a cluster. A vCenter finds objects by their values, and answers with their own types.
+func (s *Service) specificRoots(ctx *simulator.Context, specs []types.PropertyFilterSpec) []types.PropertyFilterSpec {
+	own := slices.Clone(specs)
+	for i := range own {
+		set := slices.Clone(own[i].ObjectSet)
+		for j := range set {
+			set[j].Obj = s.specific(ctx, set[j].Obj)
+		}
+		own[i].ObjectSet = set
+	}
+	return own
 }
 
 // reading is the outcome of reading a path.

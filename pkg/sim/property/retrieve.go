@@ -31,6 +31,7 @@ func (s *Service) retrieve(ctx *simulator.Context, specs []types.PropertyFilterS
 	for i := range specs {
 		want = append(want, specs[i].PropSet...)
 	}
+	specs = s.specificRoots(ctx, specs)
 	sel, fault := compile(specs)
 	if fault != nil {
 		return nil, fault

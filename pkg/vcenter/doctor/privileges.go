@@ -46,7 +46,7 @@ func needs(inv *inventory.Inventory) []need {
 	}
 	var reading []string // required privileges that every role has
 	for _, p := range privilege.Always() {
-		if p.Need != privilege.Nobody {
+		if p.Need != privilege.Neither {
 			reading = append(reading, p.ID)
 		}
 	}
