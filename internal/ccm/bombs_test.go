@@ -100,7 +100,8 @@ func index(size int64) string {
 	return fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"mediaType":"application/vnd.oci.image.manifest.v1+json","digest":%q,"size":%d}]}`, digest, size)
 }
 
-// Whatever of an archive is large, however often and however small on disk, is refused in words, and takes no memory.
+// Any large part of an archive, however often and however small on disk, is rejected with a clear error, without using
+// memory.
 func TestBombs(t *testing.T) {
 	race.SkipSlow(t)
 	many := []part{regular("manifest.json", "[]")}

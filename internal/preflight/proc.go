@@ -228,7 +228,7 @@ func checkMemory(_ context.Context, m Machine, need Need) []Finding {
 		f.Verdict, f.Try = Warn, try
 		f.Message += fmt.Sprintf(", and the sandbox takes about %s: %s short", bytes(need.Memory), bytes(need.Memory-free))
 	}
-	if free < need.Memory/2 { // whatever the estimate is worth
+	if free < need.Memory/2 { // the estimate is rough
 		f.Verdict = Fail
 	}
 	return one(f)

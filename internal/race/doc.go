@@ -1,9 +1,9 @@
-// Package race lets tests ask whether the race detector is on, and leave out what it makes too slow.
+// Package race reports whether tests run under the race detector.
 //
 // vcsim's tasks copy whole datastores (Datastore.resolve) and its history collectors whole tasks
-// (TaskHistoryCollector.GetLatestPage) while others change them. A test that creates, clones, relocates and destroys at
-// the same time makes the detector report that, and vcsim cannot be corrected from outside. Such tests skip under the
-// detector. "make race-core" runs each package that imports this one a second time without it.
+// (TaskHistoryCollector.GetLatestPage) while other goroutines change them. A test that creates, clones, relocates and
+// destroys at once makes the detector report that, and only vcsim could correct it. Such tests are skipped under the
+// detector, and run without it.
 //
 // Floor 0.
 package race

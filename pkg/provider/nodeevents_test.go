@@ -21,7 +21,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// recorded is node events with what they said.
+// recorded is nodeEvents with a recorder.
 type recorded struct {
 	*nodeEvents
 	*record.FakeRecorder
@@ -33,7 +33,7 @@ func newRecorded() recorded {
 	return r
 }
 
-// said returns the type and reason of each event since the last time.
+// said returns the type and reason of each event since the last call.
 func (r recorded) said() []string {
 	var all []string
 	for {
@@ -70,10 +70,10 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		r.expect(t, "another reason", "Warning VMAmbiguous")
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40000->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message at once")
-		time.Sleep(retellAfter)
+		time.Sleep(minInterval)
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:40001->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "another message later", "Warning VMAmbiguous")
-		time.Sleep(retellAfter)
+		time.Sleep(minInterval)
 		r.metadata(n, nil, fmt.Errorf("read tcp 10.0.0.1:7->10.0.0.2:443: %w", match.ErrAmbiguous))
 		r.expect(t, "the same from another port")
 		r.existence(n, true, "", nil)
@@ -82,8 +82,8 @@ func TestNodeEventsOncePerChange(t *testing.T) {
 		r.expect(t, "known again", "Normal NodeWell")
 		r.metadata(n, m, nil)
 		r.expect(t, "well")
-		if len(r.troubled) != 0 {
-			t.Errorf("remembered: %v", r.troubled)
+		if len(r.states) != 0 {
+			t.Errorf("remembered: %v", r.states)
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestNodeEventsOfDeletion(t *testing.T) {
 	r.expect(t, "another node of that name", "Warning DeletionHeldBack")
 }
 
-// A node that runs on another VM than the one that is off is told of once, beside what else there is to tell.
+// A node that runs on another VM than the one that is off gets one event about that, besides others.
 func TestNodeEventsOfShutdown(t *testing.T) {
 	r := newRecorded()
 	n := node("n1", "vsphere://"+u1, u2)
@@ -133,7 +133,7 @@ func TestNodeEventsOfShutdown(t *testing.T) {
 	r.expect(t, "not found, which others tell")
 }
 
-// A tag that is missing is told of a node that is served without.
+// A missing tag is reported although the node is initialized.
 func TestNodeEventsOfServedNode(t *testing.T) {
 	r := newRecorded()
 	n := node("n1", "vsphere://"+u1, "")
@@ -147,25 +147,25 @@ func TestNodeEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorded()
 		r.attach(nothing{})
-		for i := range maxTroubled + 10 {
+		for i := range maxNodeStates + 10 {
 			n := node(fmt.Sprint("n", i), "", "")
 			n.UID = types.UID(n.Name)
 			time.Sleep(time.Millisecond)
 			r.metadata(n, nil, errors.New(strings.Repeat("x", 2*maxNote)))
 		}
-		if len(r.troubled) != maxTroubled {
-			t.Errorf("%d remembered", len(r.troubled))
+		if len(r.states) != maxNodeStates {
+			t.Errorf("%d remembered", len(r.states))
 		}
-		if r.troubled["n0"] != nil || r.troubled["n10"] == nil {
+		if r.states["n0"] != nil || r.states["n10"] == nil {
 			t.Error("not the oldest was forgotten")
 		}
-		if l := len(r.troubled["n10"].told[metadataConcern].message); l > maxNote {
+		if l := len(r.states["n10"].last[metadataConcern].message); l > maxNote {
 			t.Errorf("message of %d bytes", l)
 		}
 	})
 }
 
-// Before there is a recorder, and after, nothing is told, and nothing is taken for told.
+// Without a recorder nothing is sent, and nothing counts as sent.
 func TestNodeEventsDetached(t *testing.T) {
 	r := newRecorded()
 	r.attach(nil)
@@ -179,12 +179,11 @@ func TestNodeEventsDetached(t *testing.T) {
 	r.expect(t, "a question about a VM alone")
 }
 
-// nothing is a recorder of nothing.
 type nothing struct{ record.EventRecorder }
 
 func (nothing) Event(_ runtime.Object, _, _, _ string) {}
 
-// A node in trouble is a line in the log when it begins and when it ends, not one for each time that it is looked at.
+// A problem of a node is logged when it begins and when it ends, not at each call.
 func TestNodeEventsLogOnce(t *testing.T) {
 	var out strings.Builder
 	e := newNodeEvents(slog.New(slog.NewTextHandler(&out, nil)))

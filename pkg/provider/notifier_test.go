@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// A vCenter that comes and goes drowns nothing that is said of the configuration on the same Secret, and each event says
-// what it said.
+// A vCenter that comes and goes does not suppress events about the configuration on the same Secret, and events are not
+// aggregated.
 func TestEventsAreNotHeldBack(t *testing.T) {
-	c := record.NewEventCorrelatorWithOptions(correlation())
+	c := record.NewEventCorrelatorWithOptions(correlatorOptions())
 	send := func(reason, message string) {
 		t.Helper()
 		e := &corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message}

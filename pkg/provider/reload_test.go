@@ -11,8 +11,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/config"
 )
 
-// Labels that are enabled late count from then on (kubernetes/cloud-provider-vsphere#435), on the sessions that are
-// there.
+// Labels that are configured later are used from then on (kubernetes/cloud-provider-vsphere#435), with the existing sessions.
 func TestReloadLabels(t *testing.T) {
 	w := follow(t, func(c conf) { delete(c, "labels") }, nil)
 	n := idNode("w1", w1UUID)
@@ -20,7 +19,7 @@ func TestReloadLabels(t *testing.T) {
 	before, nudged := [2]string{w.one("us"), w.one("eu")}, w.nudges.everything.Load()
 	w.edit(nil)
 	w.zone(n, "us/us-west")
-	e := w.told(ReasonConfigReloaded, "in force: labels.region, labels.zone")
+	e := w.expectEvent(ReasonConfigReloaded, "in force: labels.region, labels.zone")
 	if e.InvolvedObject.Kind != "Pod" || e.InvolvedObject.Name != "ccm-1" || e.Type != corev1.EventTypeNormal {
 		t.Errorf("%s event about %+v", e.Type, e.InvolvedObject)
 	}
@@ -34,13 +33,13 @@ func TestReloadLabels(t *testing.T) {
 		return nil
 	})
 	w.edit(func(c conf) { c.section("nodes")["internalNetworkSubnetCidr"] = "2001:db8::/32" })
-	w.told(ReasonConfigReloaded, "in force: nodes.internalNetworkSubnetCidr")
+	w.expectEvent(ReasonConfigReloaded, "in force: nodes.internalNetworkSubnetCidr")
 	if after := w.one("us"); after != before[0] {
 		t.Errorf("another session")
 	}
 }
 
-// A vCenter that is added serves its nodes without a restart; the other keeps its session.
+// A vCenter that is added is used without a restart; the other keeps its session.
 func TestReloadAddsVCenter(t *testing.T) {
 	w := follow(t, func(c conf) { delete(c.section("vcenter"), "eu") }, nil)
 	if n := w.sessions("eu"); len(n) != 0 {
@@ -51,7 +50,7 @@ func TestReloadAddsVCenter(t *testing.T) {
 	if zone := w.served(idNode("eu1", eu1UUID)); zone != "eu/eu-all" {
 		t.Errorf("zone %s", zone)
 	}
-	w.told(ReasonConfigReloaded, "in force: vcenter.eu")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.eu")
 	if w.one("us") != before {
 		t.Error("another session at us")
 	}
@@ -62,14 +61,14 @@ func TestReloadAddsVCenter(t *testing.T) {
 	}
 }
 
-// A vCenter that is added and cannot be reached takes effect in the end. Until it is there nobody is called gone, and
-// the nodes of the other are served.
+// A vCenter that is added and unreachable takes effect eventually. Until then no node is reported gone, and the nodes of the other
+// vCenter work.
 func TestReloadAddsDeadVCenter(t *testing.T) {
 	w := follow(t, func(c conf) { delete(c.section("vcenter"), "eu") }, nil)
 	v, _ := w.lab.VCenter("eu")
 	hold(t, v, down())
 	w.edit(nil)
-	w.told(ReasonConfigReloaded, "in force: vcenter.eu")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.eu")
 	w.served(idNode("w1", w1UUID))
 	for _, uuid := range []string{eu1UUID, unknown} {
 		if exists, err := w.InstanceExists(t.Context(), idNode("x", uuid)); exists || err == nil {
@@ -78,7 +77,7 @@ func TestReloadAddsDeadVCenter(t *testing.T) {
 	}
 }
 
-// A datacenter that is added is looked at at once, on the same session.
+// A datacenter that is added is read at once, on the same session.
 func TestReloadAddsDatacenter(t *testing.T) {
 	only := func(names ...string) func(conf) {
 		return func(c conf) {
@@ -93,15 +92,15 @@ func TestReloadAddsDatacenter(t *testing.T) {
 	}
 	w.edit(only("west", "untagged"))
 	w.served(n)
-	w.told(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
 	if w.one("us") != before {
 		t.Error("another session")
 	}
 	w.edit(func(c conf) { delete(c, "labels") })
-	w.told(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
+	w.expectEvent(ReasonConfigReloaded, "in force: vcenter.us.datacenters")
 }
 
-// What would have nodes called gone waits for a restart, and says so; the rest of the change is in force.
+// A change that would report nodes gone waits for a restart, with an event; the rest of the change is in force.
 func TestReloadRefusesRemoval(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -137,11 +136,11 @@ func TestReloadRefusesRemoval(t *testing.T) {
 			w.served(tc.node)
 			before := [2]string{w.one("us"), w.one("eu")}
 			w.edit(func(c conf) { tc.after(c); c.section("nodes")["internalVmNetworkName"] = "none" })
-			e := w.told(ReasonConfigNeedsRestart, "takes effect at the next start", ": "+tc.later)
+			e := w.expectEvent(ReasonConfigNeedsRestart, "takes effect at the next start", ": "+tc.later)
 			if e.Type != corev1.EventTypeWarning {
 				t.Errorf("type %s", e.Type)
 			}
-			w.told(ReasonConfigReloaded, "in force: nodes.internalVmNetworkName")
+			w.expectEvent(ReasonConfigReloaded, "in force: nodes.internalVmNetworkName")
 			if exists, err := w.InstanceExists(t.Context(), tc.node); !exists || err != nil {
 				t.Errorf("exists %v, %v", exists, err)
 			}
@@ -149,30 +148,30 @@ func TestReloadRefusesRemoval(t *testing.T) {
 				t.Errorf("sessions %v, then %v", before, after)
 			}
 			w.edit(func(c conf) { tc.before(c); c.section("nodes")["internalVmNetworkName"] = "none" })
-			w.told(ReasonConfigReloaded, "in force as it is")
+			w.expectEvent(ReasonConfigReloaded, "in force unchanged")
 		})
 	}
 }
 
-// A broken file changes nothing and is told with its line; the next good one counts.
+// A broken file changes nothing and is reported with its line; the next valid one counts.
 func TestReloadBrokenFile(t *testing.T) {
 	w := follow(t, nil, nil)
 	good := w.conf(nil)
 	w.write(strings.Replace(good, "labels:\n", "labels:\n  zoone: secret-value\n", 1))
-	e := w.told(ReasonConfigRejected, "vsphere.conf:6: labels.zoone: ", "what was read last stays in force")
+	e := w.expectEvent(ReasonConfigRejected, "vsphere.conf:6: labels.zoone: ", "the last valid configuration stays in force")
 	if strings.Contains(e.Message, "secret-value") {
 		t.Errorf("message %q", e.Message)
 	}
 	w.zone(idNode("w1", w1UUID), "us/us-west")
 	w.write("")
-	w.told(ReasonConfigRejected, "vsphere.conf: ")
+	w.expectEvent(ReasonConfigRejected, "vsphere.conf: ")
 	w.stays(idNode("eu1", eu1UUID))
 	w.write(strings.Replace(good, "k8s-zone", "k8s-region", 1))
 	w.zone(idNode("w1", w1UUID), "us/us")
-	w.told(ReasonConfigReloaded, "in force: labels.zone")
+	w.expectEvent(ReasonConfigReloaded, "in force: labels.zone")
 }
 
-// Calls made while the configuration changes are answered by what was in force before or is after, never by less.
+// Calls during a change of the configuration use either the old or the new one, never less.
 func TestReloadUnderLoad(t *testing.T) {
 	w := follow(t, nil, nil)
 	stop := make(chan struct{})
@@ -223,7 +222,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
-// A replica that has waited for the lead begins with the file as it is then, whatever it was.
+// A replica that has waited for the lead starts with the current file, with any content.
 func TestRefresh(t *testing.T) {
 	w := follow(t, nil, nil)
 	w.end()

@@ -19,80 +19,80 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// secretWait is how long a login waits for the first reading of its Secret.
+// secretWait is how long a login waits until its Secret has been read for the first time.
 const secretWait = 5 * time.Second
 
 var errNotRead = errors.New("not read yet")
 
-// secrets follows the Secrets that hold credentials.
+// secrets watches the Secrets with credentials.
 type secrets struct {
 	log     *slog.Logger
 	changed func(config.SecretRef)
 
-	mu    sync.Mutex
-	held  map[config.SecretRef]*heldSecret
-	begin func(config.SecretRef, *heldSecret) // nil until follow
+	mu      sync.Mutex
+	watched map[config.SecretRef]*watchedSecret
+	begin   func(config.SecretRef, *watchedSecret) // nil until follow
 }
 
-// heldSecret is the last state of one Secret.
-type heldSecret struct {
+// watchedSecret is the last state of one Secret.
+type watchedSecret struct {
 	data map[string][]byte  // nil when it does not exist
-	read chan struct{}      // closed when it has been read for the first time
-	err  error              // why it cannot be read at the moment
-	stop context.CancelFunc // nil until it is followed
+	read chan struct{}      // closed after the first read
+	err  error              // why it cannot be read now
+	stop context.CancelFunc // nil until it is watched
 }
 
 func newSecrets(log *slog.Logger, changed func(config.SecretRef)) *secrets {
-	return &secrets{log: log, changed: changed, held: map[config.SecretRef]*heldSecret{}}
+	return &secrets{log: log, changed: changed, watched: map[config.SecretRef]*watchedSecret{}}
 }
 
-// want has a Secret followed from now on, or from follow on.
+// want adds a Secret to watch. The watch starts now, or with follow.
 func (s *secrets) want(ref config.SecretRef) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held[ref] != nil {
+	if s.watched[ref] != nil {
 		return
 	}
-	h := &heldSecret{read: make(chan struct{})}
-	s.held[ref] = h
+	h := &watchedSecret{read: make(chan struct{})}
+	s.watched[ref] = h
 	if s.begin != nil {
 		s.begin(ref, h)
 	}
 }
 
-// follow begins to watch the wanted Secrets, until ctx ends; running counts what it starts.
+// follow starts watching the wanted Secrets until ctx ends; running counts its goroutines.
 func (s *secrets) follow(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begin = func(ref config.SecretRef, h *heldSecret) {
+	s.begin = func(ref config.SecretRef, h *watchedSecret) {
 		var of context.Context
 		of, h.stop = context.WithCancel(ctx)
 		s.watch(of, client, running, ref, h)
 	}
-	for ref, h := range s.held {
+	for ref, h := range s.watched {
 		s.begin(ref, h)
 	}
 }
 
-// keep ends the watches of all but these.
+// keep stops watching all Secrets but these.
 func (s *secrets) keep(refs map[config.SecretRef]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for ref, h := range s.held {
+	for ref, h := range s.watched {
 		if refs[ref] {
 			continue
 		}
 		if h.stop != nil {
 			h.stop()
 		}
-		delete(s.held, ref)
+		delete(s.watched, ref)
 	}
 }
 
-// set takes over what the watch says of a Secret.
-func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) {
+// set stores the Secret that the watch delivers.
+func (s *secrets) set(ref config.SecretRef, h *watchedSecret, o any, deleted bool) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err != nil || key != ref.Namespace+"/"+ref.Name {
-		return // the field selector asked for no other, but that is for the server to honor
+		return // another Secret: not every server implements the field selector
 	}
 	secret, ok := o.(*corev1.Secret)
 	deleted = deleted || !ok
@@ -108,8 +108,8 @@ func (s *secrets) set(ref config.SecretRef, h *heldSecret, o any, deleted bool) 
 	s.changed(ref)
 }
 
-// failed notes why a Secret cannot be read, and tells it where there is no older reading.
-func (s *secrets) failed(ref config.SecretRef, h *heldSecret, err error) {
+// failed stores why a Secret cannot be read. It calls changed if there is no older content.
+func (s *secrets) failed(ref config.SecretRef, h *watchedSecret, err error) {
 	s.mu.Lock()
 	first := h.err == nil && h.data == nil
 	h.err = err
@@ -119,8 +119,8 @@ func (s *secrets) failed(ref config.SecretRef, h *heldSecret, err error) {
 	}
 }
 
-// listed notes that the Secret has been read for the first time, and tells it when there is none.
-func (s *secrets) listed(ref config.SecretRef, h *heldSecret) {
+// listed records that the Secret has been read for the first time. It calls changed if the Secret does not exist.
+func (s *secrets) listed(ref config.SecretRef, h *watchedSecret) {
 	s.mu.Lock()
 	exists := h.data != nil
 	h.err = nil
@@ -131,11 +131,10 @@ func (s *secrets) listed(ref config.SecretRef, h *heldSecret) {
 	}
 }
 
-// credentials returns what the Secret holds for a server. At the very start it waits a little for the Secret to be
-// read.
+// credentials returns the Secret's credentials for a server. It waits up to secretWait for the first read.
 func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server string) (vcenter.Credentials, error) {
 	s.mu.Lock()
-	h := s.held[ref]
+	h := s.watched[ref]
 	s.mu.Unlock()
 	if h == nil {
 		return s.now(ref, server)
@@ -150,11 +149,11 @@ func (s *secrets) credentials(ctx context.Context, ref config.SecretRef, server 
 	return s.now(ref, server)
 }
 
-// now returns what the Secret holds for a server as far as it has been read.
+// now returns the Secret's credentials for a server as last read.
 func (s *secrets) now(ref config.SecretRef, server string) (vcenter.Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[ref]
+	h := s.watched[ref]
 	if h == nil {
 		return vcenter.Credentials{}, fmt.Errorf("secret %s/%s: no longer in use", ref.Namespace, ref.Name)
 	}
@@ -165,7 +164,7 @@ func (s *secrets) now(ref config.SecretRef, server string) (vcenter.Credentials,
 	return c, nil
 }
 
-func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
+func (h *watchedSecret) credentials(server string) (vcenter.Credentials, error) {
 	switch {
 	case h.data == nil && h.err != nil:
 		return vcenter.Credentials{}, h.err
@@ -177,79 +176,78 @@ func (h *heldSecret) credentials(server string) (vcenter.Credentials, error) {
 			return vcenter.Credentials{}, errNotRead
 		}
 	}
-	return plain(config.ParseSecret("secret", h.data).For(server))
+	return loginCredentials(config.ParseSecret("secret", h.data).For(server))
 }
 
-// directories follows the directories that hold credentials.
+// directories watches the directories with credentials.
 type directories struct {
 	log     *slog.Logger
 	period  time.Duration
 	changed func(path string)
 
-	mu    sync.Mutex
-	held  map[string]*heldDirectory
-	begin func(*heldDirectory) // nil until follow
+	mu      sync.Mutex
+	watched map[string]*watchedDirectory
+	begin   func(*watchedDirectory) // nil until follow
 }
 
-type heldDirectory struct {
+type watchedDirectory struct {
 	*config.Directory
-	stop context.CancelFunc // nil until it is followed
+	stop context.CancelFunc // nil until it is watched
 }
 
 func newDirectories(log *slog.Logger, period time.Duration, changed func(string)) *directories {
-	return &directories{log: log, period: period, changed: changed, held: map[string]*heldDirectory{}}
+	return &directories{log: log, period: period, changed: changed, watched: map[string]*watchedDirectory{}}
 }
 
-// want has a directory followed from now on, or from follow on.
+// want adds a directory to watch. The watch starts now, or with follow.
 func (d *directories) want(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.held[path] != nil {
+	if d.watched[path] != nil {
 		return
 	}
-	h := &heldDirectory{Directory: config.NewDirectory(path, d.period, func(err error) {
+	h := &watchedDirectory{Directory: config.NewDirectory(path, d.period, func(err error) {
 		d.log.Info("secrets directory changed", "directory", path, "err", err)
 		d.changed(path)
 	})}
-	d.held[path] = h
+	d.watched[path] = h
 	if d.begin != nil {
 		d.begin(h)
 	}
 }
 
-// follow begins; running counts what it starts.
+// follow starts watching; running counts its goroutines.
 func (d *directories) follow(ctx context.Context, running *sync.WaitGroup) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.begin = func(h *heldDirectory) {
+	d.begin = func(h *watchedDirectory) {
 		var of context.Context
 		of, h.stop = context.WithCancel(ctx)
 		running.Go(func() { h.Run(of) })
 	}
-	for _, h := range d.held {
+	for _, h := range d.watched {
 		d.begin(h)
 	}
 }
 
-// keep ends all but these.
+// keep stops watching all directories but these.
 func (d *directories) keep(paths map[string]bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for path, h := range d.held {
+	for path, h := range d.watched {
 		if paths[path] {
 			continue
 		}
 		if h.stop != nil {
 			h.stop()
 		}
-		delete(d.held, path)
+		delete(d.watched, path)
 	}
 }
 
-// credentials returns what the directory holds for a server.
 func (d *directories) credentials(path, server string) (config.Credentials, error) {
 	d.mu.Lock()
-	h := d.held[path]
+	h := d.watched[path]
 	d.mu.Unlock()
 	if h == nil {
 		return config.Credentials{}, fmt.Errorf("secrets directory %s: no longer in use", path)
@@ -257,7 +255,7 @@ func (d *directories) credentials(path, server string) (config.Credentials, erro
 	return h.Credentials(server)
 }
 
-// origin is where a vCenter's credentials come from: a Secret, a directory, or the configuration itself.
+// origin is the source of a vCenter's credentials: a Secret, a directory, or the configuration itself.
 type origin struct {
 	secret         config.SecretRef
 	directory      string
@@ -274,19 +272,19 @@ func originOf(vc config.VCenter) origin {
 	return origin{user: vc.User, password: vc.Password}
 }
 
-// credentials returns what to log in with at this moment.
+// credentials returns the credentials to log in with now.
 func (p *Provider) credentials(ctx context.Context, vc config.VCenter) (vcenter.Credentials, error) {
 	o := originOf(vc)
 	switch {
 	case o.directory != "":
-		return plain(p.dirs.credentials(o.directory, vc.Server))
+		return loginCredentials(p.dirs.credentials(o.directory, vc.Server))
 	case o.secret != (config.SecretRef{}):
 		return p.secrets.credentials(ctx, o.secret, vc.Server)
 	}
 	return vcenter.Credentials{User: o.user, Password: o.password}, nil
 }
 
-// want has the place of a vCenter's credentials followed.
+// want starts watching the source of a vCenter's credentials.
 func (p *Provider) want(vc config.VCenter) {
 	switch o := originOf(vc); {
 	case o.directory != "":
@@ -296,7 +294,7 @@ func (p *Provider) want(vc config.VCenter) {
 	}
 }
 
-// keep ends the following of places that no generation has credentials in any more.
+// keep stops watching sources that none of the generations uses.
 func (p *Provider) keep(generations ...*generation) {
 	secrets, dirs := map[config.SecretRef]bool{}, map[string]bool{}
 	for _, g := range generations {
@@ -309,7 +307,7 @@ func (p *Provider) keep(generations ...*generation) {
 	p.dirs.keep(dirs)
 }
 
-// originChanged wakes the connections whose credentials are there, also those that are not in force yet.
+// originChanged notifies the connections that use the credentials, in force or proposed.
 func (p *Provider) originChanged(o origin) {
 	inForce, seen := p.now(), map[*connection]bool{}
 	for _, g := range []*generation{inForce, p.next.Load()} {
@@ -323,16 +321,16 @@ func (p *Provider) originChanged(o origin) {
 			}
 			seen[c] = true
 			c.CredentialsChanged()
-			// A client that is connected keeps its session, and has nothing to say about credentials that are not there.
+			// A connected client keeps its session and does not report missing credentials.
 			if g == inForce {
-				p.events.credentials(vc, c.State().Connected, p.lacking(vc))
+				p.events.credentials(vc, c.State().Connected, p.credentialsError(vc))
 			}
 		}
 	}
 }
 
-// lacking says why there are no credentials at this moment, without waiting for any.
-func (p *Provider) lacking(vc config.VCenter) error {
+// credentialsError returns why there are no credentials now. It does not wait.
+func (p *Provider) credentialsError(vc config.VCenter) error {
 	var err error
 	switch o := originOf(vc); {
 	case o.directory != "":
@@ -343,24 +341,23 @@ func (p *Provider) lacking(vc config.VCenter) error {
 	return err
 }
 
-// plain are credentials for a login, or for a session manager that has one to share.
-func plain(c config.Credentials, err error) (vcenter.Credentials, error) {
+func loginCredentials(c config.Credentials, err error) (vcenter.Credentials, error) {
 	if err != nil {
 		return vcenter.Credentials{}, err
 	}
 	return vcenter.Credentials(c), nil
 }
 
-// watch follows one Secret until ctx ends, by a watch of that one name: a Role that grants list and watch on it is
-// all that is needed.
-func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup, ref config.SecretRef, h *heldSecret) {
+// watch follows one Secret until ctx ends. It watches that name alone, so a Role that grants list and watch on it is
+// enough.
+func (s *secrets) watch(ctx context.Context, client kubernetes.Interface, running *sync.WaitGroup, ref config.SecretRef, h *watchedSecret) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(ref.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
 		}))
 	informer := factory.Core().V1().Secrets().Informer()
-	// Neither call can fail before the informer has been started.
+	// Neither call can fail before the informer has started.
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		s.failed(ref, h, err)
 		cache.DefaultWatchErrorHandler(ctx, r, err)

@@ -19,7 +19,7 @@ type step = ground.Step
 func (s *Sandbox) steps() []step {
 	all := []step{
 		{Name: "event log", Start: s.openFiles, Stop: func(ctx context.Context) error { return errors.Join(s.files.Close(ctx), s.secrets.Close()) }},
-		{Name: "control API", Start: s.serveAPI, Stop: s.closeAPI},
+		{Name: "control API", Start: s.server.Start, Stop: s.server.Close}, // before all that takes time: clients follow the boot
 	}
 	stock := ground.Steps{
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
@@ -28,7 +28,7 @@ func (s *Sandbox) steps() []step {
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
 		CCM:         s.ccmStep(),
-		Nodes:       step{Name: "nodes", Start: s.startNodes, Stop: s.stopNodes},
+		Nodes:       step{Name: "nodes", Start: s.nodes.Start, Stop: s.nodes.Stop},
 		Initialized: step{Name: "initialization", Start: s.waitCluster, Patient: true},
 		Healthy:     step{Name: "cloud controller manager healthy", Start: s.awaitCCM, Patient: true},
 	}
@@ -38,7 +38,7 @@ func (s *Sandbox) steps() []step {
 	if s.opts.CSI.Enabled {
 		stock.CSI = step{Name: "storage", Start: s.csi.Start, Stop: s.csi.Stop}
 		stock.Volumes = step{Name: "volumes", Start: s.csi.Await, Patient: s.opts.CSI.Foreign != nil}
-		if s.facts.Pods {
+		if s.csiDeployed() {
 			stock.CSI.Start, stock.Volumes.Start = s.csi.Deploy, s.csi.AwaitPods
 		}
 	}
@@ -60,7 +60,16 @@ func (s *Sandbox) ccmStep() step {
 }
 
 // ccmDeployed reports whether the cloud controller manager runs as pods.
-func (s *Sandbox) ccmDeployed() bool { return s.facts.Pods && s.opts.CCM.withDefaults().asPods() }
+func (s *Sandbox) ccmDeployed() bool {
+	g, ok := s.ground.(ground.Deployer)
+	return ok && g.DeploysCCM()
+}
+
+// csiDeployed reports whether a CSI driver runs as pods.
+func (s *Sandbox) csiDeployed() bool {
+	_, ok := s.ground.(ground.Deployer)
+	return ok && s.opts.CSI.Enabled
+}
 
 // openFiles opens the store of secrets before the files that must not have any.
 func (s *Sandbox) openFiles(ctx context.Context) error {

@@ -31,11 +31,8 @@ func (s *Sandbox) swapCCM(ctx context.Context, r api.CCMRequest) (api.Done, erro
 		}
 		return s.swapCCMPods(ctx, next)
 	}
-	if s.facts.ReadOnly { // what speaks against one there was not looked for
-		return api.Done{}, &api.Error{
-			Code: "unsupported", Message: "this sandbox only watches a cluster that is others': no cloud controller manager is started there",
-			Try: "vsphere-sandbox down, then up with --ccm",
-		}
+	if err := s.guarded(); err != nil {
+		return api.Done{}, err
 	}
 	if s.opts.CCM.None {
 		if err := s.ccmRuns(); err != nil {
@@ -143,10 +140,10 @@ func (s *Sandbox) putCCM(ctx context.Context, c CCM, elect bool, cause uint64) e
 
 // ccmRuns returns an error when there is no cloud controller manager to change.
 func (s *Sandbox) ccmRuns() error {
-	switch phase := s.boot.Phase(); {
-	case s.opts.VCentersOnly:
-		return api.Conflict("this sandbox has vCenters alone, and no cloud controller manager")
-	case phase != api.Ready:
+	if err := s.guarded(); err != nil {
+		return err
+	}
+	if phase := s.boot.Phase(); phase != api.Ready {
 		return &api.Error{Code: "unavailable", Message: "the sandbox is " + string(phase), Try: "vsphere-sandbox wait --for=ready"}
 	}
 	return nil

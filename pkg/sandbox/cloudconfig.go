@@ -29,7 +29,7 @@ func newCloudConfig(s *Sandbox) *cloudconfig.Config {
 	if s.ccmDeployed() {
 		c.Pods = func() cloudconfig.Pods { return s.pods }
 	}
-	if s.facts.Pods && s.opts.CSI.Enabled {
+	if s.csiDeployed() {
 		c.Driver = &cloudconfig.Driver{Deploy: s.csi.Deploy, Host: s.pods.Host}
 		if s.opts.CSI.Foreign != nil {
 			c.Driver.Configure = s.csi.ConfigureForeign

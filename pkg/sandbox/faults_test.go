@@ -164,7 +164,7 @@ func TestGround(t *testing.T) {
 	s, _ := withFaults(t)
 	s.opts.VCentersOnly = false
 	s.standOn(s.newGround())
-	s.nodes.assign(s.opts.Topology, nil)
+	s.nodes.Assign(s.opts.Topology, nil)
 	g := s.faultGround()
 	for kind, want := range map[fault.Object][]string{
 		fault.VM:         {"us/worker-east-1", "us/worker-east-2", "us/cp-1", "us/worker-west-1", "eu/worker-eu-1", "eu/worker-eu-2"},

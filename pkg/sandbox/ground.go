@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/vmware/govmomi/vim25/types"
+
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
@@ -21,11 +22,8 @@ func (s *Sandbox) faultGround() *fault.Ground {
 		endpoint.Front = vc.Endpoint
 		g.VCenters = append(g.VCenters, endpoint)
 	}
-	if !s.opts.VCentersOnly {
-		g.Processes, g.Host = s.processes(), s.config.Host
-		if !s.facts.ReadOnly {
-			g.Cluster = kubernetesGround{s}
-		}
+	if s.guarded() == nil {
+		g.Processes, g.Host, g.Cluster = s.processes(), s.config.Host, kubernetesGround{s}
 	}
 	return g
 }
@@ -75,24 +73,10 @@ func (s *Sandbox) vmItems() []fault.Item {
 			Datacenter: v.Datacenter, Cluster: v.Cluster, Host: v.Host, Region: v.Region, Zone: v.Zone, Role: v.Role,
 		}
 		if v.Role != "" {
-			items[i].Node = s.nodes.named(v)
+			items[i].Node = s.nodes.Name(v)
 		}
 	}
 	return items
-}
-
-// named is what the node of a VM is called: as its kubelet said at its last boot, whatever the guest says since.
-func (n *nodes) named(v world.VM) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if m := n.vms[vmKey{v.VCenter, v.Ref}]; m != nil && m.component != "" {
-		name, _, _ := strings.Cut(strings.TrimPrefix(m.component, "node/"), "@")
-		return name
-	}
-	if v.Hostname != "" {
-		return strings.ToLower(v.Hostname)
-	}
-	return strings.ToLower(v.Name)
 }
 
 // nodeItems lists the nodes, each where its VM is.
@@ -109,7 +93,7 @@ func (s *Sandbox) nodeItems() []fault.Item {
 		if !ok {
 			item = fault.Item{VCenter: n.VCenter, Datacenter: n.Datacenter, Region: n.Region, Zone: n.Zone}
 		}
-		item.Kind, item.Name, item.Node, item.Path, item.Ref = fault.Node, n.Name, n.Name, "", ref{}
+		item.Kind, item.Name, item.Node, item.Path, item.Ref = fault.Node, n.Name, n.Name, "", types.ManagedObjectReference{}
 		items = append(items, item)
 	}
 	return items

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 
+	"github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	cp "github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/embedded"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/embedded"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/existing"
@@ -51,7 +52,10 @@ func (s *Sandbox) newGround() ground.Ground {
 			Options: *c.Existing, Name: o.Name, Dir: dir, Topology: o.Topology, ReadOnly: o.CCM.None, Log: s.log, Host: h,
 		})
 	}
-	return embedded.New(cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit}, h)
+	return embedded.New(embedded.Config{
+		Options:  cp.Options{Name: o.Name, Dir: dir, Speed: o.Speed, Port: o.Port, Audit: o.Audit},
+		Instance: o.Dir, CSI: o.CSI.Enabled, Logger: o.Logger, Host: h,
+	})
 }
 
 // kind is what kind makes the cluster of in that directory.
@@ -73,6 +77,20 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 func (s *Sandbox) standOn(g ground.Ground) {
 	s.ground, s.facts = g, g.Facts()
 	s.config = newCloudConfig(s)
+}
+
+// sourced returns the ground when its cluster decides which VMs are Nodes.
+func (s *Sandbox) sourced() (ground.NodeSource, bool) {
+	g, ok := s.ground.(ground.NodeSource)
+	return g, ok
+}
+
+// guarded returns why the sandbox must not change the cluster; nil when it may.
+func (s *Sandbox) guarded() error {
+	if g, ok := s.ground.(ground.Guarded); ok {
+		return g.Guard()
+	}
+	return nil
 }
 
 // source provides the vCenters that the options choose.
@@ -117,11 +135,9 @@ func (h host) SetPods(d *deploy.Deployment, images ground.Images, reached []depl
 
 func (h host) StopPods(ctx context.Context) error { return h.s.pods.Stop(ctx) }
 
-func (h host) Feed() http.Handler { return h.s.light }
+func (h host) Feed() http.Handler { return h.s.nodes.Feed() }
 
-func (h host) LightStarted() {
-	h.s.light.fleet.Program(child.Change{Name: lightComponent, State: child.Started, PID: os.Getpid()})
-}
+func (h host) LightStarted() { h.s.nodes.LightStarted() }
 
 func (h host) Go(group string, f func(context.Context)) { h.s.background.Run(group, f) }
 
@@ -154,50 +170,21 @@ func (h host) VolumeDir(vcenter, id string) (string, bool) {
 	return vc.VolumeDir(id), true
 }
 
-func (h host) Guest(vcenter string, vm ref) node.Guest {
-	n := h.s.nodes
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if m := n.vms[vmKey{vcenter, vm}]; m != nil {
-		return m.node
-	}
-	return nil
+func (h host) Guest(vcenter string, vm types.ManagedObjectReference) node.Guest {
+	return h.s.nodes.Guest(world.VMKey{VCenter: vcenter, Ref: vm})
 }
 
-func (h host) Exists(vcenter string, vm ref) bool {
-	h.s.nodes.mu.Lock()
-	defer h.s.nodes.mu.Unlock()
-	return h.s.nodes.vms[vmKey{vcenter, vm}] != nil
+func (h host) Exists(vcenter string, vm types.ManagedObjectReference) bool {
+	return h.s.nodes.Has(world.VMKey{VCenter: vcenter, Ref: vm})
 }
+
+func (h host) Child(spec child.Spec) child.Spec { return h.s.components.Spec(spec) }
+
+func (h host) Proxy(name string) (addr string, err error) { return h.s.proxies.Addr(name) }
+
+func (h host) DriverToken() string { return h.s.csi.Account(objects.Node).File }
 
 func (h host) BootFailed() bool { return h.s.boot.Failed() }
-
-// vmNode is a VM that is a node, as a ground uses it. It implements [ground.Node].
-type vmNode struct {
-	n *nodes
-	m *machine
-}
-
-func (v vmNode) VM() world.VM { return v.m.vm }
-
-func (v vmNode) Current() world.VM {
-	v.n.mu.Lock()
-	defer v.n.mu.Unlock()
-	return v.m.vm
-}
-
-func (v vmNode) IsLight() bool { return v.n.s.light.has(v.m.vm) }
-
-func (v vmNode) Claim(name string) string {
-	component, _ := v.n.claimed(v.m, name)
-	return component
-}
-
-func (v vmNode) Kubelet() node.Guest { return v.n.hollow(v.m) }
-
-func (v vmNode) LightGuest(first func() error) node.Guest { return v.n.s.light.guest(v.m, first) }
-
-func (v vmNode) Notify(c child.Change) { v.n.notify(v.m, c) }
 
 // ccmNamespace is where the cloud controller manager's account, configuration, credentials and Lease are.
 func (s *Sandbox) ccmNamespace() string {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,10 +20,12 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
@@ -42,12 +45,14 @@ func assemble(s *Sandbox) {
 		}
 		return s.vcenters
 	}
-	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: s.stepTime(), Report: func(p Progress) {
+	s.server = control.Server{Path: func() string { return s.opts.Dir.SocketPath() }, Handler: s.routes, Logger: opts.Logger}
+	timeout := max(boot.StepTimeout, s.source.StepTime())
+	s.boot = boot.Boot{Log: s.log, Logger: opts.Logger, Timeout: timeout, Report: func(p Progress) {
 		if s.opts.Progress != nil {
 			s.opts.Progress(p)
 		}
 	}}
-	s.await = await.Waiter{Log: s.log, Timeout: s.stepTime(), Detail: s.boot.Detail}
+	s.await = await.Waiter{Log: s.log, Timeout: timeout, Detail: s.boot.Detail}
 	s.desired = desired.New(opts.Topology)
 	s.desired.Log, s.desired.Phase, s.desired.VCenters, s.desired.Builder, s.desired.Light = s.log, s.boot.Phase, watched, s.source.Builder, opts.Light
 	s.desired.NamesFree = func(ctx context.Context, top *topology.Topology) error {
@@ -57,7 +62,7 @@ func assemble(s *Sandbox) {
 		return nil
 	}
 	s.desired.AssignRoles = func(top, passing *topology.Topology) {
-		s.nodes.assign(top, passing)
+		s.nodes.Assign(top, passing)
 		s.rows.RolesChanged()
 	}
 	s.desired.Applied = func(ctx context.Context) error {
@@ -67,20 +72,18 @@ func assemble(s *Sandbox) {
 		}
 		return err
 	}
-	s.faults = &faults.Faults{
-		Source: s.source, VCentersOnly: func() bool { return s.opts.VCentersOnly },
-		Refuse: func(k *fault.Kind) string {
-			if g, ok := s.ground.(ground.NodeSource); ok {
-				return g.Lacks(k)
-			}
-			return ""
-		},
-	}
+	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) string {
+		if g, ok := s.sourced(); ok {
+			return g.Lacks(k)
+		}
+		return ""
+	}}
+	grace := cmp.Or(s.facts.Speed, opts.Speed).Of(pace.NodeMonitorGracePeriod) // a shared cluster keeps its own speed
 	s.causes = &causality.Finder{
-		Log: s.log, Grace: s.grace(), Topology: s.desired.Topology, Lease: s.faults.Lease,
+		Log: s.log, Grace: grace, Topology: s.desired.Topology, Lease: s.faults.Lease,
 		VM: func(node string) (vcenter, vm string) {
-			b := s.nodes.behind(node)
-			return b.vcenter, b.vm
+			b := s.nodes.Behind(node)
+			return b.Key.VCenter, b.VM
 		},
 	}
 	s.tags = &vcenters.Tags{
@@ -92,7 +95,12 @@ func assemble(s *Sandbox) {
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,
 		Describe: func(rows []api.Component) {
 			s.ccms.describe(rows)
-			s.nodes.describe(rows)
+			stopped := s.nodes.Stopped()
+			for i := range rows {
+				if p, ok := stopped[rows[i].Name]; ok {
+					rows[i].State = string(p)
+				}
+			}
 		},
 	}
 	s.storage = &storage.Watcher{
@@ -102,8 +110,8 @@ func assemble(s *Sandbox) {
 	s.listing.Volumes = s.storage.Rows
 	s.volumes = storage.Server{
 		Watcher: s.storage, Built: s.built,
-		Mounts: func(volume string) []api.Path { return s.nodes.mounts(volume) },
-		Guest:  func(file string) (api.Path, bool) { return s.nodes.guestPath(file) },
+		Mounts: func(volume string) []api.Path { return s.nodes.Mounts(volume) },
+		Guest:  func(file string) (api.Path, bool) { return s.nodes.DiskPath(file) },
 		Ground: func(v api.Volume) (path api.Path, ok bool, err error) {
 			g, ok := s.ground.(ground.Volumes)
 			if ok {
@@ -112,23 +120,27 @@ func assemble(s *Sandbox) {
 			return path, ok, err
 		},
 	}
+	s.proxies.Server = func() string { return s.cluster.Addr() }
+	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
+	s.nodes = nodes.New(nodes.Options{
+		Ground: func() ground.Ground { return s.ground }, Topology: opts.Topology, VCenters: list, World: s.currentWorld,
+		Cluster: func() cluster.Cluster { return s.cluster }, Dir: opts.Dir, Speed: opts.Speed, Log: s.log, Logger: opts.Logger,
+		Causes: s.causes, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
+	})
 	s.rows = rows.Rows{
 		Log: s.log, Cache: &s.watchCache, VCenters: list, Tags: s.tags, Storage: s.storage, Components: s.components, Roles: s.nodes,
-		VMs: s.nodes.observe,
-		VMOf: func(node string) world.VMKey {
-			key := s.nodes.behind(node).key
-			return world.VMKey{VCenter: key.vcenter, Ref: key.ref}
-		},
+		VMs:  s.nodes.Observe,
+		VMOf: func(node string) world.VMKey { return s.nodes.Behind(node).Key },
 	}
 	s.actions = actions.Actions{
-		Log: s.log, World: s.currentWorld, VCenters: list, Kubernetes: s.client, Hang: s.nodes.hang,
+		Log: s.log, World: s.currentWorld, VCenters: list, Kubernetes: s.client, Hang: s.nodes.Hang,
 		Allow: func(vm world.VM, r api.VMRequest) error {
-			if g, ok := s.ground.(ground.NodeSource); ok && r.Action == api.Hang {
+			if g, ok := s.sourced(); ok && r.Action == api.Hang {
 				return g.Refuse(fmt.Sprintf("vm %q: a guest is hung", vm.Name))
 			}
 			return s.source.AllowVM(vm, r)
 		},
-		ReadOnlyNodes: func() bool { return s.facts.Nodes == api.NodesReal },
+		ReadOnlyNodes: func() bool { _, ok := s.sourced(); return ok },
 	}
 	s.files = recording.Files{
 		Log: s.log, Dir: opts.Dir, Source: &s.watchCache, Background: &s.background,
@@ -140,8 +152,6 @@ func assemble(s *Sandbox) {
 			}
 		},
 	}
-	s.proxies.Server = func() string { return s.cluster.Addr() }
-	s.tokens = accounts.Tokens{Client: s.client, Log: s.log, Background: &s.background, Know: func(token string) error { return s.secrets.Know(token) }}
 	s.pods = &pods.Pods{
 		Log: s.log, Logger: opts.Logger, Dir: opts.Dir, Components: s.components, Background: &s.background, VCenters: list,
 		CAFile: s.vcenterCA, CloudConfig: s.source.CloudConfig, CCMChanged: s.ccms.podChanged,
@@ -153,10 +163,10 @@ func assemble(s *Sandbox) {
 		SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World: func() *world.World { return s.world },
-		Light: func(v world.VM) bool { return s.light.has(v) },
+		Light: func(v world.VM) bool { return s.nodes.IsLight(v) },
 		Kubelet: func(node string) string {
-			if t, err := s.nodes.supervised(node); err == nil {
-				return t.component
+			if k, err := s.nodes.Kubelet(node); err == nil {
+				return k.Component
 			}
 			return ""
 		},
@@ -181,10 +191,11 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 		w := s.proxies.Find(component)
 		return w != nil && w.IsCut()
 	}
+	_, others := s.sourced()
 	return &inspect.Inspector{
 		Log: s.log, World: s.currentWorld, Kubernetes: s.client, Roles: s.nodes, Volumes: s.storage.Rows,
 		Datastores: func() []api.Datastore { return s.vcenters.Datastores() },
-		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, Others: s.facts.Nodes == api.NodesReal, VMOf: s.causes.VM,
+		Components: s.components.Rows, Leases: s.faults.Rows, Grace: s.causes.Grace, Others: others, VMOf: s.causes.VM,
 		VCenters: func() (all []inspect.VCenter) {
 			for _, vc := range s.vcenters {
 				all = append(all, inspect.VCenter{
@@ -193,10 +204,10 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 			}
 			return all
 		},
-		NodeOf: func(vcenter, vm string) string { return s.nodes.of(s.world.VMs(), vcenter, vm) },
+		NodeOf: func(vcenter, vm string) string { return s.nodes.Find(s.world.VMs(), vcenter, vm) },
 		Cut: func(node string) bool {
-			t, err := s.nodes.supervised(node)
-			return err == nil && cut(t.wire)
+			k, err := s.nodes.Kubelet(node)
+			return err == nil && cut(k.Proxy)
 		},
 		CCM: inspect.CCM{
 			Replicas: func() (rows []api.Component) {
@@ -214,7 +225,7 @@ func newInspector(s *Sandbox) *inspect.Inspector {
 				return runs.Args
 			},
 			Config: func() (*config.Config, error) {
-				if !s.facts.ReadOnly {
+				if s.guarded() == nil {
 					return config.LoadFile(s.config.File)
 				}
 				conf, err := s.config.RenderFile() // the file of the cluster's own cloud controller manager is unknown

@@ -27,6 +27,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/desired"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/faults"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/inspect"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/nodes"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/pods"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/recording"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/rows"
@@ -48,7 +49,6 @@ type Sandbox struct {
 	mu           sync.Mutex
 	secrets      *secret.Store
 	sessions     atomic.Int32 // that the store has
-	server       *control.Server
 	cluster      cluster.Cluster
 	controlPlane *child.Child
 	vcenters     vcenters.List
@@ -61,9 +61,9 @@ type Sandbox struct {
 	boot       boot.Boot
 	await      await.Waiter
 	files      recording.Files
+	server     control.Server
 	desired    *desired.State
-	nodes      *nodes
-	light      *lightNodes
+	nodes      *nodes.Nodes
 	ccms       ccms
 	config     *cloudconfig.Config
 	pods       *pods.Pods // empty where nothing runs as pods
@@ -86,12 +86,13 @@ type Sandbox struct {
 }
 
 // New returns a sandbox that has not begun.
-func New(opts Options) *Sandbox {
-	s := &Sandbox{opts: opts, log: event.NewLog(0), start: time.Now(), asked: make(chan struct{}), source: opts.source()}
-	g := s.newGround()
-	s.ground, s.facts = g, g.Facts()
-	s.light = newLightNodes(s)
-	s.nodes = newNodes(s)
+func New(opts Options) *Sandbox { return newOn(opts, opts.source()) }
+
+// newOn returns a sandbox whose vCenters come from a source.
+func newOn(opts Options, source vcenters.Source) *Sandbox {
+	s := &Sandbox{opts: opts, log: event.NewLog(0), start: time.Now(), asked: make(chan struct{}), source: source}
+	s.ground = s.newGround()
+	s.facts = s.ground.Facts()
 	assemble(s)
 	s.config = newCloudConfig(s)
 	s.csi.CloudConfig = s.config.File

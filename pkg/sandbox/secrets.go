@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/secret"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/storage"
 )
 
@@ -35,7 +36,7 @@ func (s *Sandbox) Secrets() []string {
 // watchSecrets follows what the Secrets of the cluster hold, if the cluster was made for the sandbox: where it was not,
 // Secrets are none of its business, but for the one that it writes itself.
 func (s *Sandbox) watchSecrets(factory informers.SharedInformerFactory) error {
-	if s.facts.Shared {
+	if _, shared := s.ground.(ground.Shared); shared {
 		return nil
 	}
 	return storage.Follow(factory.Core().V1().Secrets().Informer(), func(_, o *corev1.Secret, gone bool) {

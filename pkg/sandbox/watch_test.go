@@ -57,7 +57,8 @@ func (w *watcher) next(what string, match func(api.Update) bool) api.Update {
 
 func TestWatch(t *testing.T) {
 	s, c := withFaults(t)
-	s.nodes.assign(s.opts.Topology, nil)
+	s.opts.VCentersOnly = false
+	s.standOn(s.newGround())
 	s.log.Append(event.Event{Kind: "once.upon-a-time"})
 	w := watch(t, c, 0)
 	var vms, hosts, vcenters, events int
@@ -152,7 +153,7 @@ func TestWatchTags(t *testing.T) {
 
 func TestWatchEndsWithTheSandbox(t *testing.T) {
 	s := newSandbox(t, "single")
-	if err := s.serveAPI(t.Context()); err != nil {
+	if err := s.server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c := api.NewClient(s.opts.Dir.SocketPath())
@@ -166,7 +167,7 @@ func TestWatchEndsWithTheSandbox(t *testing.T) {
 		})
 	}()
 	<-synced
-	if err := s.closeAPI(t.Context()); err != nil {
+	if err := s.server.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; err != nil {

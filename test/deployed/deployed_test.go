@@ -112,7 +112,7 @@ func (w *world) changeConfig(p *pod) {
 	}
 	broken := w.conf + "oops: true\n"
 	change(broken, provider.ReasonConfigRejected, "oops", 1)
-	change(w.conf, provider.ReasonConfigReloaded, "in force as it is", 1)
+	change(w.conf, provider.ReasonConfigReloaded, "in force unchanged", 1)
 	change(broken, provider.ReasonConfigRejected, "oops", 2)
 	change(w.conf+"nodes:\n  excludeInternalNetworkSubnetCidr: 192.0.2.0/24\n",
 		provider.ReasonConfigReloaded, "nodes.excludeInternalNetworkSubnetCidr", 1)

@@ -168,7 +168,7 @@ func TestBadCCMs(t *testing.T) {
 		{"--ccm " + filepath.Join(h.Tmp, "none"), 2, "there is no such file"},
 		{"--ccm oci:x", 2, `there is no source "oci:"`},
 		{"--ccm archive:" + plain, 2, "is no tar of an image"},
-		{"--ccm image:127.0.0.1:1/some/ccm:v1", 4, "nobody listens at 127.0.0.1:1"},
+		{"--ccm image:127.0.0.1:1/some/ccm:v1", 4, "connection refused by 127.0.0.1:1"},
 		{"--ccm module:latest", 2, "is no version"},
 		{"--ccm-replicas 0", 2, "want a number from 1 to 9"},
 		{"--ccm-arg v=4", 2, "take flags alone"},

@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
-// Flags say which cloud controller manager to boot with. Bind them, Check them before anything is touched, and Resolve
-// them when it is to be booted.
+// Flags select the cloud controller manager to boot with. Bind them, call Check before anything is changed, and Resolve
+// before the boot.
 type Flags struct {
 	Source   string
 	Args     []string
@@ -33,7 +33,7 @@ type Flags struct {
 // None is the source that stands for no cloud controller manager, until one is swapped in.
 const None = "none"
 
-// None reports whether there is to be none.
+// None reports whether to boot without one.
 func (f *Flags) None() bool { return f.MayBeNone && f.Source == None }
 
 // Bind adds the flags to a command.
@@ -114,7 +114,7 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Resolve makes sure that there is the program, which may take minutes, and tells on err what it is at.
+// Resolve finds or builds the program, which may take minutes, and prints progress on streams.Err.
 func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbox.CCM, error) {
 	if f.None() {
 		return sandbox.CCM{None: true}, nil

@@ -39,7 +39,7 @@ func oneFile() cobra.PositionalArgs {
 	return cobra.MatchAll(command.AtLeastOne("FILE"), command.AtMostOne)
 }
 
-// check reads a file, "-" being standard input, and tells what there is to say about it. The error is one of reading.
+// check reads a file, "-" for standard input, and returns its problems. The error is one of reading.
 func check(streams *iostreams.Streams, file string) (*provider.Config, []provider.Problem, error) {
 	// One byte more than there may be has Check say that it is too long.
 	name, read := file, func() ([]byte, error) { return input.Head(file, provider.MaxSize+1) }
@@ -208,7 +208,7 @@ func validate(o *validateOptions) error {
 			return err
 		}
 		if bad {
-			return report.Exit(report.Usage) // it has been told
+			return report.Exit(report.Usage) // the problems were printed
 		}
 		return nil
 	}
@@ -224,7 +224,7 @@ func validate(o *validateOptions) error {
 	return nil
 }
 
-// checkSecret tells what is wrong with the Secret, and what it lacks.
+// checkSecret returns the problems of the Secret, and what is missing in it.
 func checkSecret(cfg *provider.Config, dir string) ([]provider.Problem, error) {
 	secret, err := provider.ReadSecretsDirectory(dir)
 	if err != nil {

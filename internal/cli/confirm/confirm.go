@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Asking is how a command asks. The zero value asks whoever is at the terminal.
+// Asking is how a command asks for confirmation. The zero value asks on the terminal.
 type Asking struct {
 	// Yes is the answer to every question.
 	Yes bool
@@ -32,7 +32,7 @@ type Consent struct {
 	Seed uint64
 }
 
-// ErrDeclined says that a person was asked and said no. It has been told.
+// ErrDeclined means that the user declined, which was printed already.
 var ErrDeclined = errors.New("not confirmed; nothing was done")
 
 // Do makes a request, and once more with consent when a person gives it. The error is that of the request, or [ErrDeclined],

@@ -15,13 +15,13 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox"
 )
 
-// The values of --csi that name no driver of somebody else's.
+// The values of --csi that name no driver of another project.
 const (
 	Builtin = "builtin"
 	Off     = "off"
 )
 
-// Flags are the flags. Bind them, Check them before anything is touched, and Resolve them when it is to be booted.
+// Flags are the flags of the CSI driver. Bind them, call Check before anything is changed, and Resolve before the boot.
 type Flags struct {
 	Driver   string
 	Manifest string
@@ -36,7 +36,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("csi", complete.Flag(drivers))
 }
 
-// drivers completes the values, and the beginnings of those that go on.
+// drivers completes the values, and the prefixes of those that take an argument.
 func drivers(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var words []string
 	directive := cobra.ShellCompDirectiveNoFileComp
@@ -96,7 +96,7 @@ func (f *Flags) Again() []string {
 	return args
 }
 
-// Resolve finds what has to be there, which may take minutes, and tells on err what it is at.
+// Resolve finds or builds what is needed, which may take minutes, and prints progress on streams.Err.
 func (f *Flags) Resolve(ctx context.Context, streams *iostreams.Streams) (sandbox.CSI, error) {
 	if f.Driver == Off {
 		return sandbox.CSI{}, nil

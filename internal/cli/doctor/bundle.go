@@ -24,7 +24,7 @@ import (
 // defaultBundle is what errors propose.
 const defaultBundle = "vsphere-sandbox-bug.tar.gz"
 
-// written is what programs are told of a report.
+// written is the machine-readable form of a report.
 type written struct {
 	File  string `json:"file"`
 	Bytes int64  `json:"bytes"`

@@ -109,7 +109,7 @@ func run(ctx context.Context, o *options) error {
 	return errors.Join(errs...)
 }
 
-// absent reports whether err is that there is no such sandbox, and not that nobody knows, or which one is meant.
+// absent reports whether err means that the sandbox does not exist, and not an unknown or ambiguous name.
 func absent(err error) bool {
 	var e *report.Error
 	return errors.As(err, &e) && e.Code == "no-sandbox"
@@ -168,8 +168,8 @@ func end(ctx context.Context, o *options, root string, s command.Sandbox) error 
 	return nil
 }
 
-// remains reports whether the directory of a sandbox is there still that runs no more: it was kept, or tells of something
-// that is left elsewhere.
+// remains reports whether the directory of a dead sandbox still exists: it was kept, or lists something that is left
+// elsewhere.
 func remains(root, name string) bool {
 	d, err := instance.Open(root, name)
 	if err != nil { // it cannot tell of anything
@@ -255,15 +255,14 @@ func (o *options) patience(root, name string) time.Duration {
 	if with, err := kind.Runtime(dir); err == nil && with != nil && !o.limited {
 		return kind.StopTime
 	}
-	// It takes its objects out of a cluster; who kills it meanwhile has to begin with that anew.
+	// It removes its objects from a cluster; if it is killed before the end, the next command must start that again.
 	if attach.Placed(dir) && !o.limited {
 		return max(o.timeout, attach.StopTime)
 	}
 	return o.timeout
 }
 
-// await waits until a sandbox is gone, or ctx ends, and tells which. Its lock says when it is over, and nothing can be
-// told of a lock but by trying it.
+// await waits until a sandbox is gone, or ctx ends, and returns which. The sandbox's lock shows its end, and must be polled.
 func await(ctx context.Context, root string, s command.Sandbox) (gone bool, err error) {
 	for tick := time.Tick(20 * time.Millisecond); ; {
 		if still, err := alive(root, s); err != nil || !still {

@@ -145,7 +145,7 @@ type stdout struct{ io.Writer }
 func (stdout) keep() error { return nil }
 func (stdout) Discard()    {}
 
-// errThere says that a file is there that nobody has said may be replaced.
+// errThere is returned for an existing file without permission to replace it.
 func errThere(path string) error {
 	return report.UsageError("--force, to replace it", "file %s is there already", path)
 }
@@ -160,7 +160,7 @@ func there(path string) bool {
 type copier struct {
 	w     io.Writer
 	mask  *mask.Mask
-	flush bool // each line, for somebody who reads along
+	flush bool // after each line, for a live reader
 
 	began  bool
 	head   api.Recording

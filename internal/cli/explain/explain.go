@@ -47,7 +47,7 @@ type options struct {
 	format  string
 }
 
-// Explanation is what is told, as programs get it.
+// Explanation is the answer, in its machine-readable form.
 type Explanation struct {
 	Subject   api.Subject    `json:"subject"`
 	Summary   string         `json:"summary"`

@@ -123,7 +123,7 @@ func begins(words []string, typed string) []string {
 	return found
 }
 
-// printLease tells of a lease that was made, or of the plan for one: a line, and one for each target.
+// printLease prints a new lease, or the plan for one: a line, and one for each target.
 func printLease(streams *iostreams.Streams, l api.Lease, plan bool) error {
 	var b strings.Builder
 	switch {

@@ -139,7 +139,7 @@ func runInject(ctx context.Context, o *injectOptions) error {
 	return o.print(lease)
 }
 
-// print tells of the lease, or of the plan for one.
+// print prints the lease, or the plan for one.
 func (o *injectOptions) print(l api.Lease) error {
 	switch o.format {
 	case output.JSON, output.YAML:

@@ -151,7 +151,7 @@ type resource[T any] struct {
 	names   func(T) []string // what an item goes by on the command line
 	one     string           // "vCenter"
 	many    string           // "vCenters"
-	columns string           // what the table tells, for the help text
+	columns string           // what the table shows, for the help text
 }
 
 type options struct {

@@ -153,7 +153,7 @@ func needsVCenter(args []string) bool {
 	return !slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" || a == "-help" })
 }
 
-// completion completes govc's commands; it has no completion of its own for what comes after.
+// completion completes govc's commands; govc has no completion for their arguments.
 func completion(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault

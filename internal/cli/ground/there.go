@@ -13,7 +13,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/existing"
 )
 
-// There says where a cluster is that is there, and how a sandbox is to be in it.
+// There selects an existing cluster, and how the sandbox uses it.
 type There struct {
 	Kubeconfig, Context string
 	// Image is what its pods run; "" for what "images save --ground existing" calls this program's.

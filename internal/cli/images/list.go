@@ -89,7 +89,7 @@ func list(ctx context.Context, o *listOptions) error {
 	return nil
 }
 
-// nodes are the rows of node images. A runtime that is not there is a note: what is in the cache can be told without.
+// nodes returns the rows of node images. A missing runtime is a note: the cache can be listed without it.
 func (o *listOptions) nodes(ctx context.Context) (rows []row, notes []string, err error) {
 	var all []nodeimage.Image
 	rt, broken := o.detect(ctx, o.runtime)

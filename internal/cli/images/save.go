@@ -151,7 +151,7 @@ func archived(ctx context.Context, w *images.Writer, p *progress, i nodeimage.Im
 	return w.Add(ctx, f, images.Item{Name: i.Name, Part: nodePart, Kubernetes: i.Kubernetes})
 }
 
-// counter tells how much has been written.
+// counter counts the bytes written.
 type counter struct {
 	w    io.Writer
 	done int64

@@ -75,7 +75,7 @@ func edit(ctx context.Context, path string, change func(*clientcmdapi.Config) (b
 // lock takes the lock that kubectl takes: a file beside the file.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := path + ".lock"
-	tick := time.NewTicker(20 * time.Millisecond) // nothing tells when a file goes away
+	tick := time.NewTicker(20 * time.Millisecond) // the removal of a file must be polled
 	defer tick.Stop()
 	for begin := time.Now(); ; {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0)

@@ -121,7 +121,7 @@ func needsCluster(args []string) bool {
 // completion asks kubectl itself, whose hidden command answers with one word a line (and a tab and what it is), and
 // last a colon and the directive.
 func completion(ctx context.Context, o *options, typed string) ([]string, cobra.ShellCompDirective) {
-	// Without a sandbox kubectl must not ask whatever cluster the user works with.
+	// Without a sandbox kubectl must not use the user's current cluster.
 	if err := o.aim(ctx); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

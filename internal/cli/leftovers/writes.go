@@ -65,8 +65,8 @@ func Words(name string, writes int) string {
 	return fmt.Sprintf("%d writes to real VMs are not taken back: %s down --name %s does so", writes, command.Program, name)
 }
 
-// undone is the error of writes that are not taken back: what and where, with the code and the advice of the reason, which
-// would be told in its place otherwise.
+// undone returns the error of writes that are not reverted: what and where, with the code and the advice of the reason,
+// which otherwise would replace it.
 func undone(dir string, n int, why error) error {
 	told := report.Of(why)
 	again := "vsphere-sandbox down --name " + filepath.Base(dir) + "   # which tries again"

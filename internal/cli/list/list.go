@@ -145,19 +145,19 @@ func kind(now time.Time) output.Kind[sandbox] {
 			{Header: "NAME", Value: func(s sandbox) string { return s.Name }},
 			{Header: "STATE", Value: func(s sandbox) string { return s.State }},
 			{Header: "SCENARIO", Value: func(s sandbox) string { return s.Scenario }},
-			{Header: "VCENTERS", Value: told(func(s sandbox) string { return strconv.Itoa(s.VCenters) })},
-			{Header: "READY", Value: told(func(s sandbox) string { return fmt.Sprintf("%d/%d", s.Nodes.Ready, s.Nodes.Wanted) })},
+			{Header: "VCENTERS", Value: whenAnswering(func(s sandbox) string { return strconv.Itoa(s.VCenters) })},
+			{Header: "READY", Value: whenAnswering(func(s sandbox) string { return fmt.Sprintf("%d/%d", s.Nodes.Ready, s.Nodes.Wanted) })},
 			{Header: "AGE", Value: func(s sandbox) string { return output.Age(now, s.StartedAt) }},
-			{Header: "SPEED", Wide: true, Value: told(func(s sandbox) string { return fmt.Sprintf("%g", s.Speed) })},
-			{Header: "PID", Wide: true, Value: told(func(s sandbox) string { return strconv.Itoa(s.PID) })},
+			{Header: "SPEED", Wide: true, Value: whenAnswering(func(s sandbox) string { return fmt.Sprintf("%g", s.Speed) })},
+			{Header: "PID", Wide: true, Value: whenAnswering(func(s sandbox) string { return strconv.Itoa(s.PID) })},
 			{Header: "SERVER", Wide: true, Value: func(s sandbox) string { return s.Server }},
 			{Header: "DIRECTORY", Wide: true, Value: func(s sandbox) string { return s.Dir }},
 		},
 	}
 }
 
-// told is value for a sandbox that answered, and nothing for one that did not.
-func told(value func(sandbox) string) func(sandbox) string {
+// whenAnswering returns value for a sandbox that answered, and nothing for one that did not.
+func whenAnswering(value func(sandbox) string) func(sandbox) string {
 	return func(s sandbox) string {
 		if !s.answers {
 			return ""

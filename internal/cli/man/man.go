@@ -108,7 +108,7 @@ func walk(cmd *cobra.Command, f func(*cobra.Command) error) error {
 	return nil
 }
 
-// unwritable tells where pages can go, when they cannot go where they were to; nil stays nil.
+// unwritable adds to err where else the pages can be written; nil stays nil.
 func unwritable(err error) error {
 	if err == nil {
 		return nil

@@ -265,7 +265,7 @@ func (o *options) write(out *pending, r *record.Recording) error {
 // most is how many warnings a terminal is shown.
 const most = 30
 
-// warn tells what is otherwise than in the vCenters.
+// warn prints the differences of a recording from the vCenters.
 func (o *options) warn(all []string) {
 	shown := all
 	if o.streams.ErrTTY() && len(all) > most {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Whoever reads an error wants to know what to do next: every one of a command says so, but for those of others' making.
+// Users of an error need the next step: every error of a command has one, except for those of other tools.
 func TestEveryErrorSaysWhatToTry(t *testing.T) {
 	without := map[string]string{
 		"command/pick.go":  "the command that looked says how to list",

@@ -17,8 +17,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/cli/vm"
 )
 
-// tree returns a root command with a few real commands and two of its own: kubectl, which takes every word as it is, and
-// fail, which ends with err.
+// tree returns a root command with a few real commands and two test commands: kubectl, which takes all arguments
+// unparsed, and fail, which ends with err.
 func tree(e *clitest.Env, got *[]string, err error) *cobra.Command {
 	return New(e.Deps, Commands{
 		Sandbox:   []*cobra.Command{status.NewCmdStatus(e.Deps, nil)},

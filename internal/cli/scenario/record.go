@@ -114,7 +114,7 @@ func recordIt(ctx context.Context, o *recordOptions) error {
 	return o.write(m.Bytes(text))
 }
 
-// before returns the last event before a time, 0 when there is none.
+// before returns the last event before a time, or 0.
 func before(ctx context.Context, t *command.Target, when time.Time) (uint64, error) {
 	last := uint64(0)
 	_, err := command.Ask(ctx, t, func(c *api.Client, ctx context.Context) (struct{}, error) {

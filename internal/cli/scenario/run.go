@@ -173,7 +173,7 @@ func (o *runOptions) complete(cmd *cobra.Command) error {
 }
 
 func run(ctx context.Context, o *runOptions) (err error) {
-	// "scenario run 2>&1 | head" ends what is told, not the run: what was broken and booted is put away.
+	// "scenario run 2>&1 | head" ends the output, not the run: its faults and sandboxes are cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	switch err := o.trusted(ctx); {
 	case errors.Is(err, errDistrusted):
@@ -227,7 +227,7 @@ func tell(w io.Writer, format string, s *result.Suite) error {
 	return live.Summary(w, s)
 }
 
-// exit is the exit status of results that have been told.
+// exit returns the exit status of results that were printed.
 func exit(s *result.Suite) error {
 	switch s.Verdict() {
 	case result.Failed:
@@ -261,8 +261,8 @@ func environ(m map[string]string) []string {
 	return all
 }
 
-// told is what a suite's run is called in a line.
-func told(o *runOptions) string {
+// runTitle describes a suite's run in a line.
+func runTitle(o *runOptions) string {
 	what := fmt.Sprintf("%d scenarios", len(o.scenarios))
 	if len(o.scenarios) == 1 {
 		what = "1 scenario"

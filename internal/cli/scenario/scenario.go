@@ -152,7 +152,7 @@ func kind() output.Kind[listed] {
 	}
 }
 
-// choice says which scenarios are to be run.
+// choice selects the scenarios to run.
 type choice struct {
 	words []string // names, themes, files
 	suite string
@@ -399,7 +399,7 @@ func unusable(name string, err error) error {
 	}, bad}
 }
 
-// invalid is told as its first part, which has the text of all the second has one by one.
+// invalid prints its first part, which has the text of all problems; the second has them one by one.
 type invalid struct {
 	told     *report.Error
 	problems topology.Errors

@@ -33,7 +33,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/scenario/smoke"
 )
 
-// settings are what both commands are told.
+// settings are the flags of both commands.
 type settings struct {
 	*command.Deps
 	// load finds the scenarios of a suite.
@@ -138,7 +138,7 @@ type bench struct {
 
 // newBench prepares one, and the directory of artifacts, before anything that takes time.
 func (s *settings) newBench(kind, source string) (*bench, error) {
-	// "smoke | head" ends what is told, not the run: what was broken and booted is put away.
+	// "smoke | head" ends the output, not the run: its faults and sandboxes are cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	root, err := s.Sandboxes.Root()
 	if err != nil {
@@ -249,7 +249,7 @@ func writers(r *smoke.Report) map[string]func(io.Writer) error {
 	}
 }
 
-// verdict is the exit status of what has been told; errs are what went wrong beside.
+// verdict returns the exit status of what was printed; errs are additional errors.
 func verdict(ctx context.Context, v result.Verdict, errs ...error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -71,7 +71,7 @@ func unzip(path string, settings Settings) (*topology.Topology, error) {
 	return topology.Load(strings.TrimSuffix(path, ".gz"), data, settings...)
 }
 
-// invalid is told as its first part, which has the text of all the second has one by one.
+// invalid prints its first part, which has the text of all problems; the second has them one by one.
 type invalid struct {
 	told     *report.Error
 	problems topology.Errors
@@ -144,7 +144,7 @@ type Problem struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// Problems are what an error of loading one says, each by itself.
+// Problems returns the separate problems in an error of loading.
 func Problems(err error) []Problem {
 	var bad topology.Errors
 	if !errors.As(err, &bad) {

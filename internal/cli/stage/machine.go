@@ -27,10 +27,10 @@ type Machine struct {
 	Retain bool
 	// Limits are the flags about this machine, checked.
 	Limits limits.Flags
-	// Tell and Busy are what a person is told: lines, and what is being done.
+	// Tell prints a line for the user, Busy what is being done.
 	Tell func(format string, args ...any)
 	Busy func(text string)
-	// Lost is told of a sandbox that did not come up, while its logs are there.
+	// Lost is called for a sandbox that did not come up, while its logs exist.
 	Lost func(logs string, log *event.Log)
 
 	booted int
@@ -120,7 +120,7 @@ func (m *Machine) Boot(ctx context.Context, want Spec) (*Running, error) {
 	return r, nil
 }
 
-// trouble tells the last things that went wrong.
+// trouble prints the last failures.
 func (m *Machine) trouble(log *event.Log) {
 	const most = 5
 	events, _ := log.Read(0, 0)

@@ -193,8 +193,8 @@ func phase(s api.Status) string {
 	return string(s.Phase)
 }
 
-// problems tells what keeps a sandbox from good health. The components of nodes are left to the count of nodes: one
-// whose VM is off is rightly stopped.
+// problems returns why a sandbox is not healthy. The components of nodes are covered by the count of nodes: one with a VM
+// that is off is stopped for good reason.
 func problems(s api.Status) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }

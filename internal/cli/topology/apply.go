@@ -87,7 +87,7 @@ func apply(ctx context.Context, o *applyOptions) error {
 	return a.end(ctx, err)
 }
 
-// applying tells of changes as they are done, or, to programs, when all is over.
+// applying prints changes as they are done or, for programs, all of them at the end.
 type applying struct {
 	o       *applyOptions
 	changes []api.Change
@@ -111,7 +111,7 @@ func (a *applying) line(l api.ApplyLine) error {
 
 func (a *applying) text() bool { return a.o.format == output.Plain }
 
-// end tells the rest. What was done before an error is told as well.
+// end prints the rest, also what was done before an error.
 func (a *applying) end(ctx context.Context, err error) error {
 	if !a.known {
 		return err

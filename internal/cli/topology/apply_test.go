@@ -81,7 +81,7 @@ func TestApplyNothing(t *testing.T) {
 	}
 }
 
-// A step that fails is told with what was done before it.
+// A failed step is reported with what was done before it.
 func TestApplyFails(t *testing.T) {
 	s := applyServer(t)
 	s.Refuse(&api.Error{Code: "conflict", Message: "2 of 3 changes are done, and then: in use", Try: "again"})

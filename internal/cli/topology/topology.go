@@ -245,7 +245,7 @@ func validate(o *validateOptions) error {
 			return err
 		}
 		if len(bad) > 0 {
-			return report.Exit(report.Usage) // it has been told
+			return report.Exit(report.Usage) // the problems were printed
 		}
 		return nil
 	}

@@ -46,7 +46,7 @@ spec:
           vms: [{name: a, cpus: many}]
 `
 
-// files puts topologies into a folder of their own, and goes there.
+// files writes topologies into a new folder, and changes to it.
 func files(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

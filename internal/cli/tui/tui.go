@@ -179,7 +179,7 @@ func run(ctx context.Context, o *options) error {
 	return nil
 }
 
-// Terminal tells why the UI cannot be opened here, if so.
+// Terminal returns why the UI cannot be opened here, or nil.
 func Terminal(d *command.Deps) error {
 	switch {
 	case !d.Streams.OutTTY() || !d.Streams.InTTY():
@@ -214,7 +214,7 @@ func Attach(d *command.Deps, o *tui.Options, t *command.Target) {
 // logLines is how many lines of a log are shown of what was there before.
 const logLines = 1000
 
-// Explain tells what an error of the UI means: what became of the sandbox, and what to try next.
+// Explain turns an error of the UI into one for the user: what became of the sandbox, and what to try next.
 func Explain(err error, became, try string) error {
 	if errors.Is(err, tui.ErrCrashed) {
 		return &report.Error{

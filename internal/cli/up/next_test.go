@@ -24,7 +24,7 @@ func (still) Log() *event.Log                   { return event.NewLog(0) }
 func (still) Status() api.Status                { return api.Status{} }
 func (still) Nodes() []api.Node                 { return nil }
 
-// What a person is told to type next can be typed, and breaks nothing of anybody's.
+// The suggested commands work, and break nothing of the user's.
 func TestNext(t *testing.T) {
 	single, err := source.Load("up", "single", nil)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestOptions(t *testing.T) {
 			if r.Exit != 0 {
 				t.Fatalf("ended with %+v", r)
 			}
-			tc.want.Format = strings.Replace(tc.want.Format, "table", got.format, 1) // whatever the plain one is called
+			tc.want.Format = strings.Replace(tc.want.Format, "table", got.format, 1) // the plain format of either command
 			if diff := cmp.Diff(tc.want, want{
 				got.source, got.name, got.topology.Metadata.Name, got.format, got.speed, got.port, got.detach, got.detached, got.dryRun, got.retain, got.audit,
 			}); diff != "" {

@@ -170,7 +170,7 @@ func (o *saveOptions) save(ctx context.Context, a api.Access) (_ *store.Summary,
 		return nil, err
 	}
 	after := context.WithoutCancel(ctx)
-	defer func() { _ = soapSession.Logout(after) }() // it would end by itself, later
+	defer func() { _ = soapSession.Logout(after) }() // it would expire, later
 	r := rest.NewClient(c)
 	if err := r.Login(ctx, login); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (o *saveOptions) save(ctx context.Context, a api.Access) (_ *store.Summary,
 	})
 }
 
-// progress tells a person how far it is, on a line that is cleared at the end.
+// progress shows the progress on a line that is cleared at the end.
 func (o *saveOptions) progress() func(done, all int) {
 	if !o.streams.ErrTTY() {
 		return nil

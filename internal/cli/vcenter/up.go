@@ -25,7 +25,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/scenarios"
 )
 
-// upOptions are those of "vcenter up", which brings up vCenters of its own, or lets those of a sandbox answer again.
+// upOptions are those of "vcenter up", which boots separate vCenters, or brings those of a sandbox back.
 type upOptions struct {
 	*options
 	*command.Deps
@@ -102,7 +102,7 @@ With VCENTER arguments, restore the API of these vCenters in a running sandbox.`
 	return cmd
 }
 
-// alone reports whether vCenters are to be run, not those of a sandbox to be let answer.
+// alone reports whether to run vCenters, and not to bring those of a sandbox back.
 func (o *upOptions) alone() bool { return o.file != "" || len(o.load) > 0 || o.shape.given }
 
 func (o *upOptions) complete(f *pflag.FlagSet) error {
@@ -223,8 +223,8 @@ func (o *upOptions) letAnswer(ctx context.Context) error {
 	return err
 }
 
-// addresses are where n vCenters listen, when the first ones are told: those that are not get free ports beside the last.
-// None are told when none are given.
+// addresses returns where n vCenters listen, if the first are given: the others get free ports on the last one's address.
+// Without any it returns none.
 func addresses(given []string, n int) ([]string, error) {
 	if len(given) > n {
 		return nil, report.UsageError("--listen 127.0.0.1:0, at most once for each", "--listen is there %d times, and vCenters %d", len(given), n)
@@ -288,8 +288,8 @@ func Args(args []string) []string {
 	return args
 }
 
-// long are the long flags that are known with one dash: ours, and those of vcsim v0.56 that make no sense here, or are
-// commands of their own ("vcenter slow", "events").
+// long are the long flags that are accepted with one dash: ours, and those of vcsim v0.56 that make no sense here, or are
+// separate commands ("vcenter slow", "events").
 func long() []string {
 	names := []string{
 		"file", "set", "listen", "username", "password", "env", "detach", "speed", "output", "name", "help",

@@ -25,8 +25,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/vcenter/scope"
 )
 
-// Environment as the value of --vcenter-config stands for govc's variables. They count only where they are asked for:
-// those of a shell may well lead to a simulated vCenter, or to one that nobody thinks of.
+// Environment as the value of --vcenter-config selects govc's variables. They are not used by default: those of a shell
+// may lead to a simulated vCenter, or to a forgotten one.
 const Environment = "env"
 
 // Flags say which vCenters, VMs, nodes and writes. The zero value is ready for [Flags.Bind].

@@ -75,7 +75,7 @@ func TestComplete(t *testing.T) {
 	if c := Categories(got.Config); c.Region != "r" || c.Zone != "z" || got.Config.VCenters[0].Server != "vc.example" {
 		t.Errorf("%+v", got.Config)
 	}
-	// Another process is told the same.
+	// The arguments for another process give the same flags.
 	again, _ := parse(t, f.Args()...)
 	if diff := cmp.Diff(f, again, cmp.AllowUnexported(Flags{})); diff != "" {
 		t.Error(diff)

@@ -1,5 +1,5 @@
-// Package version is the command that tells what this binary is made of. It asks no sandbox, and reads no file but, where
-// components are asked for, the program csi-sidecars.
+// Package version is the command that shows what this binary is made of. It sends no requests, and reads no file except,
+// for the components, the program csi-sidecars.
 //
 // Floor 5.
 package version

@@ -198,7 +198,7 @@ type world struct {
 // condition is one thing that is waited for.
 type condition struct {
 	text string
-	// holds reports whether it is so; if not, why tells how it is instead. An error means that it will never be so.
+	// holds reports whether the condition holds; if not, why is the present state. An error means that it can never hold.
 	holds func(world) (ok bool, why string, err error)
 }
 

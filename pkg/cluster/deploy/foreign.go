@@ -19,17 +19,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/names"
 )
 
-// Stranger is a cloud controller manager or a vSphere CSI driver that runs in the cluster and was not made here.
+// Stranger is a cloud controller manager or a vSphere CSI driver in the cluster that the sandbox has not deployed.
 type Stranger struct {
 	// What is "cloud controller manager" or "vSphere CSI driver".
 	What string
-	// Who says what it is: "aws", an image, a holder of a Lease.
+	// Who identifies it: "aws", an image, a holder of a Lease.
 	Who string
-	// Where is the object that gives it away: "pod kube-system/x".
+	// Where is the object that shows it: "pod kube-system/x".
 	Where string
 }
 
-// String is a sentence.
+// String formats it for messages.
 func (s Stranger) String() string { return fmt.Sprintf("%s %s (%s)", s.What, s.Who, s.Where) }
 
 // Foreign finds cloud controller managers of any cloud, and vSphere CSI drivers, that the sandbox did not deploy: two of

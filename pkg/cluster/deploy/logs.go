@@ -42,7 +42,7 @@ func (d *Deployment) Logs(ctx context.Context, component string, to io.Writer) e
 
 // present returns a component's current state, or the zero value.
 func (d *Deployment) present(ctx context.Context, component string) (Change, <-chan struct{}, error) {
-	all, changed, err := d.tracker.picture(ctx)
+	all, changed, err := d.tracker.snapshot(ctx)
 	if err != nil {
 		return Change{}, nil, err
 	}

@@ -152,7 +152,7 @@ func fetch(ctx context.Context, addr string, secure bool) ([]byte, error) {
 	switch response.StatusCode {
 	case http.StatusOK:
 		return io.ReadAll(io.LimitReader(response.Body, maxMetrics))
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError: // the last, when it may not ask
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError: // the last without permission for reviews
 		if !secure {
 			return nil, fmt.Errorf("its program answers %s", response.Status)
 		}

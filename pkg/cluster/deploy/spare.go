@@ -23,7 +23,7 @@ func (w workload) spare(pod *corev1.Pod) bool {
 		slices.ContainsFunc(w.pods, func(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && readyPod(p) })
 }
 
-// spares is how many there are.
+// spares returns the number of spare pods.
 func (w workload) spares() (n int) {
 	for _, pod := range w.pods {
 		if w.spare(pod) {
@@ -54,7 +54,7 @@ func apart(pod *corev1.Pod) bool {
 	})
 }
 
-// lookForNoVMs notes which nodes are no VMs: a cluster's own control plane, which is there before anything is deployed.
+// lookForNoVMs records which nodes are no VMs: the cluster's own control plane, which exists before the deployment.
 func (d *Deployment) lookForNoVMs(ctx context.Context) error {
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: cluster.NoVM})
 	if err != nil {

@@ -40,7 +40,7 @@ func selects(o *unstructured.Unstructured) map[string]string {
 	return labels
 }
 
-// asDaemonSet and asDeployment edit a workload as what it is.
+// asDaemonSet and asDeployment edit a workload in its typed form.
 func asDaemonSet(o *unstructured.Unstructured, edit func(*appsv1.DaemonSet)) error {
 	typed := &appsv1.DaemonSet{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
@@ -72,7 +72,7 @@ func back(o *unstructured.Unstructured, typed any) error {
 	return nil
 }
 
-// podOf is the pod that a workload makes.
+// podOf returns the pod template of a workload.
 func podOf(o *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
 	raw, _, err := unstructured.NestedMap(o.Object, "spec", "template")
 	if err != nil {
@@ -84,10 +84,10 @@ func podOf(o *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
 
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// anywhere lets a pod run on nodes that are no control plane: in clusters whose control plane is not among the nodes.
+// anywhere removes the affinity to control-plane nodes, for clusters that do not show them.
 func anywhere(spec *corev1.PodSpec) { spec.Affinity = nil }
 
-// keep has a pod run on the one node.
+// keep restricts a pod to the node.
 func (a *At) keep(spec *corev1.PodSpec, program *corev1.Container) {
 	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 		NodeSelectorTerms: []corev1.NodeSelectorTerm{{

@@ -62,14 +62,14 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		code    string
 		want    string
 	}{
-		"the daemon is elsewhere": {map[string]string{"context inspect": "ssh://there\n"}, RuntimeRemote, "docker works on another machine (ssh://there)"},
+		"the daemon is elsewhere": {map[string]string{"context inspect": "ssh://there\n"}, RuntimeRemote, "docker uses a daemon on another host (ssh://there)"},
 		"the daemon has stopped": {
 			map[string]string{inspect: "!Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"},
-			runtime.Stopped, "docker is installed, but nothing answers",
+			runtime.Stopped, "docker is installed, but its daemon does not respond",
 		},
 		"no image": {
 			map[string]string{inspect: "!Error: No such image: x", "pull " + node: "!Error response from daemon: no such host"},
-			runtime.ImageMissing, "image " + node + " is not on this machine and cannot be pulled",
+			runtime.ImageMissing, "image " + node + " is not on this host and cannot be pulled",
 		},
 		"another Kubernetes": {
 			map[string]string{inspect: `[{"Config":{"Labels":{"org.opencontainers.image.version":"v1.35.0"}}}]`},
@@ -79,11 +79,11 @@ func TestWhatStandsInTheWay(t *testing.T) {
 		"no node image":                  {map[string]string{inspect: `[{"Config":{}}]`, "run --rm": "!cat: not found"}, ImageUnfit, "is no node image: it has no file /kind/version"},
 		"a cluster of the user's": {
 			with(map[string]string{"container inspect": `[{"Id":"1","Name":"/vsphere-sandbox-demo-worker"}]`}),
-			NameTaken, "there is a cluster called vsphere-sandbox-demo already, which no sandbox has made",
+			NameTaken, "cluster vsphere-sandbox-demo exists already, which was not created by a sandbox",
 		},
 		"a cluster of another sandbox": {
 			with(map[string]string{"container inspect": of("/other/sandbox")}),
-			NameTaken, "which the sandbox in /other has made",
+			NameTaken, "created by the sandbox in /other",
 		},
 		"no network": {map[string]string{"network create": "!Error response from daemon: no free pools"}, runtime.Failed, "docker network create: Error response from daemon: no free pools"},
 	} {
@@ -125,7 +125,7 @@ func TestReap(t *testing.T) {
 		t.Fatal(err)
 	}
 	say.stop()
-	if diff := cmp.Diff([]string{"removed what an earlier run has left: one, two"}, *said); diff != "" {
+	if diff := cmp.Diff([]string{"removed what an earlier run left: one, two"}, *said); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"rm --force --volumes one two", "rm --force --volumes helper"}, f.called("rm")); diff != "" {

@@ -193,7 +193,7 @@ func TestExpose(t *testing.T) {
 		t.Error("exposed nowhere")
 	}
 	c, _, _ = fakedCluster(t, map[string]string{"info": "Debian\n"})
-	if _, err := c.Expose(t.Context(), target); err == nil || !strings.Contains(err.Error(), "the cluster has to be made first") {
+	if _, err := c.Expose(t.Context(), target); err == nil || !strings.Contains(err.Error(), "create the cluster first") {
 		t.Errorf("no network: %v", err)
 	}
 }

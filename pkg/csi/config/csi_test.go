@@ -103,7 +103,7 @@ func TestCSIDefaults(t *testing.T) {
 	}
 }
 
-// Every mistake is told, with its line and what may have been meant.
+// Every error has its line and a suggestion.
 func TestCSIMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"unknown key":             {"[Global]\nclusterid = c\n", "f:2: [Global] clusterid: unknown key, did you mean cluster-id?"},
@@ -112,7 +112,7 @@ func TestCSIMistakes(t *testing.T) {
 		"unknown section":         {"[Labls]\n", "f:1: [Labls]: unknown section, did you mean [Labels]?"},
 		"no second name":          {"[VirtualCenter]\n", `f:1: [VirtualCenter]: this section has a second name in quotes: [VirtualCenter "NAME"]`},
 		"second name":             {"[Global \"x\"]\n", `f:1: [Global "x"]: this section has no second name`},
-		"twice":                   {"[Global]\nuser = a@b\nUser = c@d\n", "f:3: [Global] User: is set in line 2 already"},
+		"twice":                   {"[Global]\nuser = a@b\nUser = c@d\n", "f:3: [Global] User: is already set in line 2"},
 		"no number":               {"[Global]\nport = many\n[VirtualCenter \"vc\"]\n", `f:2: [Global] port: must be a whole number, not "many"`},
 		"out of range":            {"[Snapshot]\nglobal-max-snapshots-per-block-volume = 33\n", "f:2: [Snapshot] global-max-snapshots-per-block-volume: 33 is not from 1 to 32"},
 		"no truth value":          {"[VirtualCenter \"vc\"]\ninsecure-flag = maybe\n", `f:2: [VirtualCenter "vc"] insecure-flag: must be true or false, not "maybe"`},
@@ -122,19 +122,19 @@ func TestCSIMistakes(t *testing.T) {
 		"no credentials":          {"[VirtualCenter \"vc\"]\nuser = u@d\n", `f:1: [VirtualCenter "vc"]: credentials are missing: user and password are needed`},
 		"no vCenter":              {"[Global]\ncluster-id = c\n", `f: no vCenter is configured, write a section [VirtualCenter "HOST"]`},
 		"warnings and no vCenter": {"[Global]\ncluster-id = c\n[NetPermissions \"a\"]\n", `f: no vCenter is configured, write a section [VirtualCenter "HOST"]`},
-		"no host":                 {"[VirtualCenter \"https://vc\"]\n", `f:1: [VirtualCenter "https://vc"]: "https://vc": a host name or address is needed, without scheme, port or path`},
-		"host and port":           {"[VirtualCenter \"vc:8443\"]\n", `f:1: [VirtualCenter "vc:8443"]: "vc:8443": a host name or address is needed, without scheme, port or path, write vc and port 8443`},
-		"one host twice":          {"[VirtualCenter \"VC\"]\n[VirtualCenter \"vc\"]\n", `f:2: [VirtualCenter "vc"]: this host is that of [VirtualCenter "VC"] too`},
-		"thumbprint":              {"[VirtualCenter \"vc\"]\nthumbprint = abc\n", `f:2: [VirtualCenter "vc"] thumbprint: "abc": a SHA-1 or SHA-256 fingerprint in colon form is needed`},
-		"zone alone":              {"[Labels]\nzone = z\n", "f:2: [Labels] zone: region and zone are needed together"},
+		"no host":                 {"[VirtualCenter \"https://vc\"]\n", `f:1: [VirtualCenter "https://vc"]: "https://vc": must be a host name or address without scheme, port or path`},
+		"host and port":           {"[VirtualCenter \"vc:8443\"]\n", `f:1: [VirtualCenter "vc:8443"]: "vc:8443": must be a host name or address without scheme, port or path, write vc and port 8443`},
+		"one host twice":          {"[VirtualCenter \"VC\"]\n[VirtualCenter \"vc\"]\n", `f:2: [VirtualCenter "vc"]: this host is also that of [VirtualCenter "VC"]`},
+		"thumbprint":              {"[VirtualCenter \"vc\"]\nthumbprint = abc\n", `f:2: [VirtualCenter "vc"] thumbprint: "abc": must be a SHA-1 or SHA-256 fingerprint with colons`},
+		"zone alone":              {"[Labels]\nzone = z\n", "f:2: [Labels] zone: set both region and zone"},
 		"zone beside":             {"[Labels]\nzone = z\nregion = r\ntopology-categories = a\n", "f:3: [Labels] region: stands beside topology-categories, which replace it, leave region and zone out"},
-		"category twice":          {"[Labels]\ntopology-categories = a,b,a\n", `f:2: [Labels] topology-categories: "a" stands twice`},
+		"category twice":          {"[Labels]\ntopology-categories = a,b,a\n", `f:2: [Labels] topology-categories: "a" is listed twice`},
 		"categories":              {"[Labels]\ntopology-categories = a,b,c,d,e,f\n", "f:2: [Labels] topology-categories: 6 categories, of which 5 are the most"},
 		"foreign category":        {"[Labels]\ntopology-categories = k8s-zone\n[TopologyCategory \"k8s-zon\"]\nlabel = a/b\n", `f:4: [TopologyCategory "k8s-zon"] label: the category is not among [Labels] topology-categories, did you mean "k8s-zone"?`},
 		"no label":                {"[Labels]\ntopology-categories = a\n[TopologyCategory \"a\"]\nlabel = b\n", `f:4: [TopologyCategory "a"] label: "b" is not the key of a label like topology.kubernetes.io/zone`},
 		"not text":                {"[Global]\xff", "f: file is not UTF-8 text"},
 		"empty":                   {"", "f: file is empty"},
-		"before any section":      {"user = a\n", "f:1: user stands before the first section"},
+		"before any section":      {"user = a\n", "f:1: user is before the first section"},
 	} {
 		_, err := config.Load("f", []byte(tc.text), config.Reading{Form: config.CSI})
 		if err == nil || !strings.Contains("\n"+err.Error()+"\n", "\n"+tc.want+"\n") {
@@ -143,7 +143,7 @@ func TestCSIMistakes(t *testing.T) {
 	}
 }
 
-// All mistakes of a file are told at once, in its order.
+// All errors of a file are reported at once, in order.
 func TestCSIAllMistakes(t *testing.T) {
 	_, err := config.Load("f", []byte("[Global]\nclusterid = x\nport = x\n[Lables]\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = p\n"), config.Reading{Form: config.CSI, ClusterID: "c"})
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {

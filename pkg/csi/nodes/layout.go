@@ -10,40 +10,40 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/match"
 )
 
-// layout is where the cluster's nodes are at one moment. It is never changed.
+// layout is an immutable snapshot of the nodes' places.
 type layout struct {
 	version  uint64
-	known    bool // that these are all nodes
-	nodes    []*located
-	lost     []lost
+	known    bool // the list of nodes is complete
+	nodes    []*placedNode
+	lost     []lostNode
 	segments []*segment
-	names    map[match.UUID]string // nodes by what they say of their UUID
+	names    map[match.UUID]string // node names by UUID
 }
 
-// located is a node whose VM is in a picture.
-type located struct {
+// placedNode is a node with a VM in an inventory.
+type placedNode struct {
 	name    string
 	in      *member
 	vm      *vm
 	segment volume.Segment
-	err     error // why it is in no segment
+	err     error // why it has no segment
 }
 
-// lost is a node whose VM is in no picture. It blocks nobody.
-type lost struct {
+// lostNode is a node without a VM in any inventory.
+type lostNode struct {
 	name string
 	err  error
 }
 
-// segment is a segment that nodes are in, with all of them.
+// segment is a topology segment with all its nodes.
 type segment struct {
 	of    volume.Segment
 	key   string
-	nodes []*located
-	hosts []*located // one of the nodes on each host
+	nodes []*placedNode
+	hosts []*placedNode // one node per host
 }
 
-// members are the vCenters of its nodes.
+// members returns the vCenters of its nodes.
 func (s *segment) members() (all []*member) {
 	for _, node := range s.nodes {
 		if !slices.Contains(all, node.in) {
@@ -55,22 +55,22 @@ func (s *segment) members() (all []*member) {
 
 var (
 	errNoUUID  = errors.New("neither providerID nor system UUID is a BIOS UUID")
-	errNoVM    = errors.New("no vcenter has a VM of its BIOS UUID")
+	errNoVM    = errors.New("no vcenter has a VM with its BIOS UUID")
 	errSeveral = errors.New("several VMs have the BIOS UUID")
 )
 
-// current returns the layout of this moment. It is made anew when something has changed.
+// current returns the current layout. It computes a new one only after a change.
 func (n *Nodes) current() *layout {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	version := n.version.Load()
 	if n.latest == nil || n.latest.version != version {
-		n.latest = n.lay(version)
+		n.latest = n.newLayout(version)
 	}
 	return n.latest
 }
 
-func (n *Nodes) lay(version uint64) *layout {
+func (n *Nodes) newLayout(version uint64) *layout {
 	all, known := n.cfg.Cluster.Nodes()
 	slices.SortFunc(all, func(a, b KubeNode) int { return strings.Compare(a.Name, b.Name) })
 	l := &layout{version: version, known: known, names: map[match.UUID]string{}}
@@ -78,16 +78,16 @@ func (n *Nodes) lay(version uint64) *layout {
 	for _, k := range all {
 		u, ok := k.uuid()
 		if !ok {
-			l.lost = append(l.lost, lost{k.Name, errNoUUID})
+			l.lost = append(l.lost, lostNode{k.Name, errNoUUID})
 			continue
 		}
 		l.names[u] = k.Name
 		m, v, err := n.lookup(u)
 		if err != nil {
-			l.lost = append(l.lost, lost{k.Name, err})
+			l.lost = append(l.lost, lostNode{k.Name, err})
 			continue
 		}
-		node := &located{name: k.Name, in: m, vm: v}
+		node := &placedNode{name: k.Name, in: m, vm: v}
 		node.segment, node.err = m.segment(k.Name, v)
 		l.nodes = append(l.nodes, node)
 		if node.segment == nil {
@@ -107,8 +107,8 @@ func (n *Nodes) lay(version uint64) *layout {
 	return l
 }
 
-// perHost returns the first node on each host: what the others there reach is the same.
-func perHost(nodes []*located) (some []*located) {
+// perHost returns the first node on each host: all nodes of a host reach the same datastores.
+func perHost(nodes []*placedNode) (some []*placedNode) {
 	type place struct {
 		in   *member
 		host ref
@@ -123,8 +123,7 @@ func perHost(nodes []*located) (some []*located) {
 	return some
 }
 
-// lookup finds a VM in the pictures: of the UUID as given or, when none has it, with the byte order swapped. A picture
-// that is not in sync does not count.
+// lookup finds a VM in the inventories that are in sync. It tries the swapped byte order only if no VM has the UUID as given.
 func (n *Nodes) lookup(u match.UUID) (*member, *vm, error) {
 	for _, u := range [...]match.UUID{u, u.Swapped()} {
 		var in *member
@@ -133,8 +132,8 @@ func (n *Nodes) lookup(u match.UUID) (*member, *vm, error) {
 			if !m.inSync() {
 				continue
 			}
-			for _, v := range m.picture.find(u) {
-				if !v.template && m.picture.inside(v, m.datacenters) {
+			for _, v := range m.inventory.find(u) {
+				if !v.template && m.inventory.inside(v, m.datacenters) {
 					in, found = m, append(found, v)
 				}
 			}

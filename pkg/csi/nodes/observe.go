@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// settle is how long changes are gathered before listeners are told.
-const settle = 20 * time.Millisecond
+// debounce is how long changes are collected before listeners are called.
+const debounce = 20 * time.Millisecond
 
-// Listen has f called with the names of nodes, in order, whose answer to [Nodes.Segment] may have changed: because of
-// vMotion, of tags, of nodes that came or went, or because a vCenter came into sync or lost it. f must not block; it is
-// not called any more when stop has returned. Nothing is told before Run.
+// Listen calls f with the sorted names of nodes whose [Nodes.Segment] may have changed: because of vMotion, tags, added or
+// removed nodes, or because a vCenter came into sync or lost it. f must not block. It is not called before Run, and not after
+// stop has returned.
 func (n *Nodes) Listen(f func(nodes []string)) (stop func()) { return n.moved.Listen(f) }
 
-// observe tells listeners, until ctx ends.
+// observe calls the listeners until ctx ends.
 func (n *Nodes) observe(ctx context.Context) {
 	told := map[string]string{}
 	for {
@@ -23,14 +23,14 @@ func (n *Nodes) observe(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		timer := time.NewTimer(settle)
+		timer := time.NewTimer(debounce)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		}
-		answers := n.current().answers()
+		answers := n.current().nodeStates()
 		var differ []string
 		for name, answer := range answers {
 			if before, ok := told[name]; !ok || before != answer {
@@ -50,8 +50,8 @@ func (n *Nodes) observe(ctx context.Context) {
 	}
 }
 
-// answers are what is known of each node's segment, in a form that can be compared.
-func (l *layout) answers() map[string]string {
+// nodeStates returns each node's segment in a comparable form.
+func (l *layout) nodeStates() map[string]string {
 	all := make(map[string]string, len(l.nodes)+len(l.lost))
 	for _, node := range l.nodes {
 		all[node.name] = node.in.name() + "\n" + segmentKey(node.segment)

@@ -21,24 +21,23 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/vcenter"
 )
 
-// conn is one vCenter.
 type conn struct {
-	client *vcenter.Client
-	opts   *Options
-	log    *slog.Logger
-	born   time.Time
-	end    context.CancelFunc // of its waiter for tasks; set by the store
+	client  *vcenter.Client
+	opts    *Options
+	log     *slog.Logger
+	created time.Time
+	end     context.CancelFunc // of its waiter for tasks; set by the store
 
-	places   chan struct{}            // for calls that are under way
-	making   chan struct{}            // of capacity 1: who has put something in may make services
-	services atomic.Pointer[services] // of the newest session; nil before the first call
-	tasks    *tasks
+	callSlots chan struct{}            // a semaphore for concurrent calls
+	preparing chan struct{}            // of capacity 1: a lock for creating services
+	services  atomic.Pointer[services] // of the newest session; nil before the first call
+	tasks     *tasks
 }
 
 func newConn(client *vcenter.Client, o *Options) *conn {
 	c := &conn{
-		client: client, opts: o, log: o.Logger.With("vcenter", client.Name()), born: time.Now(),
-		places: make(chan struct{}, o.Calls), making: make(chan struct{}, 1),
+		client: client, opts: o, log: o.Logger.With("vcenter", client.Name()), created: time.Now(),
+		callSlots: make(chan struct{}, o.Calls), preparing: make(chan struct{}, 1),
 	}
 	c.tasks = newTasks(c)
 	return c
@@ -46,25 +45,25 @@ func newConn(client *vcenter.Client, o *Options) *conn {
 
 func (c *conn) name() string { return c.client.Name() }
 
-// call makes one call. Its error is a *faultError when the vCenter refuses, that of ctx when that has ended, and wraps
-// volume.ErrUnavailable otherwise.
+// call makes one call. Its error is a *faultError if the vCenter refuses it, ctx's error if that has ended, and otherwise wraps
+// volume.ErrUnavailable.
 func (c *conn) call(ctx context.Context, f func(context.Context, *services) error) error {
 	select {
-	case c.places <- struct{}{}:
-		defer func() { <-c.places }()
+	case c.callSlots <- struct{}{}:
+		defer func() { <-c.callSlots }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	err := c.try(ctx, f)
-	if errors.Is(err, vcenter.ErrNotConnected) && c.soon(ctx) {
+	if errors.Is(err, vcenter.ErrNotConnected) && c.waitGrace(ctx) {
 		err = c.try(ctx, f)
 	}
 	return err
 }
 
-// try makes one call on the session at hand, after its services have been made.
+// try makes one call on the current session, and creates the session's services first if needed.
 func (c *conn) try(ctx context.Context, f func(context.Context, *services) error) (err error) {
-	for range 3 { // sessions may change between the two
+	for range 3 { // the session may change in between
 		if err = c.prepare(ctx); errors.Is(err, errNotPrepared) {
 			continue
 		}
@@ -85,9 +84,9 @@ func (c *conn) try(ctx context.Context, f func(context.Context, *services) error
 	return err
 }
 
-// exchange is one exchange with the vCenter; its error is as call's.
+// exchange is one exchange with the vCenter; its error is call's.
 func (c *conn) exchange(ctx context.Context, f func(context.Context, *vcenter.Session) error) error {
-	var met error // f's own error, without the words around it that hide its type
+	var met error // f's own error, because the returned one hides its type
 	err := c.client.Do(ctx, func(ctx context.Context, s *vcenter.Session) error {
 		met = f(ctx, s)
 		return met
@@ -108,11 +107,11 @@ func (c *conn) exchange(ctx context.Context, f func(context.Context, *vcenter.Se
 	return fmt.Errorf("%w: %w", volume.ErrUnavailable, err)
 }
 
-// soon waits for a connection as long as there is hope: a moment after it was lost, or after the start.
-func (c *conn) soon(ctx context.Context) bool {
+// waitGrace waits for a connection for Grace after it was lost, or after the start.
+func (c *conn) waitGrace(ctx context.Context) bool {
 	lost := c.client.State().Since
 	if lost.IsZero() {
-		lost = c.born
+		lost = c.created
 	}
 	ctx, cancel := context.WithDeadline(ctx, lost.Add(c.opts.Grace))
 	defer cancel()
@@ -120,26 +119,26 @@ func (c *conn) soon(ctx context.Context) bool {
 	return err == nil
 }
 
-// services are the endpoints of one vCenter that share one session. They are not changed once they are made.
+// services are the endpoints of one vCenter that share one session. They are immutable.
 type services struct {
 	session *vcenter.Session
 	vim     *vim25.Client
 	cns     soap.RoundTripper // at /vsanHealth
-	// user is who the session is: CNS writes it beside the cluster's volumes.
+	// user is the session's user, which CNS stores with the cluster's volumes.
 	user string
 }
 
-// errNotPrepared says that a session has come that has no services yet.
+// errNotPrepared reports that a new session has no services yet.
 var errNotPrepared = errors.New("new session")
 
-// prepare makes the services of the session at hand, unless they are there. It takes two exchanges, once per session.
+// prepare creates the services of the current session, if needed. It takes two exchanges, once per session.
 func (c *conn) prepare(ctx context.Context) error {
 	if c.prepared() {
 		return nil
 	}
 	select {
-	case c.making <- struct{}{}:
-		defer func() { <-c.making }()
+	case c.preparing <- struct{}{}:
+		defer func() { <-c.preparing }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -181,15 +180,14 @@ func (c *conn) prepared() bool {
 	return svc != nil && svc.session == s
 }
 
-// endpoint is CNS's path at the vCenter, with the session's cookie, over the same connections.
+// endpoint returns a client for CNS's path at the vCenter, with the session's cookie and connections.
 func endpoint(s *vcenter.Session) *soap.Client {
 	sc := s.Vim.NewServiceClient(cns.Path, cns.Namespace)
-	sc.Transport = s.Vim.Transport // which is more patient than the bare one
+	sc.Transport = s.Vim.Transport // which retries rejected calls
 	return sc
 }
 
-// useVersion asks which version of the API the vCenter speaks at /vsanHealth. One that does not say so is spoken to as if
-// it were as old as the rest of it.
+// useVersion reads the API version that the vCenter supports at /vsanHealth. Without one, the version of the vim API is used.
 func useVersion(ctx context.Context, sc *soap.Client) error {
 	u := sc.URL()
 	u.Path = "/sdk/vsanServiceVersions.xml"

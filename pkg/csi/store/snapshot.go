@@ -14,7 +14,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/volume"
 )
 
-// Snapshot implements [volume.Store]. The name is the snapshot's description in CNS, by which an earlier one is found.
+// Snapshot implements [volume.Store]. The name is the snapshot's description in CNS, by which a retry finds it.
 func (s *Store) Snapshot(ctx context.Context, id, name string) (snap volume.Snapshot, err error) {
 	defer s.observe("", "snapshot", time.Now(), &err)
 	if id == "" || name == "" {
@@ -22,8 +22,8 @@ func (s *Store) Snapshot(ctx context.Context, id, name string) (snap volume.Snap
 	}
 	what := fmt.Sprintf("take snapshot %q of volume %s", name, id)
 	return join(ctx, s, id, what, func(ctx context.Context) (snap volume.Snapshot, err error) {
-		err = s.at(ctx, id, func(c *conn) (err error) {
-			defer about(c, &err, "%s", what)
+		err = s.atVCenterOf(ctx, id, func(c *conn) (err error) {
+			defer wrapError(c, &err, "%s", what)
 			snap, err = s.snapshot(ctx, c, id, name)
 			return err
 		})
@@ -46,7 +46,7 @@ func (s *Store) snapshot(ctx context.Context, c *conn, id, name string) (volume.
 	}
 	for _, t := range taken {
 		if t.Description == name {
-			s.sent.settle(key)
+			s.attempts.remove(key)
 			return c.snapshotOf(v, t), nil
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Store) snapshot(ctx context.Context, c *conn, id, name string) (volume.
 		a.task = res.Returnval
 		return a.task, nil
 	})
-	s.sent.end(key, a, err)
+	s.attempts.end(key, a, err)
 	if err != nil {
 		return volume.Snapshot{}, err
 	}
@@ -78,7 +78,7 @@ func (s *Store) snapshot(ctx context.Context, c *conn, id, name string) (volume.
 	return c.snapshotOf(v, created.Snapshot), nil
 }
 
-// snapshotOf is a snapshot in our words. A volume with snapshots is not expanded, so it had then the size that it has.
+// snapshotOf converts a CNS snapshot. A volume with snapshots cannot be expanded, so the sizes are the same.
 func (c *conn) snapshotOf(v volume.Volume, t cnstypes.CnsSnapshot) volume.Snapshot {
 	return volume.Snapshot{
 		SnapshotRef: volume.SnapshotRef{Volume: v.ID, Snapshot: t.SnapshotId.Id},
@@ -94,8 +94,8 @@ func (s *Store) DeleteSnapshot(ctx context.Context, of volume.SnapshotRef) (err 
 	}
 	what := fmt.Sprintf("delete snapshot %s of volume %s", of.Snapshot, of.Volume)
 	_, err = join(ctx, s, of.Volume, what, func(ctx context.Context) (none struct{}, err error) {
-		err = s.at(ctx, of.Volume, func(c *conn) (err error) {
-			defer about(c, &err, "%s", what)
+		err = s.atVCenterOf(ctx, of.Volume, func(c *conn) (err error) {
+			defer wrapError(c, &err, "%s", what)
 			return c.deleteSnapshot(ctx, of)
 		})
 		if errors.Is(err, volume.ErrNotFound) {
@@ -119,7 +119,7 @@ func (c *conn) deleteSnapshot(ctx context.Context, of volume.SnapshotRef) error 
 		return res.Returnval, nil
 	})
 	var f *faultError
-	if errors.As(err, &f) && f.kind == nil { // what is not there, some say with a fault of no kind
+	if errors.As(err, &f) && f.kind == nil { // some vCenters have an unspecific fault for a missing snapshot
 		if left, listErr := c.snapshots(ctx, of); listErr == nil && len(left) == 0 {
 			return nil
 		}
@@ -127,14 +127,14 @@ func (c *conn) deleteSnapshot(ctx context.Context, of volume.SnapshotRef) error 
 	return err
 }
 
-// Snapshots implements [volume.Store]. Of all volumes it means those of this cluster.
+// Snapshots implements [volume.Store]. Without a volume it returns those of this cluster's volumes.
 func (s *Store) Snapshots(ctx context.Context, of volume.SnapshotRef) (found []volume.Snapshot, err error) {
 	defer s.observe("", "snapshots", time.Now(), &err)
 	if of.Volume == "" {
 		lists, errs := each(s.conns(), func(c *conn) ([]volume.Snapshot, error) { return s.allSnapshots(ctx, c) })
 		found, err = slices.Concat(lists...), errors.Join(errs...)
 	} else {
-		err = s.at(ctx, of.Volume, func(c *conn) (err error) {
+		err = s.atVCenterOf(ctx, of.Volume, func(c *conn) (err error) {
 			found, err = c.snapshotsOf(ctx, of)
 			return err
 		})
@@ -148,13 +148,13 @@ func (s *Store) Snapshots(ctx context.Context, of volume.SnapshotRef) (found []v
 	return found, err
 }
 
-// snapshotsOf returns those of one volume, or one of them.
+// snapshotsOf returns the snapshots of one volume, or one of them.
 func (c *conn) snapshotsOf(ctx context.Context, of volume.SnapshotRef) (found []volume.Snapshot, err error) {
 	v, err := c.volume(ctx, of.Volume)
 	if err != nil {
 		return nil, err
 	}
-	defer about(c, &err, "list snapshots of volume %s", of.Volume)
+	defer wrapError(c, &err, "list snapshots of volume %s", of.Volume)
 	taken, err := c.snapshots(ctx, of)
 	for _, t := range taken {
 		found = append(found, c.snapshotOf(v, t))
@@ -162,16 +162,16 @@ func (c *conn) snapshotsOf(ctx context.Context, of volume.SnapshotRef) (found []
 	return found, err
 }
 
-// allSnapshots returns those of the cluster's volumes in one vCenter.
+// allSnapshots returns the snapshots of the cluster's volumes in one vCenter.
 func (s *Store) allSnapshots(ctx context.Context, c *conn) (found []volume.Snapshot, err error) {
-	defer about(c, &err, "list snapshots")
+	defer wrapError(c, &err, "list snapshots")
 	volumes, err := c.query(ctx, cnstypes.CnsQueryFilter{ContainerClusterIds: []string{s.opts.Cluster.ID}})
 	if err != nil {
 		return nil, err
 	}
 	by := map[string]volume.Volume{}
 	for _, v := range volumes {
-		by[v.VolumeId.Id] = c.understood(v)
+		by[v.VolumeId.Id] = c.toVolume(v)
 	}
 	if len(by) == 0 {
 		return nil, nil
@@ -185,8 +185,7 @@ func (s *Store) allSnapshots(ctx context.Context, c *conn) (found []volume.Snaps
 	return found, err
 }
 
-// snapshots asks CNS for the snapshots of a volume, for one of them, or for all, all pages of them. What is not there has
-// none.
+// snapshots queries all pages of the snapshots of a volume, one of them, or all snapshots. A missing volume has none.
 func (c *conn) snapshots(ctx context.Context, of volume.SnapshotRef) ([]cnstypes.CnsSnapshot, error) {
 	filter := cnstypes.CnsSnapshotQueryFilter{}
 	if of.Volume != "" {

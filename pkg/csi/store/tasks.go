@@ -16,34 +16,34 @@ import (
 
 type ref = types.ManagedObjectReference
 
-// errTaskGone says that a vCenter knows no such task any more; nobody knows how it ended.
-var errTaskGone = fmt.Errorf("%w: the task's outcome is not known any more", volume.ErrUnavailable)
+// errTaskGone reports that a vCenter no longer has a task, so that its outcome is unknown.
+var errTaskGone = fmt.Errorf("%w: the task's outcome is no longer known", volume.ErrUnavailable)
 
-// tasks waits for a vCenter's tasks: all of them together with one list view and one long poll, whoever began them. It
-// polls only while there is something to wait for. Sessions come and go; tasks are waited for on the newest.
+// tasks waits for all of a vCenter's tasks with one list view and one long poll. It polls only while operations wait. Sessions
+// change; it uses the newest.
 type tasks struct {
 	conn *conn
 
 	mu      sync.Mutex
 	pending map[ref]*task
-	changed chan struct{} // of capacity 1: there are more, or fewer, than the view was told of
+	changed chan struct{} // of capacity 1: pending differs from the view
 }
 
-// task is one that is waited for. Its fields are guarded by tasks.mu until told is closed.
+// task is one awaited task. Its fields are guarded by tasks.mu until done is closed.
 type task struct {
 	viewed bool          // it is in the view of this round
-	news   time.Time     // when something was last heard of it
-	told   chan struct{} // closed at its end
+	news   time.Time     // of the last update
+	done   chan struct{} // closed at its end
 	info   types.TaskInfo
-	err    error // why its end is not known
+	err    error // why its outcome is unknown
 }
 
 func newTasks(c *conn) *tasks {
 	return &tasks{conn: c, pending: map[ref]*task{}, changed: make(chan struct{}, 1)}
 }
 
-// wait returns a task's info when it has ended, well or not. The error is ctx's, or wraps volume.ErrUnavailable when the
-// vCenter cannot be asked.
+// wait returns a task's info when it has ended, successfully or not. The error is ctx's, or wraps volume.ErrUnavailable if the
+// vCenter cannot be queried.
 func (t *tasks) wait(ctx context.Context, id ref) (types.TaskInfo, error) {
 	p := t.add(id)
 	defer t.drop(id)
@@ -52,7 +52,7 @@ func (t *tasks) wait(ctx context.Context, id ref) (types.TaskInfo, error) {
 	defer timer.Stop()
 	for {
 		select {
-		case <-p.told:
+		case <-p.done:
 			return p.info, p.err
 		case <-ctx.Done():
 			return types.TaskInfo{}, context.Cause(ctx)
@@ -69,11 +69,11 @@ func (t *tasks) wait(ctx context.Context, id ref) (types.TaskInfo, error) {
 	}
 }
 
-// add has a task waited for. Tasks are begun by one operation each: there is nobody else who waits for it.
+// add adds a task. Only one operation waits for each task, the one that started it.
 func (t *tasks) add(id ref) *task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := &task{told: make(chan struct{}), news: time.Now()}
+	p := &task{done: make(chan struct{}), news: time.Now()}
 	t.pending[id] = p
 	notify.Wake(t.changed)
 	return p
@@ -85,22 +85,21 @@ func (t *tasks) drop(id ref) {
 	delete(t.pending, id)
 }
 
-// waits reports whether an operation waits for a task.
 func (t *tasks) waits(id ref) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pending[id] != nil
 }
 
-// quiet is for how long nothing has been heard of a task.
+// quiet returns the time since the last update of a task.
 func (t *tasks) quiet(p *task) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Since(p.news)
 }
 
-// told takes note of what a task has become.
-func (t *tasks) told(info types.TaskInfo) {
+// update applies an update of a task.
+func (t *tasks) update(info types.TaskInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.pending[info.Task]
@@ -114,7 +113,7 @@ func (t *tasks) told(info types.TaskInfo) {
 	}
 }
 
-// gone ends the waiting for tasks that the vCenter does not know.
+// gone ends the wait for tasks that the vCenter does not have.
 func (t *tasks) gone(ids []ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,10 +127,10 @@ func (t *tasks) gone(ids []ref) {
 
 func (t *tasks) end(id ref, p *task) {
 	delete(t.pending, id)
-	close(p.told)
+	close(p.done)
 }
 
-// read asks for tasks directly. One that the vCenter does not know has ended with errTaskGone.
+// read reads tasks directly. A task that the vCenter does not have ends with errTaskGone.
 func (t *tasks) read(ctx context.Context, ids []ref) error {
 	for len(ids) > 0 {
 		var infos []types.TaskInfo
@@ -146,7 +145,7 @@ func (t *tasks) read(ctx context.Context, ids []ref) error {
 		switch {
 		case err == nil:
 			for _, info := range infos {
-				t.told(info)
+				t.update(info)
 			}
 			return nil
 		case gone == nil || !contains(ids, gone.Obj):
@@ -158,10 +157,9 @@ func (t *tasks) read(ctx context.Context, ids []ref) error {
 	return nil
 }
 
-// run waits until ctx ends.
 func (t *tasks) run(ctx context.Context) {
 	for failures := 0; ; {
-		if !t.await(ctx) {
+		if !t.waitForTasks(ctx) {
 			return
 		}
 		s, err := t.conn.client.Wait(ctx)
@@ -176,8 +174,8 @@ func (t *tasks) run(ctx context.Context) {
 			failures = 1
 		}
 		t.conn.log.Debug("task watch lost", "err", err)
-		// A direct look finds out whether it is the session, or the vCenter, and what was missed.
-		if err := t.read(ctx, t.some()); err != nil && !errors.Is(err, context.Canceled) {
+		// A direct read shows whether the session or the vCenter failed, and gets missed updates.
+		if err := t.read(ctx, t.ids()); err != nil && !errors.Is(err, context.Canceled) {
 			t.conn.log.Debug("tasks not read", "err", err)
 		}
 		if backoff.Sleep(ctx, backoff.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}.After(failures)) != nil {
@@ -186,9 +184,9 @@ func (t *tasks) run(ctx context.Context) {
 	}
 }
 
-// await waits until there is something to wait for.
-func (t *tasks) await(ctx context.Context) bool {
-	for len(t.some()) == 0 {
+// waitForTasks waits until there are tasks.
+func (t *tasks) waitForTasks(ctx context.Context) bool {
+	for len(t.ids()) == 0 {
 		select {
 		case <-t.changed:
 		case <-ctx.Done():
@@ -198,8 +196,8 @@ func (t *tasks) await(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// some returns tasks that are waited for, as many as one call may ask for.
-func (t *tasks) some() []ref {
+// ids returns awaited tasks, at most as many as one call may read.
+func (t *tasks) ids() []ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ids []ref

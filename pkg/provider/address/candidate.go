@@ -8,17 +8,16 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/guest"
 )
 
-// candidate is an address that a node may be given.
 type candidate struct {
 	ip      netip.Addr
 	network string
 }
 
-// candidates appends those of a family to list: the static ones in their order, then all, in the order of adapters and
-// of addresses on each. One that is there twice is as good as one that is there once.
-func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate {
+// appendCandidates appends the addresses of a family to list: first the static ones in order, then all, in the order of adapters
+// and of addresses on each. Duplicates do no harm.
+func (g *Guest) appendCandidates(list []candidate, family config.IPFamily) []candidate {
 	for _, ip := range g.Static {
-		if !is(ip, family) || !guest.Usable(ip) {
+		if !isFamily(ip, family) || !guest.Usable(ip) {
 			continue
 		}
 		for _, a := range g.Adapters {
@@ -32,7 +31,7 @@ func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate
 			continue
 		}
 		for _, ip := range a.Addresses {
-			if is(ip, family) && guest.Usable(ip) {
+			if isFamily(ip, family) && guest.Usable(ip) {
 				list = append(list, candidate{ip, a.Network})
 			}
 		}
@@ -40,8 +39,7 @@ func (g *Guest) candidates(list []candidate, family config.IPFamily) []candidate
 	return list
 }
 
-// is tells whether an address is of a family.
-func is(ip netip.Addr, family config.IPFamily) bool {
+func isFamily(ip netip.Addr, family config.IPFamily) bool {
 	switch family {
 	case config.IPv4:
 		return ip.Is4()
@@ -51,7 +49,6 @@ func is(ip netip.Addr, family config.IPFamily) bool {
 	return false
 }
 
-// familyOf returns the family of an address.
 func familyOf(ip netip.Addr) config.IPFamily {
 	if ip.Is4() {
 		return config.IPv4

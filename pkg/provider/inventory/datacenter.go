@@ -8,7 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Datacenter returns the inventory path of the datacenter that vm lies in, "/folder/name", empty when unknown.
+// Datacenter returns the inventory path of vm's datacenter, "/folder/name", or "" if it is unknown.
 func (inv *Inventory) Datacenter(vm *VM) string {
 	m := inv.member(vm.VCenter)
 	if m == nil {
@@ -22,10 +22,10 @@ func (inv *Inventory) Datacenter(vm *VM) string {
 	return ""
 }
 
-// place is a datacenter, one value for all the VMs in it.
-type place struct{ ref types.ManagedObjectReference }
+// datacenterRef is a datacenter, one value for all its VMs.
+type datacenterRef struct{ ref types.ManagedObjectReference }
 
-// datacenterOf walks up from the VM to its datacenter. The lock is held.
+// datacenterOf returns the VM's datacenter. The lock is held.
 func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) {
 	for _, ref := range [...]types.ManagedObjectReference{vm.Parent, vm.Host, vm.ResourcePool} {
 		for range maxDepth {
@@ -41,26 +41,26 @@ func (x *index) datacenterOf(vm *VM) (dc types.ManagedObjectReference, ok bool) 
 	return dc, false
 }
 
-// placeOf is datacenterOf for whoever holds writing too.
-func (x *index) placeOf(vm *VM) *place {
+// datacenterRefOf is datacenterOf for callers that hold writing as well.
+func (x *index) datacenterRefOf(vm *VM) *datacenterRef {
 	ref, ok := x.datacenterOf(vm)
 	if !ok {
 		return nil
 	}
-	p := x.places[ref]
+	p := x.datacenterRefs[ref]
 	if p == nil {
-		p = &place{ref: ref}
-		x.places[ref] = p
+		p = &datacenterRef{ref: ref}
+		x.datacenterRefs[ref] = p
 		x.layout.Add(1)
 	}
 	return p
 }
 
-// placeAll looks anew which datacenter every VM is in. It is called with writing and the lock held.
-func (x *index) placeAll() {
+// updateDatacenters updates the datacenter of every VM. writing and the lock are held.
+func (x *index) updateDatacenters() {
 	var moved []*VM
 	for _, vm := range x.vms {
-		if p := x.placeOf(vm); p != vm.dc {
+		if p := x.datacenterRefOf(vm); p != vm.dc {
 			fresh := *vm
 			fresh.dc = p
 			moved = append(moved, &fresh)
@@ -71,41 +71,41 @@ func (x *index) placeAll() {
 	}
 }
 
-// selected are the datacenters that a member's configuration means.
-type selected struct {
-	layout uint64 // of the index when it was looked up
-	dcs    map[*place]struct{}
+// datacenterSet are the datacenters that match a member's configuration.
+type datacenterSet struct {
+	layout uint64 // the index's layout at the time of the selection
+	dcs    map[*datacenterRef]struct{}
 }
 
-// inside reports whether the VM, which must be from the index, lies below one of the configured datacenters; always when
-// none are configured.
+// inside reports whether the VM, which must be from the index, is below one of the configured datacenters. Without any it
+// returns true.
 func (m *member) inside(vm *VM) bool {
 	if len(m.datacenters) == 0 {
 		return true
 	}
-	s := m.selected.Load()
+	s := m.inScope.Load()
 	if layout := m.index.layout.Load(); s == nil || s.layout != layout {
-		s = m.selectAnew(layout)
+		s = m.selectDatacenters(layout)
 	}
 	_, ok := s.dcs[vm.dc]
 	return ok
 }
 
-func (m *member) selectAnew(layout uint64) *selected {
+func (m *member) selectDatacenters(layout uint64) *datacenterSet {
 	x := m.index
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	s := &selected{layout: layout, dcs: map[*place]struct{}{}}
-	for ref, p := range x.places {
+	s := &datacenterSet{layout: layout, dcs: map[*datacenterRef]struct{}{}}
+	for ref, p := range x.datacenterRefs {
 		if slices.ContainsFunc(m.datacenters, func(want string) bool { return x.isDatacenter(ref, want) }) {
 			s.dcs[p] = struct{}{}
 		}
 	}
-	m.selected.Store(s)
+	m.inScope.Store(s)
 	return s
 }
 
-// filter returns those of vms that lie inside. It allocates when some do and some do not.
+// filter returns the VMs that are inside. It allocates only if some are and some are not.
 func (m *member) filter(vms []*VM) []*VM {
 	if len(m.datacenters) == 0 {
 		return vms
@@ -125,14 +125,14 @@ func (m *member) filter(vms []*VM) []*VM {
 	return slices.DeleteFunc(slices.Clone(vms), func(vm *VM) bool { return !m.inside(vm) })
 }
 
-// scope returns the datacenters whose VMs are indexed. One that is configured and not there is an error: it may have
-// been renamed, and what is in it would be called gone.
+// scope returns the datacenters whose VMs are indexed. A configured datacenter that does not exist is an error: it may have
+// been renamed, and its VMs would be reported gone.
 func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	m.index.mu.RLock()
 	defer m.index.mu.RUnlock()
 	all := m.index.datacenters()
 	if len(all) == 0 {
-		return nil, fmt.Errorf("vcenter %q: no datacenter to be seen", m.client.Name())
+		return nil, fmt.Errorf("vcenter %q: no datacenter is visible; check the account's permissions", m.client.Name())
 	}
 	if len(m.datacenters) == 0 {
 		return all, nil
@@ -156,7 +156,7 @@ func (m *member) scope() ([]types.ManagedObjectReference, error) {
 	return scope, nil
 }
 
-// isDatacenter reports whether want, a name, a path or a reference, means dc. The lock is held.
+// isDatacenter reports whether want, a name, a path or a reference, identifies dc. The lock is held.
 func (x *index) isDatacenter(dc types.ManagedObjectReference, want string) bool {
 	switch {
 	case want == dc.String():

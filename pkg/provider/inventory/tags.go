@@ -18,17 +18,17 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/internal/notify"
 )
 
-// attached maps an object to the names of the tags on it, of one category, in order.
+// attached maps an object to the names of its tags of one category, in order.
 type attached map[types.ManagedObjectReference][]string
 
-// tagState is what is known of tags at one moment; it is never changed.
+// tagState is the result of reading tags; it is immutable.
 type tagState struct {
 	region, zone attached
-	readAt       time.Time // of the last complete reading; zero before the first
-	err          error     // of the last reading
+	readAt       time.Time // of the last complete read; zero before the first
+	err          error     // of the last read
 }
 
-// missing returns why there is nothing, or nothing newer.
+// missing returns why there is no state, or no newer one.
 func (s *tagState) missing() error {
 	if s.readAt.IsZero() && s.err == nil {
 		return errors.New("tags not read yet")
@@ -40,7 +40,7 @@ func (s *tagState) same(other *tagState) bool {
 	return maps.EqualFunc(s.region, other.region, slices.Equal) && maps.EqualFunc(s.zone, other.zone, slices.Equal)
 }
 
-// attachedMore reports whether a tag that was seen on something before is on something else now.
+// attachedMore reports whether a tag that was known before is attached to another object now.
 func (s *tagState) attachedMore(old *tagState) bool {
 	return grown(old.region, s.region) || grown(old.zone, s.zone)
 }
@@ -62,56 +62,55 @@ func grown(old, now attached) bool {
 	return false
 }
 
-// tagIndex knows which objects of one vCenter carry which tags of the two categories. What was read last stays in use
-// while the REST API cannot be read.
+// tagIndex records which objects of one vCenter have which tags of the two categories. While the REST API is unavailable,
+// the last state stays in use.
 type tagIndex struct {
 	source  *source
 	cfg     Config
 	log     *slog.Logger
-	running held
-	changes notify.Listeners[struct{}] // told when what was read differs from before
+	running sharedRun
+	changes notify.Listeners[struct{}] // notified when the tags differ
 
-	state atomic.Pointer[tagState]
-	ready chan struct{} // closed after the first reading
-	pace  pace
+	state    atomic.Pointer[tagState]
+	ready    chan struct{} // closed after the first read
+	schedule schedule
 
-	reader tagReader // used by run alone
+	reader tagReader // used only by run
 }
 
 func newTagIndex(s *source, cfg Config) *tagIndex {
 	cfg.Previous = nil
-	t := &tagIndex{source: s, cfg: cfg, log: s.log, ready: make(chan struct{}), pace: newPace(cfg)}
+	t := &tagIndex{source: s, cfg: cfg, log: s.log, ready: make(chan struct{}), schedule: newSchedule(cfg)}
 	t.state.Store(&tagState{})
-	t.reader.age = t.pace.nameAge()
+	t.reader.age = t.schedule.nameAge()
 	t.running.run = t.run
 	return t
 }
 
-// run reads the tags on a timer, and early after an event or a miss, until ctx ends.
+// run reads the tags on a timer, and earlier after an event or a miss, until ctx ends.
 func (t *tagIndex) run(ctx context.Context) error {
 	if !t.cfg.Categories.enabled() {
 		return nil
 	}
-	defer t.source.tagged.Listen(func(struct{}) { t.pace.event() })()
+	defer t.source.tagged.Listen(func(struct{}) { t.schedule.event() })()
 	for why := byTimer; ; {
 		if _, err := t.source.client.Wait(ctx); err != nil {
 			return err
 		}
-		t.pace.begin()
+		t.schedule.begin()
 		err := t.refresh(ctx, why)
-		if why, err = t.pace.idle(ctx, t.followed(), passing(err)); err != nil {
+		if why, err = t.schedule.idle(ctx, t.followed(), passing(err)); err != nil {
 			return err
 		}
 	}
 }
 
-// passing reports whether what kept the tags from being read may soon be over.
+// passing reports whether the failure to read the tags may be over soon.
 func passing(err error) bool { return err != nil && !errors.Is(err, errNoCategory) }
 
-// followed reports whether every tag that is attached or detached is told by an event.
-func (t *tagIndex) followed() bool { return t.source.following.Load() && t.pace.trusted() }
+// followed reports whether events report every attached or detached tag.
+func (t *tagIndex) followed() bool { return t.source.following.Load() && t.schedule.trusted() }
 
-// refresh reads both categories once.
 func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	old := t.state.Load()
 	read, err := t.reader.read(ctx, t.call, t.cfg.Categories.Region, t.cfg.Categories.Zone)
@@ -119,7 +118,7 @@ func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	if err == nil {
 		fresh = &tagState{region: read[0], zone: read[1], readAt: time.Now()}
 	} else if ctx.Err() == nil && (old.err == nil || old.err.Error() != err.Error()) {
-		t.log.Warn("read tags", "err", err)
+		t.log.Warn("cannot read tags", "err", err)
 	}
 	t.publish(old, fresh, why)
 	select {
@@ -130,24 +129,23 @@ func (t *tagIndex) refresh(ctx context.Context, why reason) error {
 	return err
 }
 
-// publish makes fresh what is known of tags.
 func (t *tagIndex) publish(old, fresh *tagState, why reason) {
 	t.state.Store(fresh)
 	differs := !fresh.same(old)
-	if t.pace.end(why, differs, fresh.attachedMore(old)) {
-		t.log.Info("tags change without events: they are read more often")
+	if t.schedule.end(why, differs, fresh.attachedMore(old)) {
+		t.log.Info("tags changed without an event: reading them more often")
 	}
 	if differs {
 		t.changes.Tell(struct{}{})
 	}
 }
 
-// call runs one call under a call timeout of its own.
+// call runs one call with a separate timeout.
 func (t *tagIndex) call(ctx context.Context, f func(context.Context, *tags.Manager) error) error {
 	return t.source.client.DoREST(ctx, func(ctx context.Context, rc *rest.Client) error { return f(ctx, tags.NewManager(rc)) })
 }
 
-// wait returns when the tags have been read, or could not be, for the first time.
+// wait returns after the first attempt to read the tags.
 func (t *tagIndex) wait(ctx context.Context) error {
 	if !t.cfg.Categories.enabled() {
 		return nil
@@ -160,11 +158,11 @@ func (t *tagIndex) wait(ctx context.Context) error {
 	}
 }
 
-// missed asks for an early reading.
-func (t *tagIndex) missed() { t.pace.miss(t.followed()) }
+// missed requests an early read.
+func (t *tagIndex) missed() { t.schedule.miss(t.followed()) }
 
-// add notes that an object carries a tag. The names of one object stay in order, so that several tags of one category
-// always give the same answer.
+// add records a tag of an object. The names of one object stay in order, so that several tags of one category always give
+// the same result.
 func (a attached) add(ref types.ManagedObjectReference, name string) {
 	names := a[ref]
 	if i, found := slices.BinarySearch(names, name); !found {
@@ -173,22 +171,21 @@ func (a attached) add(ref types.ManagedObjectReference, name string) {
 }
 
 const (
-	// Where events are followed, only what no event tells of waits for the timer: tags and categories that are renamed or
-	// deleted. Every 5 min then costs a vCenter 12 readings an hour, in place of 60.
+	// If events report tags, the timer only finds renamed or deleted tags and categories. At every 5 min that is 12 reads an
+	// hour instead of 60.
 	refreshFollowed = 5 * time.Minute
 	refreshAlone    = time.Minute
 	refreshFailed   = 5 * time.Second
 
-	// missInterval is how often misses count where events are followed: the event of the tag that is missed would have
-	// been seen, unless the miss has another reason.
+	// missInterval is how often misses count if events report tags: the event of the missing tag would have been seen, unless
+	// the miss has another cause.
 	missInterval = 10 * time.Second
 
-	// Readings because of events slow down when this many in a row find nothing that matters: somebody else's tags change.
-	patience     = 4
-	slowInterval = 5 * time.Second
+	// Reads after events slow down when this many in a row find no change: the events are about other tags.
+	fruitlessLimit = 4
+	slowInterval   = 5 * time.Second
 )
 
-// reason is why tags are read.
 type reason int
 
 const (
@@ -197,43 +194,43 @@ const (
 	byMiss
 )
 
-// pace says when tags are read. Events and misses may be told from any goroutine; the rest belongs to one.
-type pace struct {
+// schedule decides when tags are read. event and miss are safe for concurrent use; the rest belongs to one goroutine.
+type schedule struct {
 	refresh, interval time.Duration // as configured
 
 	events, misses chan struct{}
 	lastMiss       atomic.Int64 // in Unix nanoseconds
-	seen           atomic.Bool  // an event since the last reading began
-	distrust       atomic.Bool  // tags were attached without one
+	seen           atomic.Bool  // an event since the last read began
+	distrust       atomic.Bool  // tags were attached without an event
 
-	told      bool // an event before the reading under way that none before has made sense of
-	fruitless int  // readings by events that changed nothing, in a row
+	announced bool // an event before the current read, not yet explained by a change
+	fruitless int  // reads after events that changed nothing, in a row
 }
 
-func newPace(cfg Config) pace {
-	return pace{
+func newSchedule(cfg Config) schedule {
+	return schedule{
 		refresh: cfg.TagRefresh, interval: cfg.TagMissInterval,
 		events: make(chan struct{}, 1), misses: make(chan struct{}, 1),
 	}
 }
 
-// nameAge is how long names of tags and categories are believed: they are read one by one, and rarely change.
-func (p *pace) nameAge() time.Duration {
+// nameAge is how long the names of tags and categories are cached: they are read one by one, and rarely change.
+func (p *schedule) nameAge() time.Duration {
 	if p.refresh > 0 {
 		return min(refreshFollowed, 10*p.refresh)
 	}
 	return refreshFollowed
 }
 
-// event says that a tag was attached or detached.
-func (p *pace) event() {
+// event records that a tag was attached or detached.
+func (p *schedule) event() {
 	p.seen.Store(true)
 	p.distrust.Store(false)
 	notify.Wake(p.events)
 }
 
-// miss says that somebody found no tag where one should be.
-func (p *pace) miss(followed bool) {
+// miss records that a lookup found no tag.
+func (p *schedule) miss(followed bool) {
 	now := time.Now().UnixNano()
 	last := p.lastMiss.Load()
 	if followed && now-last < int64(missInterval) || !p.lastMiss.CompareAndSwap(last, now) {
@@ -242,11 +239,11 @@ func (p *pace) miss(followed bool) {
 	notify.Wake(p.misses)
 }
 
-// trusted reports whether events, when they are followed, tell everything.
-func (p *pace) trusted() bool { return !p.distrust.Load() }
+// trusted reports whether events, if they are followed, report every change.
+func (p *schedule) trusted() bool { return !p.distrust.Load() }
 
-// begin is called before a reading: what was told until then is answered by it.
-func (p *pace) begin() {
+// begin is called before a read, which covers all triggers so far.
+func (p *schedule) begin() {
 	select {
 	case <-p.events:
 	default:
@@ -255,28 +252,28 @@ func (p *pace) begin() {
 	case <-p.misses:
 	default:
 	}
-	p.told = p.seen.Swap(false) || p.fruitless > 0
+	p.announced = p.seen.Swap(false) || p.fruitless > 0
 }
 
-// end is called after a reading with what it found. It reports whether that puts an end to the trust in events: some
-// account may not see them.
-func (p *pace) end(why reason, differs, attachedMore bool) (doubtful bool) {
+// end is called after a read. It reports whether events have just proved incomplete, because the account may not see all of
+// them.
+func (p *schedule) end(why reason, differs, attachedMore bool) (doubtful bool) {
 	if p.fruitless++; why != byEvent || differs {
 		p.fruitless = 0
 	}
-	if why != byEvent && attachedMore && !p.told && !p.seen.Load() {
+	if why != byEvent && attachedMore && !p.announced && !p.seen.Load() {
 		return p.distrust.CompareAndSwap(false, true)
 	}
 	return false
 }
 
-// idle waits for the next reading and says why it is due.
-func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) {
+// idle waits for the next read and returns its reason.
+func (p *schedule) idle(ctx context.Context, followed, failed bool) (reason, error) {
 	most := refreshAlone
 	switch {
 	case p.refresh > 0:
 		most = p.refresh
-	case followed && p.fruitless == 0: // an event may be told before what it tells of can be read
+	case followed && p.fruitless == 0: // an event may arrive before its change is readable
 		most = refreshFollowed
 	}
 	if failed {
@@ -299,8 +296,8 @@ func (p *pace) idle(ctx context.Context, followed, failed bool) (reason, error) 
 	}
 }
 
-// least is the time between two readings.
-func (p *pace) least() time.Duration {
+// least is the least time between two reads.
+func (p *schedule) least() time.Duration {
 	least := backoff.Backoff{Min: p.interval, Max: max(p.interval, slowInterval)}
-	return least.After(p.fruitless - patience + 2)
+	return least.After(p.fruitless - fruitlessLimit + 2)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// due waits for the next reading and returns why and after how long it is due.
-func due(t *testing.T, p *pace, followed, failed bool) (reason, time.Duration) {
+// due waits for the next read and returns its reason and the time until it.
+func due(t *testing.T, p *schedule, followed, failed bool) (reason, time.Duration) {
 	t.Helper()
 	began := time.Now()
 	why, err := p.idle(t.Context(), followed, failed)
@@ -36,7 +36,7 @@ func TestPaceOfTimer(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPace(Config{TagRefresh: tc.refresh, TagMissInterval: time.Second / 2})
+				p := newSchedule(Config{TagRefresh: tc.refresh, TagMissInterval: time.Second / 2})
 				p.begin()
 				p.end(byTimer, false, false)
 				if why, after := due(t, &p, tc.followed, tc.failed); why != byTimer || after != tc.want {
@@ -47,16 +47,16 @@ func TestPaceOfTimer(t *testing.T) {
 	}
 }
 
-// An event is answered after the least interval, at once when that has passed, and once however many there are.
+// An event triggers a read after the least interval, at once if that has passed, and once for several events.
 func TestPaceOfEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(Config{TagMissInterval: time.Second / 2})
+		p := newSchedule(Config{TagMissInterval: time.Second / 2})
 		p.event()
 		p.event()
 		if why, after := due(t, &p, true, false); why != byEvent || after != time.Second/2 {
 			t.Errorf("reason %d after %s", why, after)
 		}
-		p.event() // before the reading begins: it is part of it
+		p.event() // before the read begins: it is part of it
 		p.begin()
 		p.end(byEvent, true, true)
 		time.AfterFunc(3*time.Second, p.event)
@@ -64,7 +64,7 @@ func TestPaceOfEvents(t *testing.T) {
 			t.Errorf("reason %d after %s", why, after)
 		}
 		p.begin()
-		p.event() // while it is read
+		p.event() // during the read
 		p.end(byEvent, true, false)
 		if why, after := due(t, &p, true, false); why != byEvent || after != time.Second/2 {
 			t.Errorf("reason %d after %s", why, after)
@@ -72,10 +72,10 @@ func TestPaceOfEvents(t *testing.T) {
 	})
 }
 
-// Events that never change anything are answered more and more slowly; the first that does ends that.
+// Events without any change slow down the reads; the first change ends that.
 func TestPaceOfOtherPeoplesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(Config{TagMissInterval: time.Second / 2})
+		p := newSchedule(Config{TagMissInterval: time.Second / 2})
 		var waits []time.Duration
 		for range 10 {
 			p.event()
@@ -98,10 +98,10 @@ func TestPaceOfOtherPeoplesEvents(t *testing.T) {
 	})
 }
 
-// What an event tells of may be there to be read a while later: it is looked for, and does not count as unannounced.
+// The change of an event may be readable a little later: it is searched for, and does not count as a change without an event.
 func TestPaceOfEarlyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPace(Config{TagMissInterval: time.Second / 2})
+		p := newSchedule(Config{TagMissInterval: time.Second / 2})
 		p.event()
 		due(t, &p, true, false)
 		p.begin()
@@ -119,11 +119,11 @@ func TestPaceOfEarlyEvents(t *testing.T) {
 	})
 }
 
-// Misses ask at once where nothing else tells of tags, seldom where events do.
+// Misses trigger reads at once if events do not report tags, otherwise rarely.
 func TestPaceOfMisses(t *testing.T) {
 	for followed, want := range map[bool]int{false: 40, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPace(Config{TagMissInterval: time.Second / 2})
+			p := newSchedule(Config{TagMissInterval: time.Second / 2})
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second-time.Millisecond)
 			defer cancel()
 			var asking sync.WaitGroup
@@ -149,9 +149,9 @@ func TestPaceOfMisses(t *testing.T) {
 	}
 }
 
-// Tags that were attached without an event put an end to the trust in events, until the next one comes.
+// Tags that were attached without an event end the trust in events until the next event.
 func TestPaceOfTrust(t *testing.T) {
-	p := newPace(Config{})
+	p := newSchedule(Config{})
 	p.begin()
 	if p.end(byTimer, true, false) || !p.trusted() {
 		t.Error("tags that went are no reason for doubt: nothing tells of those that were deleted")
@@ -166,7 +166,7 @@ func TestPaceOfTrust(t *testing.T) {
 	if p.end(byTimer, true, true) || !p.trusted() {
 		t.Error("an event came while it was read")
 	}
-	p.begin() // that event may be of what this reading finds
+	p.begin() // that event may belong to the change in this read
 	if p.end(byTimer, true, true) || !p.trusted() {
 		t.Error("an event came since the last reading began")
 	}

@@ -38,14 +38,14 @@ func TestWhole(t *testing.T) {
 		{"guest", []string{"guest.net", "guest.hostName"}, false},
 		{"guest.network", nil, false},
 	} {
-		got, exact := w.whole(tc.name)
+		got, exact := w.affectedPaths(tc.name)
 		if exact != tc.exact || !cmp.Equal(got, tc.want) {
 			t.Errorf("%s: %v, exact %v; want %v, %v", tc.name, got, exact, tc.want, tc.exact)
 		}
 	}
 }
 
-// batches keeps what it is told.
+// batches records updates.
 type batches struct {
 	list [][]Update
 }
@@ -54,21 +54,21 @@ func (b *batches) Update(u []Update) { b.list = append(b.list, u) }
 func (b *batches) Synced()           {}
 func (b *batches) Lost(error)        {}
 
-// What went while the watch was broken is told as Leave before the new Synced.
+// Objects that disappeared while the watch was broken are delivered as Leave before the new Synced.
 func TestForget(t *testing.T) {
 	h := &batches{}
 	w := &watch{handler: h, seen: map[types.ManagedObjectReference]int{}, round: 2}
 	old, kept := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
 	w.seen[old], w.seen[kept] = 1, 2
-	w.forget()
-	w.forget()
+	w.reportLeft()
+	w.reportLeft()
 	want := [][]Update{{{Kind: Leave, Ref: old}}}
 	if diff := cmp.Diff(want, h.list); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A removal is a nil value, whatever the vCenter puts into it.
+// A removal is a nil value, even if the vCenter sends a value.
 func TestDeliverRemoval(t *testing.T) {
 	h := &batches{}
 	w := &watch{
@@ -93,7 +93,7 @@ func TestDeliverRemoval(t *testing.T) {
 	}
 }
 
-// What is read again to complete a change, and is not to be seen at this moment, is missing and not unset.
+// A property that is read again for a change, and is not visible at the moment, is missing and not unset.
 func TestDeliverUnreadable(t *testing.T) {
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 	missing := func(path string, fault types.BaseMethodFault) types.MissingProperty {

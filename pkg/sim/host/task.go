@@ -9,7 +9,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
 )
 
-// task runs f as a task on the host, whose lock is not held: it could neither be left by VMs nor be read.
+// task runs f as a task on the host, whose lock is not held, so that VMs can leave it and clients can read it.
 func (h *Hosts) task(ctx *simulator.Context, ref vc.Ref, method, id string, f func(*simulator.HostSystem, *simulator.Task) types.BaseMethodFault) vc.Ref {
 	if host, ok := ctx.Map.Get(ref).(*simulator.HostSystem); ok {
 		ctx.WithLock(host, func() { h.adopt(host) })

@@ -10,10 +10,9 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/internal/vc"
-	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/topology"
 )
 
-// AddStandaloneHostTask adds a host that is in no cluster.
+// AddStandaloneHostTask adds a host outside of clusters.
 func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddStandaloneHost_Task) soap.HasFault {
 	body := new(methods.AddStandaloneHost_TaskBody)
 	f, ok := ctx.Map.Get(req.This).(*simulator.Folder)
@@ -30,8 +29,8 @@ func (j *Joining) AddStandaloneHostTask(ctx *simulator.Context, req *types.AddSt
 	return body
 }
 
-// AddPortGroup gives a host a port group on its standard switch. The network of that name comes to be with the first host
-// of the datacenter that has one; vcsim refuses a second host.
+// AddPortGroup adds a port group to a host's standard switch. The first one in the datacenter creates the network; vcsim refuses
+// a second host.
 func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
@@ -81,7 +80,8 @@ func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) 
 	}
 	hostObj := ctx.Map.Get(host.Self)
 	ctx.WithLock(hostObj, func() {
-		standardGroups(host, []topology.Network{{Name: name}})
+		addGroup(host, req.Portgrp)
+		publishNetwork(ctx, host)
 		ctx.Update(hostObj, []types.PropertyChange{vc.P("network", union(host.Network, []vc.Ref{n.Self}))})
 	})
 	listHost(ctx, n.Self, host.Self)
@@ -92,8 +92,8 @@ func (j *Joining) AddPortGroup(ctx *simulator.Context, req *types.AddPortGroup) 
 	return body
 }
 
-// RemovePortGroup takes a port group from a host. The network goes with the last one; vcsim takes it from all hosts with
-// the first, and ends the process at the second.
+// RemovePortGroup removes a port group from a host. The last one removes the network; vcsim removes it from all hosts with the
+// first, and ends the process at the second.
 func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortGroup) soap.HasFault {
 	j.rack.serial.Lock()
 	defer j.rack.serial.Unlock()
@@ -124,6 +124,7 @@ func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortG
 	hostObj := ctx.Map.Get(host.Self)
 	ctx.WithLock(hostObj, func() {
 		dropGroup(host, req.PgName)
+		publishNetwork(ctx, host)
 		ctx.Update(hostObj, []types.PropertyChange{vc.P("network", minus(host.Network, n.Self))})
 	})
 	relink(ctx, n, "host", func() []vc.Ref { return minus(n.Host, host.Self) })
@@ -139,19 +140,6 @@ func (j *Joining) RemovePortGroup(ctx *simulator.Context, req *types.RemovePortG
 	return body
 }
 
-// dropGroup takes the port group from the host's standard switch.
-func dropGroup(h *mo.HostSystem, name string) {
-	if h.Config == nil || h.Config.Network == nil {
-		return
-	}
-	n := h.Config.Network
-	n.Portgroup = slices.DeleteFunc(slices.Clone(n.Portgroup), func(g types.HostPortGroup) bool { return g.Spec.Name == name })
-	for i := range n.Vswitch {
-		s := &n.Vswitch[i]
-		s.Portgroup = slices.DeleteFunc(slices.Clone(s.Portgroup), func(key string) bool { return key == "key-vim.host.PortGroup-"+name })
-	}
-}
-
 // listHost adds a host to those of a network.
 func listHost(ctx *simulator.Context, network, host vc.Ref) {
 	if n, ok := ctx.Map.Get(network).(*mo.Network); ok {
@@ -159,7 +147,7 @@ func listHost(ctx *simulator.Context, network, host vc.Ref) {
 	}
 }
 
-// relink changes a list of references, and tells.
+// relink changes a list of references, with an update.
 func relink(ctx *simulator.Context, obj mo.Reference, property string, list func() []vc.Ref) {
 	ctx.WithLock(obj, func() { ctx.Update(obj, []types.PropertyChange{vc.P(property, list())}) })
 }

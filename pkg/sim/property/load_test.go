@@ -183,7 +183,7 @@ func (v *vcenter) takeAway(vm types.ManagedObjectReference) mo.Reference {
 	return again
 }
 
-// Whatever happens, what a watcher folds together is what a retrieval reads.
+// TestFoldedUpdatesEqualRetrieval: the folded updates of a watcher equal a retrieval.
 func TestFoldedUpdatesEqualRetrieval(t *testing.T) {
 	race.SkipSlow(t)
 	v := newVCenter(t, true, property.Options{}, func(m *simulator.Model) { m.Machine = 8 })
