@@ -98,7 +98,7 @@ func (a Around) sawCalls(q *question, e event.Event) {
 	}
 }
 
-// searches tells whether a call is one by which a VM is looked for.
+// searches reports whether a call is one by which a VM is looked for.
 func searches(method string) bool {
 	return strings.HasPrefix(method, "Find") || strings.HasPrefix(method, "Retrieve")
 }

@@ -339,12 +339,12 @@ func History(all []event.Event, about func(event.Event) bool) []event.Event {
 	return picked
 }
 
-// ofNode tells whether an event is about a node.
+// ofNode reports whether an event is about a node.
 func ofNode(name string) func(event.Event) bool {
 	return func(e event.Event) bool { return e.Object.Kind == "Node" && e.Object.Name == name }
 }
 
-// ofVM tells whether an event is about a VM.
+// ofVM reports whether an event is about a VM.
 func ofVM(vcenter, name string) func(event.Event) bool {
 	return func(e event.Event) bool {
 		return e.Object.Kind == "VM" && e.Object.VCenter == vcenter && e.Object.Name == name

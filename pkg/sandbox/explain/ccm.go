@@ -171,7 +171,7 @@ func (a Around) faults(touches func(api.LeaseTarget) bool) (q question) {
 	return q
 }
 
-// touches tells whether a fault at a target is one at the node, or at something that it depends on.
+// touches reports whether a fault at a target is one at the node, or at something that it depends on.
 func (c Node) touches(t api.LeaseTarget) bool {
 	switch kindOf(t) {
 	case "node":
@@ -190,7 +190,7 @@ func (c Node) touches(t api.LeaseTarget) bool {
 // kindOf is the kind of a target in lower case.
 func kindOf(t api.LeaseTarget) string { return strings.ToLower(t.Kind) }
 
-// touchesVM tells whether a fault at a target is one at a VM, or at something that it is in or on.
+// touchesVM reports whether a fault at a target is one at a VM, or at something that it is in or on.
 func (a Around) touchesVM(m Machine, t api.LeaseTarget) bool {
 	if kindOf(t) == "vcenter" {
 		return t.Name == m.VCenter

@@ -78,7 +78,7 @@ func (m Machine) reports() string {
 	return hostname + ", " + addresses
 }
 
-// certain tells whether what its vCenter says of it is so now, and not just the last that it knows.
+// certain reports whether what its vCenter says of it is so now, and not just the last that it knows.
 func (m Machine) certain() bool {
 	return m.Stale == nil && (m.Connection == "" || m.Connection == "connected")
 }
@@ -118,7 +118,7 @@ func (m Machine) Facts() match.VM {
 // String names it in messages.
 func (m Machine) String() string { return m.id() }
 
-// within tells whether it lies in one of the datacenters of a vCenter's configuration; none means all.
+// within reports whether it lies in one of the datacenters of a vCenter's configuration; none means all.
 func (m Machine) within(datacenters []string) bool {
 	return len(datacenters) == 0 || slices.ContainsFunc(datacenters, func(want string) bool {
 		if strings.Contains(want, "/") {

@@ -100,7 +100,7 @@ func (c Node) condition() (ready corev1.NodeCondition) {
 	return ready
 }
 
-// tainted tells whether there is a taint of that key.
+// tainted reports whether there is a taint of that key.
 func (c Node) tainted(key string) bool {
 	return c.Node.Is != nil && slices.ContainsFunc(c.Node.Is.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
@@ -300,7 +300,7 @@ func (c Node) silentThere(q *question, cond corev1.NodeCondition) {
 	q.answer(event.Error, try, "its kubelet says so: %s", cmp.Or(cond.Message, cond.Reason, "it has posted no status yet"))
 }
 
-// dead tells whether its kubelet does not even stand still.
+// dead reports whether its kubelet does not even stand still.
 func (c Node) dead() bool {
 	return c.Kubelet == nil || c.Kubelet.State == "stopped" || c.Kubelet.State == "backing-off"
 }

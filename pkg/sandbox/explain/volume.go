@@ -57,7 +57,7 @@ func (c Volume) Explain() api.Explanation {
 	return e
 }
 
-// ofVolume tells whether an event is about a volume, its claim, its attachments or the pods that use it.
+// ofVolume reports whether an event is about a volume, its claim, its attachments or the pods that use it.
 func ofVolume(v api.Volume) func(event.Event) bool {
 	return func(e event.Event) bool {
 		switch e.Object.Kind {
