@@ -21,7 +21,7 @@ func (c Node) absent() (q question) {
 	return q
 }
 
-// deleted says who had the Node object deleted, and what the CCM had asked and was told.
+// deleted answers who deleted the Node object, with the calls of the CCM before and their answers.
 func (c Node) deleted(q *question, e event.Event) {
 	q.Ask = "Why was it deleted?"
 	q.because(c.Around, e)
@@ -75,7 +75,7 @@ func (c Node) deleted(q *question, e event.Event) {
 	q.answer(event.Error, "", "it is not known who deleted its Node object")
 }
 
-// sawCalls adds what the CCM asked each vCenter in the seconds before an event, and was told.
+// sawCalls adds the calls of the CCM to each vCenter in the seconds before an event, and their answers.
 func (a Around) sawCalls(q *question, e event.Event) {
 	const before, most = 10, 6 // seconds, calls of a vCenter
 	for _, vc := range a.VCenters {
@@ -103,7 +103,7 @@ func searches(method string) bool {
 	return strings.HasPrefix(method, "Find") || strings.HasPrefix(method, "Retrieve")
 }
 
-// unborn says why a VM that is to be a node is none.
+// unborn answers why a VM that should be a node is none.
 func (c Node) unborn(q *question) {
 	m := c.behind()
 	if m == nil {

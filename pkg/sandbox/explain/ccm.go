@@ -105,7 +105,7 @@ func mend(vc VCenter) string {
 	return "vsphere-sandbox logs ccm"
 }
 
-// answers is what a vCenter does with which nothing is known to be wrong: where no CCM runs, nobody asks it.
+// answers describes a vCenter without known problems. Where no CCM runs, no CCM asks it.
 func (a Around) answers() string {
 	if len(a.CCM) == 0 {
 		return "is up"
@@ -133,7 +133,7 @@ func (a Around) active(touches func(api.LeaseTarget) bool) (list []api.Lease) {
 	return list
 }
 
-// faults tells which faults touch the subject; nothing when none do.
+// faults adds the faults that affect the subject.
 func (a Around) faults(touches func(api.LeaseTarget) bool) (q question) {
 	q.Ask = "Which faults touch it?"
 	var names []string

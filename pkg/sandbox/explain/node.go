@@ -20,13 +20,13 @@ type Node struct {
 	Node Asked[*corev1.Node]
 	// Heartbeat is the Lease that its kubelet renews.
 	Heartbeat Asked[*coordinationv1.Lease]
-	// Machines are all VMs that may be it: by providerID, system UUID, hostname, or because they are to be it.
+	// Machines are all VMs that may be it: by providerID, system UUID, hostname, or because they should be it.
 	Machines []Machine
 	// Bound is the VM whose kubelet has this name, as VCENTER/NAME; "" when no kubelet ever said it.
 	Bound string
 	// ProviderID is what it had last, of a node that is gone.
 	ProviderID string
-	// Kubelet is its process; nil when there is none. Cut: its way to the API server is cut.
+	// Kubelet is its process; nil for none. Cut: its network path to the API server is cut.
 	Kubelet *api.Component
 	Cut     bool
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 )
 
-// Who has put taints on a node, which faults touch it, and why there is none of a name.
+// Which component set the taints of a node, which faults affect it, and why a node does not exist.
 func TestTaintedAndAbsentNodes(t *testing.T) {
 	checkNodes(t, []nodeCase{
 		{"shutdown taint", node(powerIs("off"), taintedWith("node.cloudprovider.kubernetes.io/shutdown")), "Why does it have the taint node.cloudprovider.kubernetes.io/shutdown", event.Warning, "the VM is off or suspended", "vm power-on w1"},

@@ -16,7 +16,7 @@ type VM struct {
 	VCenter, Name string
 	// Machine is nil when its vCenter has none of that name.
 	Machine *Machine
-	// Node is the case of the node that it is or is to be; nil when it is to be none.
+	// Node is the case of the node that it is or should be; nil for none.
 	Node *Node
 }
 
@@ -131,7 +131,7 @@ func (c VM) power() (q question) {
 	return q
 }
 
-// guest says what its guest tells, and why not.
+// guest answers what its guest reports, or why it reports nothing.
 func (c VM) guest() (q question) {
 	m := *c.Machine
 	q.Ask = "What does its guest report?"

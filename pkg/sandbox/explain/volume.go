@@ -18,7 +18,7 @@ type Volume struct {
 	Around
 	// Row is how the sandbox sums it up.
 	Row api.Volume
-	// Claim, Volume and Pods are nil, or fewer, where there are none.
+	// Claim and Volume are nil, and Pods is empty, where they do not exist.
 	Claim       Asked[*corev1.PersistentVolumeClaim]
 	Volume      Asked[*corev1.PersistentVolume]
 	Attachments Asked[[]storagev1.VolumeAttachment]
@@ -74,10 +74,10 @@ func ofVolume(v api.Volume) func(event.Event) bool {
 	}
 }
 
-// settled are the states in which a volume waits for nobody.
+// settled are the states in which a volume waits for nothing.
 var settled = []api.VolumeState{api.VolumeInUse, api.VolumeAttached, api.VolumeDetached}
 
-// broken are those that do not end by themselves.
+// broken are the states that do not end automatically.
 var broken = []api.VolumeState{api.VolumeBlocked, api.VolumeLost, api.VolumeOrphaned}
 
 // state walks from the claim to the pod, and says what the next step waits for.

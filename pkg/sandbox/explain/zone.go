@@ -282,7 +282,7 @@ func place(m Machine, want config.Labels) (p placed) {
 	return p
 }
 
-// spot tells objects of one vCenter apart as far as a walk needs it.
+// spot identifies an object of a vCenter during a walk.
 type spot struct{ kind, name, ref string }
 
 // tagsOf lists the tags of a category on an object, by name.
