@@ -47,7 +47,7 @@ func (a Around) sawCCM(q *question) {
 func (a Around) sawConfig(q *question) {
 	switch {
 	case a.Config.Err != nil:
-		q.saw(cloudConfig, wrong, "vsphere.conf", "%v; a CCM that runs goes on with the one before", a.Config.Err)
+		q.saw(cloudConfig, wrong, "vsphere.conf", "%v; a CCM that runs keeps the one before", a.Config.Err)
 	case a.Config.Is != nil:
 		var servers []string
 		for _, v := range a.Config.Is.VCenters {
@@ -152,7 +152,7 @@ func (a Around) faults(touches func(api.LeaseTarget) bool) (q question) {
 			}
 			text := t.Does
 			if l.Until != nil {
-				text += "; heals by itself at " + a.clock(*l.Until)
+				text += "; heals automatically at " + a.clock(*l.Until)
 			}
 			q.Evidence = append(q.Evidence, api.Evidence{What: l.ID + " " + l.Fault + " on " + what, Found: text, Verdict: wrong, Source: sandbox, Event: l.Seq})
 		}

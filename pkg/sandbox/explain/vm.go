@@ -183,7 +183,7 @@ func (c VM) node() (q question) {
 	list, by := n.matches()
 	if !slices.Contains(ids(list), m.id()) {
 		q.saw("vCenters", wrong, "VM of node "+n.Name+" by "+by, "%s", cmp.Or(and(ids(list), "and"), "none"))
-		q.answer(event.Error, "vsphere-sandbox explain node "+n.Name, "none: its kubelet calls itself %s, and that node is another VM's or nobody's by its %s", n.Name, by)
+		q.answer(event.Error, "vsphere-sandbox explain node "+n.Name, "none: its kubelet registers as %s, and that node is of another VM or of none by its %s", n.Name, by)
 		return q
 	}
 	ready := n.ready()

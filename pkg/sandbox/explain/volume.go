@@ -107,7 +107,7 @@ func (c Volume) state() (q question) {
 		}
 		q.saw(apiServer, verdictOf(n.Ready == string(corev1.ConditionTrue)), "Node "+n.Name, "%s", text)
 	} else if v.Node != "" {
-		q.saw(apiServer, missing, "Node "+v.Node, "there is none")
+		q.saw(apiServer, missing, "Node "+v.Node, "does not exist")
 	}
 	c.sawPods(&q)
 	q.because(c.Around, c.newest(ofVolume(v)))
@@ -214,7 +214,7 @@ func (c Volume) sawClaim(q *question) {
 	case c.Claim.Err != nil:
 		q.saw(apiServer, unknown, what, "%v", c.Claim.Err)
 	case pvc == nil:
-		q.saw(apiServer, missing, what, "there is none any more")
+		q.saw(apiServer, missing, what, "no longer exists")
 	default:
 		text := string(pvc.Status.Phase)
 		if pvc.Spec.VolumeName != "" {
@@ -235,7 +235,7 @@ func (c Volume) sawVolume(q *question) {
 	case c.Volume.Err != nil:
 		q.saw(apiServer, unknown, "PersistentVolume", "%v", c.Volume.Err)
 	case pv == nil:
-		q.saw(apiServer, missing, "PersistentVolume", "there is none")
+		q.saw(apiServer, missing, "PersistentVolume", "does not exist")
 	default:
 		text := string(pv.Status.Phase) + ", " + string(pv.Spec.PersistentVolumeReclaimPolicy)
 		if pv.Spec.CSI != nil {
