@@ -151,7 +151,7 @@ func TestRenderedValidates(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"validate":                               "validate needs a FILE",
-		"validate a b":                           `validate does not understand the argument "b"`,
+		"validate a b":                           `validate: unexpected argument "b"`,
 		"render":                                 "render needs a FILE",
 		"validate nosuch":                        "open nosuch: no such file or directory",
 		"render nosuch":                          "open nosuch: no such file or directory",

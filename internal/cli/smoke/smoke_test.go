@@ -23,7 +23,7 @@ func TestOptions(t *testing.T) {
 	}{
 		{"", "", 0},
 		{"--ccm ./mine --baseline module:v1.34.0 --suite full --strict", "", 0},
-		{"mine", `smoke does not understand the argument "mine"`, report.Usage},
+		{"mine", `smoke: unexpected argument "mine"`, report.Usage},
 		{"--ccm moon:x", `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
 		{"--baseline moon:x", `CCM "moon:x": there is no source "moon:"; want builtin, PATH, image:REF, archive:FILE or module:VERSION`, report.Usage},
 		{"--suite cor", `--suite "cor": want core or full`, report.Usage},
