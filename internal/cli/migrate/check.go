@@ -134,7 +134,7 @@ func (w *subject) check(ctx context.Context, streams *iostreams.Streams, datasto
 	return r, nil
 }
 
-// failed returns an error if a finding must be fixed first.
+// failed returns the error for a report with a finding that fails.
 func failed(r *check.Report) error {
 	n := r.Count(check.Fail)
 	if n == 0 {

@@ -39,7 +39,7 @@ func runRoles(ctx context.Context, o *rolesOptions) error {
 	return o.print(plans)
 }
 
-// connected compares the plans with the vCenters and, with --create, creates what is missing.
+// connected compares plans with the vCenters and, with --create, creates what is missing.
 func (o *rolesOptions) connected(ctx context.Context) error {
 	chosen, err := o.real.Complete(o.getenv)
 	if err != nil {
@@ -163,7 +163,7 @@ func (o *rolesOptions) ask(ctx context.Context, plans []*roles.Plan, newRoles, n
 	return err
 }
 
-// undone reports which changes were undone.
+// undone prints what was rolled back.
 func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 	for _, s := range u.Back {
 		fmt.Fprintln(o.streams.Err, "taken back:", printable.Line(s))

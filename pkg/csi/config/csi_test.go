@@ -103,7 +103,7 @@ func TestCSIDefaults(t *testing.T) {
 	}
 }
 
-// Every mistake is told, with its line and what may have been meant.
+// Every error has its line and a suggestion.
 func TestCSIMistakes(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"unknown key":             {"[Global]\nclusterid = c\n", "f:2: [Global] clusterid: unknown key, did you mean cluster-id?"},
@@ -143,7 +143,7 @@ func TestCSIMistakes(t *testing.T) {
 	}
 }
 
-// All mistakes of a file are told at once, in its order.
+// All errors of a file are reported at once, in order.
 func TestCSIAllMistakes(t *testing.T) {
 	_, err := config.Load("f", []byte("[Global]\nclusterid = x\nport = x\n[Lables]\n[VirtualCenter \"vc\"]\nuser = u@d\npassword = p\n"), config.Reading{Form: config.CSI, ClusterID: "c"})
 	if err == nil || strings.Count(err.Error(), "\n") != 2 {

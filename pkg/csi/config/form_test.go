@@ -20,7 +20,7 @@ vcenter:
 labels: {region: k8s-region, zone: k8s-zone}
 `
 
-// The cloud controller manager's file serves the driver too.
+// The cloud controller manager's file configures the driver too.
 func TestCloud(t *testing.T) {
 	got, err := config.Load("vsphere.conf", []byte(cloudYAML), config.Reading{ClusterID: "uid"})
 	if err != nil {

@@ -2,7 +2,7 @@
 // answers each with the evidence that the answer rests on.
 //
 // A case ([Node], [VM], [Volume]) holds what was gathered, each part with the reason why it could not be had where it
-// could not; Explain reasons over it and asks nobody. What is not known is said to be unknown, and no answer rests on it.
+// could not; Explain reasons over the result and makes no calls. It reports what is unknown as unknown, and bases no answer on it.
 // [GatherNode] and [GatherVM] fill cases from a few small interfaces, every source within [Patience].
 //
 //	c := explain.GatherNode(ctx, sources, "worker-1")

@@ -164,7 +164,7 @@ func TestNode(t *testing.T) {
 	})
 }
 
-// What is as it should be leaves nothing to be told.
+// A healthy node gets no advice.
 func TestWell(t *testing.T) {
 	e := node().Explain()
 	for _, q := range e.Questions {

@@ -72,7 +72,7 @@ func (c Node) taint(key string) (q question) {
 	}
 	p, ok := puttings[key]
 	if !ok {
-		q.answer(event.Warning, "kubectl taint nodes "+c.Name+" "+key+"-", "it is none that Kubernetes or the cloud provider puts there: somebody did%s", because)
+		q.answer(event.Warning, "kubectl taint nodes "+c.Name+" "+key+"-", "Kubernetes and the cloud provider do not add this taint: a user or another controller did%s", because)
 		return q
 	}
 	try := c.way(key)

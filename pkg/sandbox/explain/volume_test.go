@@ -127,7 +127,7 @@ func TestVolumeUnasked(t *testing.T) {
 	}
 }
 
-// What an event of the volume comes from is told with it, whatever it is about.
+// The cause of a volume's event is shown with it, also if it is about another object.
 func TestHistory(t *testing.T) {
 	all := []event.Event{
 		{Seq: 1, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", Name: "w1"}},

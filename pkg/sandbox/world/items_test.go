@@ -46,7 +46,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// What is around VMs is told after them, and whether it is more than where they are.
+// Objects around VMs are reported after them, with more than their place.
 func TestAround(t *testing.T) {
 	var got []bool
 	i := world.NewInventory("vc", nil)
