@@ -23,7 +23,7 @@ func (s *Sandbox) steps() []step {
 	}
 	stock := ground.Steps{
 		VCenters:    step{Name: "vCenters", Start: s.startVCenters, Stop: s.source.Stop},
-		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.unwatchInventory},
+		Inventory:   step{Name: "inventory watch", Start: s.watchInventory, Stop: s.inventory.Stop},
 		Faults:      step{Name: "faults", Start: func(context.Context) error { return s.startFaults(catalogue.Kinds()) }, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},

@@ -15,6 +15,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/vcenters/real"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault/catalogue"
 )
 
@@ -68,7 +69,7 @@ func TestExistingNodes(t *testing.T) {
 		t.Errorf("behind front.example.net: %+v", b)
 	}
 	named := map[string]string{}
-	for _, i := range s.vmItems() {
+	for _, i := range items(t, s, fault.VM) {
 		named[i.Name] = i.Node
 	}
 	if diff := cmp.Diff(map[string]string{"worker-1": "front.example.net", "worker-2": "back"}, named); diff != "" {

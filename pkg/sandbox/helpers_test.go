@@ -98,7 +98,7 @@ func withVCenters(t testing.TB, scenario string, changes ...func(*Options)) *San
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := s.unwatchInventory(ctx); err != nil {
+		if err := s.inventory.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 		if err := s.source.Stop(ctx); err != nil {

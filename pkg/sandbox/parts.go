@@ -85,6 +85,9 @@ func assemble(s *Sandbox) {
 		VCenters: list, Log: s.log, Changed: s.rows.TagsChanged, Logger: opts.Logger,
 		Categories: func() topology.Categories { return s.desired.Topology().Spec.Categories },
 	}
+	s.inventory = vcenters.Watch{
+		Log: s.log, Tags: s.tags, Background: &s.background, Changed: s.rows.VCenterChanged, FollowLog: s.rows.FollowLog, FollowCalls: s.rows.FollowCalls,
+	}
 	s.listing = vcenters.Listing{World: s.currentWorld, VCenters: watched, Tags: s.tags, Nodes: s.Nodes, CAFile: s.vcenterCA}
 	s.components = &components.Registry{
 		Command: opts.Command, Dir: opts.Dir, Log: s.log, Logger: opts.Logger, Cache: &s.watchCache, Crashed: s.boot.Crashed,

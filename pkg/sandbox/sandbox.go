@@ -81,6 +81,7 @@ type Sandbox struct {
 	storage    *storage.Watcher
 	volumes    storage.Server
 	tags       *vcenters.Tags
+	inventory  vcenters.Watch
 	listing    vcenters.Listing
 	inspector  *inspect.Inspector
 }
