@@ -30,9 +30,9 @@ const (
 // Ground is what faults act on. Nil fields are what it lacks. It is safe for concurrent use.
 type Ground struct {
 	// Items lists the objects of a kind that exist now, in a stable order.
-	Items func(ctx context.Context, kind Object) ([]Item, error)
+	Items    func(ctx context.Context, kind Object) ([]Item, error)
 	VCenters []Endpoint
-	Cluster Kubernetes
+	Cluster  Kubernetes
 	// Host returns the host or address at which the clients configured in the cluster reach a vCenter, by its name; the keys of
 	// the credentials Secret begin with it. Nil: the address on which the vCenter listens.
 	Host func(vcenter string) string
