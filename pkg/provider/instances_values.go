@@ -1,8 +1,14 @@
 package provider
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/provider/inventory"
 )
@@ -64,4 +70,49 @@ func guestFamily(id string) string {
 		return ""
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(family, "64"), "_")
+}
+
+// checkNodeLabels validates labels for nodes. Upstream checks only the keys: a value that the API server refuses fails at
+// every node forever (cmd/vsphere-cloud-controller-manager/main.go).
+func checkNodeLabels(labels map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+			return fmt.Errorf("node label %q: key is not a qualified name: %s", key, strings.Join(problems, "; "))
+		}
+		if problems := validation.IsValidLabelValue(labels[key]); len(problems) > 0 {
+			return fmt.Errorf("node label %q: value %q: %s", key, labels[key], strings.Join(problems, "; "))
+		}
+	}
+	return nil
+}
+
+// warnNodeLabels logs labels that no node will get: the node controller of k8s.io/cloud-provider drops those in
+// Kubernetes' own domains.
+func warnNodeLabels(log *slog.Logger, labels map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		prefix, _, _ := strings.Cut(key, "/")
+		for _, domain := range []string{"kubernetes.io", "k8s.io"} {
+			if prefix != key && (prefix == domain || strings.HasSuffix(prefix, "."+domain)) {
+				log.Warn("node label is dropped", "label", key, "why", "the domain is reserved")
+			}
+		}
+	}
+}
+
+// ErrTagName reports that the name of a region or zone tag is not a valid label value.
+var ErrTagName = errors.New("cannot be a label")
+
+// zone returns the region and zone of vm. It refuses tag names that are not valid label values: the API server would
+// reject the node as a whole, forever, without naming the tag.
+func (i instances) zone(vm *inventory.VM) (inventory.Zone, error) {
+	z, err := i.inv.Zone(vm)
+	if err != nil || i.choices.anyTagName {
+		return z, err
+	}
+	for _, t := range [...]struct{ category, tag string }{{i.cfg.Labels.Region, z.Region}, {i.cfg.Labels.Zone, z.Zone}} {
+		if problems := validation.IsValidLabelValue(t.tag); len(problems) > 0 {
+			return z, fmt.Errorf("vm %s: tag %q of category %q %w: %s", vm, t.tag, t.category, ErrTagName, strings.Join(problems, "; "))
+		}
+	}
+	return z, nil
 }
