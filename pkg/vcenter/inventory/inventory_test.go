@@ -137,7 +137,7 @@ func TestSelectionRefuses(t *testing.T) {
 	}{
 		{inventory.Selection{Folders: []string{"k8s/mastrs"}}, `folder "k8s/mastrs" not found, or this account may not see it: did you mean "k8s/masters"?`},
 		{inventory.Selection{Pools: []string{"prod/wbe"}}, `did you mean "prod/web"?`},
-		{inventory.Selection{Datacenters: []string{"dcnorth"}}, `datacenter "dcnorth": there is none`},
+		{inventory.Selection{Datacenters: []string{"dcnorth"}}, `datacenter "dcnorth" not found`},
 		{inventory.Selection{Tags: []string{"prod"}}, "must be category:name"},
 		{inventory.Selection{Folders: []string{"/"}}, "is empty"},
 	} {
