@@ -209,10 +209,8 @@ func (s *Sandbox) ccmArgs(r *replica, c CCM, elect bool) []string {
 			"--leader-elect=true",
 			"--leader-elect-lease-duration="+lease.String(),
 			"--leader-elect-renew-deadline="+(lease*2/3).Round(time.Millisecond).String(),
-			"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String())
-		if s.facts.Namespace != "" { // the Lease of that name in kube-system is another's
-			args = append(args, "--leader-elect-resource-namespace="+s.ccmNamespace())
-		}
+			"--leader-elect-retry-period="+(lease*2/15).Round(time.Millisecond).String(),
+			"--leader-elect-resource-namespace="+s.ccmNamespace())
 	} else {
 		// There is one, and it is started again when it ends: no lease to wait for.
 		args = append(args, "--leader-elect=false")

@@ -21,7 +21,7 @@ func newCloudConfig(s *Sandbox) *cloudconfig.Config {
 			defer s.ccms.mu.Unlock()
 			s.ccms.unsettled = true
 		},
-		Provided: s.opts.CCM.None || s.opts.VCentersOnly,
+		Provided: s.opts.CCM.None || s.guarded() != nil,
 	}
 	if s.opts.Dir != nil { // nil in tests
 		c.File, c.CAFile = s.opts.Dir.Path("ccm", cloudconfig.Key), s.vcenterCA()

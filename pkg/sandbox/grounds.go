@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -188,8 +189,5 @@ func (h host) BootFailed() bool { return h.s.boot.Failed() }
 
 // ccmNamespace is where the cloud controller manager's account, configuration, credentials and Lease are.
 func (s *Sandbox) ccmNamespace() string {
-	if s.facts.Namespace != "" {
-		return s.facts.Namespace
-	}
-	return cloudconfig.Namespace
+	return cmp.Or(s.facts.Namespace, cloudconfig.Namespace)
 }

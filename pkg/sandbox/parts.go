@@ -72,11 +72,11 @@ func assemble(s *Sandbox) {
 		}
 		return err
 	}
-	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) string {
+	s.faults = &faults.Faults{Source: s.source, Refuse: func(k *fault.Kind) (why, try string) {
 		if g, ok := s.sourced(); ok {
 			return g.Lacks(k)
 		}
-		return ""
+		return "", ""
 	}}
 	grace := cmp.Or(s.facts.Speed, opts.Speed).Of(pace.NodeMonitorGracePeriod) // a shared cluster keeps its own speed
 	s.causes = &causality.Finder{

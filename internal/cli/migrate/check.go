@@ -142,7 +142,7 @@ func failed(r *check.Report) error {
 	}
 	return &report.Error{
 		Code: "not-ready", Exit: report.Degraded, Message: fmt.Sprintf("%d of %d checks fail: the cluster is not ready to be migrated", n, len(r.Findings)),
-		Try: "mend what fails, and check once more",
+		Try: "fix what fails, and run the check again",
 	}
 }
 

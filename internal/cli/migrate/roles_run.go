@@ -115,11 +115,11 @@ func (o *rolesOptions) make(ctx context.Context, targets []roles.Target, plans [
 			return err
 		}
 		return &report.Error{
-			Code: "roles-differ", Message: "nothing was done, as something else is in the place of what is planned\n" + strings.Join(differing, "\n"),
-			Try: "look at it in the vSphere Client: change or remove it there, or name another account",
+			Code: "roles-differ", Message: "nothing was done: roles or permissions with other contents exist\n" + strings.Join(differing, "\n"),
+			Try: "change or remove them in the vSphere Client, or name another account",
 		}
 	case newRoles+newGrants == 0:
-		fmt.Fprintln(o.streams.Err, "all of it is there already")
+		fmt.Fprintln(o.streams.Err, "everything already exists")
 		return o.print(plans)
 	}
 	if !o.yes {
@@ -172,7 +172,7 @@ func (o *rolesOptions) undone(ctx context.Context, u *roles.Undone) error {
 		fmt.Fprintln(o.streams.Err, "still there:", printable.Line(s))
 	}
 	if len(u.Left) > 0 {
-		return &report.Error{Code: "roles-left", Message: u.Error(), Try: "remove in the vSphere Client what is still there"}
+		return &report.Error{Code: "roles-left", Message: u.Error(), Try: "remove the listed objects in the vSphere Client"}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -27,8 +27,8 @@ const healTimeout = 20 * time.Second
 // Faults is the fault engine of a sandbox. Set its fields before [Faults.Start]. Its methods may be called from any goroutine.
 type Faults struct {
 	Source vcenters.Source
-	// Refuse returns why the ground cannot have a kind of fault, "" when it can.
-	Refuse func(*fault.Kind) string
+	// Refuse returns why the ground cannot have a kind of fault, "" when it can, and a command to try.
+	Refuse func(*fault.Kind) (why, try string)
 
 	mu      sync.Mutex
 	engine  *fault.Engine
@@ -101,14 +101,15 @@ func (f *Faults) Register(mux *http.ServeMux) {
 
 // Lacks returns why no fault of a kind can be injected in this sandbox, "" when it can.
 func (f *Faults) Lacks(k *fault.Kind) string {
-	return cmp.Or(f.Refuse(k), f.Source.Lacks(k))
+	why, _ := f.Refuse(k)
+	return cmp.Or(why, f.Source.Lacks(k))
 }
 
 // allow returns the error of a request that is refused or must be confirmed.
 func (f *Faults) allow(ctx context.Context, e *fault.Engine, r fault.Request, confirmed bool) error {
 	if k, err := fault.Find(catalogue.Kinds(), r.Kind); err == nil {
-		if why := f.Refuse(k); why != "" {
-			return &api.Error{Code: "unsupported", Message: k.Name + ": " + why, Try: "vsphere-sandbox record, then up with the recording"}
+		if why, try := f.Refuse(k); why != "" {
+			return &api.Error{Code: "unsupported", Message: k.Name + ": " + why, Try: try}
 		}
 	}
 	return f.Source.AllowFault(ctx, e, r, confirmed)
