@@ -99,7 +99,7 @@ func (w *parsedFile) topology(cfg *Config) {
 	}
 	for i, c := range cfg.Categories {
 		if slices.Contains(cfg.Categories[:i], c) {
-			w.problem(categories.or(zone), "", "%q stands twice", c)
+			w.problem(categories.or(zone), "", "%q is listed twice", c)
 		}
 	}
 	if len(cfg.Categories) > mostCategories {

@@ -38,7 +38,7 @@ func TestCodes(t *testing.T) {
 		{volume.ErrInTree, codes.Unimplemented, "StorageClass of the CSI driver"},
 		{volume.ErrNotSupported, codes.FailedPrecondition, "version of the vCenter"},
 		{volume.ErrToken, codes.Aborted, "from the beginning"},
-		{context.DeadlineExceeded, codes.DeadlineExceeded, "goes on"},
+		{context.DeadlineExceeded, codes.DeadlineExceeded, "continues the operation"},
 		{context.Canceled, codes.Canceled, ""},
 		{errors.New("a surprise"), codes.Internal, ""},
 		// Doubt has priority.

@@ -56,7 +56,7 @@ func TestNoPlace(t *testing.T) {
 	fake.Fail("Create", volume.ErrNoSpace)
 	_, err := c.CreateVolume(t.Context(), request("v", gib, "a", "b"))
 	wantCode(t, err, codes.ResourceExhausted)
-	for _, text := range []string{"local-a", "local-b", "no space", "not in a state", "free space on the datastores"} {
+	for _, text := range []string{"local-a", "local-b", "no space", "its state does not allow it", "free space on the datastores"} {
 		if message := status.Convert(err).Message(); !strings.Contains(message, text) {
 			t.Errorf("%q is not in %q", text, message)
 		}

@@ -160,9 +160,9 @@ func TestParameters(t *testing.T) {
 	}{
 		{map[string]string{"storagePolicy": "gold"}, "did you mean storagepolicyname?"},
 		{map[string]string{"datastore": "ds:///"}, "did you mean datastoreurl?"},
-		{map[string]string{"diskformat": "thin"}, "there are storagepolicyname, datastoreurl, csi.storage.k8s.io/fstype"},
-		{map[string]string{strings.Repeat("x", 100): ""}, "not known"},
-		{map[string]string{"datastoreurl": "a", "DatastoreURL": "b"}, "is there as"},
+		{map[string]string{"diskformat": "thin"}, "use one of storagepolicyname, datastoreurl, csi.storage.k8s.io/fstype"},
+		{map[string]string{strings.Repeat("x", 100): ""}, "unknown"},
+		{map[string]string{"datastoreurl": "a", "DatastoreURL": "b"}, "is also set as"},
 		{map[string]string{"csi.storage.k8s.io/fstype": "nfs"}, "file volumes"},
 		{map[string]string{"storagepolicyname": "goldd"}, `"goldd"`},
 	} {

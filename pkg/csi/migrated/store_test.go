@@ -60,10 +60,10 @@ func TestLife(t *testing.T) {
 	if v, err := s.Volume(ctx, path); err != nil || v.ID != path || v.Capacity != gib || v.Name != "old" {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if _, err := s.Expand(ctx, path, 2*gib); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "not expanded") {
+	if _, err := s.Expand(ctx, path, 2*gib); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "cannot be expanded") {
 		t.Errorf("expand: %v", err)
 	}
-	if _, err := s.Snapshot(ctx, path, "snap"); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "no snapshot is taken") {
+	if _, err := s.Snapshot(ctx, path, "snap"); !errors.Is(err, volume.ErrInTree) || !strings.Contains(err.Error(), "cannot have snapshots") {
 		t.Errorf("snapshot: %v", err)
 	}
 	if all, err := s.Snapshots(ctx, volume.SnapshotRef{Volume: path}); err != nil || len(all) != 0 {

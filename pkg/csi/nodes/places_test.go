@@ -106,7 +106,7 @@ func TestPlaces(t *testing.T) {
 		{
 			name: "no space",
 			want: volume.Requirement{Requisite: []volume.Segment{a}, Capacity: 4096 * gi},
-			err:  volume.ErrNoSpace, why: "ds-a: 100.0 GiB free, 4096.0 GiB asked",
+			err:  volume.ErrNoSpace, why: "ds-a: 100.0 GiB free, 4096.0 GiB required",
 		},
 		{
 			name: "nobody's segment",

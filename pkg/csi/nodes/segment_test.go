@@ -169,7 +169,7 @@ func TestNoSuchCategory(t *testing.T) {
 		cfg.Categories = []nodes.Category{{Name: "k8s-zone", Key: "topology.kubernetes.io/zone"}, {Name: "rack"}}
 	}).synced()
 	_, err := r.Segment(t.Context(), "a1", uuidA1)
-	if err == nil || !strings.Contains(err.Error(), `no tag of category "rack"`) || !strings.Contains(err.Error(), "no category of that name") {
+	if err == nil || !strings.Contains(err.Error(), `no tag of category "rack"`) || !strings.Contains(err.Error(), "no category with that name") {
 		t.Error(err)
 	}
 	if err := r.Set(nil, nil); err == nil {

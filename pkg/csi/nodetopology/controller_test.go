@@ -140,7 +140,7 @@ func TestGrace(t *testing.T) {
 	}
 	want := []string{
 		"Normal TopologyRetrievalSucceeded topology is k8s-zone=west",
-		"Normal TopologyChanged topology was k8s-zone=west, is k8s-zone=east",
+		"Normal TopologyChanged topology changed from k8s-zone=west to k8s-zone=east",
 		"Warning TopologyRetrievalFailed no tag",
 		"Normal TopologyRetrievalSucceeded topology is k8s-zone=west",
 	}

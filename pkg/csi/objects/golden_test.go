@@ -124,7 +124,7 @@ func TestChartRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, "../../../charts/vsphere-csi/files/rules.yaml", "# Printed from pkg/csi/objects, which says why each of these is needed.\n"+string(data))
+	check(t, "../../../charts/vsphere-csi/files/rules.yaml", "# Generated from pkg/csi/objects, which documents the reasons.\n"+string(data))
 }
 
 // marshal omits the fields that a new object does not have.
@@ -156,7 +156,7 @@ func manifest() Config {
 // manifests/csi is generated from these objects: `go test ./pkg/csi/objects -update`.
 func TestManifests(t *testing.T) {
 	const dir = "../../../manifests/csi/"
-	const comment = "Printed from pkg/csi/objects, which says why each of these is needed."
+	const comment = "Printed from pkg/csi/objects, which documents the reasons."
 	c := manifest()
 	check(t, dir+"namespace.yaml", printed(t, comment, Namespace(c)))
 	check(t, dir+"rights.yaml", printed(t, comment, Rights(c)...))

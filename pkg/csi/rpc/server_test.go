@@ -201,7 +201,7 @@ func TestEndpoints(t *testing.T) {
 		{"unix://relative.sock", "not unix:///path"},
 		{"tcp://127.0.0.1:0", "not unix:///path"},
 		{"unix:///" + strings.Repeat("x", 200), "use a shorter one"},
-		{"unix://" + file, "no socket"},
+		{"unix://" + file, "not a socket"},
 		{"unix://" + served, "another process serves it"},
 		{"unix://" + filepath.Join(dir, "none", "x"), ""}, // its folder is made
 		{"unix://" + filepath.Join(file, "x"), "not a directory"},

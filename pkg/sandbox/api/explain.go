@@ -12,13 +12,13 @@ import (
 type Subject struct {
 	// Kind is node, vm or volume; [Client.Inspect] knows more: host, vcenter, component.
 	Kind string `json:"kind"`
-	// VCenter distinguishes vSphere objects with the same name; "" if the name is enough.
+	// VCenter distinguishes objects of vSphere that have the same name; "" if the name is enough.
 	VCenter string `json:"vcenter,omitempty"`
 	// Name is as in the row of its kind; of a volume, its claim, its PersistentVolume or its id in CNS.
 	Name string `json:"name"`
 }
 
-// Explanation gives the reasons for the state of an object.
+// Explanation explains the state of a subject.
 type Explanation struct {
 	Subject
 	// Summary is the whole in a sentence: "not ready, because its VM is off".
@@ -31,8 +31,8 @@ type Explanation struct {
 	Volume *Volume `json:"volume,omitempty"`
 }
 
-// Question is a property of a subject that needs a reason: a missing label, a taint, a deleted node, a stuck volume.
-// Properties that are as expected are included, with what makes them so.
+// Question is something about a subject that wants a reason: a label that is missing, a taint, a node that was deleted,
+// a volume that is stuck. A subject in its desired state has questions, too, with the reasons.
 type Question struct {
 	// Ask is the question: "Why has it no zone?".
 	Ask string `json:"ask"`
@@ -60,12 +60,12 @@ type Evidence struct {
 	Event uint64 `json:"event,omitempty"`
 }
 
-// Explain returns the reasons for the state of a node, a VM or a volume.
+// Explain explains the state of a Node, a VM or a volume.
 func (c *Client) Explain(ctx context.Context, s Subject) (Explanation, error) {
 	return post[Explanation](ctx, c, "explain", s)
 }
 
-// Inspection is everything known about a subject on both planes.
+// Inspection is all that can be read of a subject on each plane.
 type Inspection struct {
 	Parts []Part `json:"parts"`
 }
@@ -85,8 +85,8 @@ func (c *Client) Inspect(ctx context.Context, s Subject) (Inspection, error) {
 	return post[Inspection](ctx, c, "inspect", s)
 }
 
-// Mask adds every secret of the sandbox with the directory dir to m, also those that it gets later. A caller that
-// exports output of a sandbox calls it first, and exports nothing if it fails.
+// Mask adds every secret of the sandbox with the directory dir to m, and those that the sandbox learns later. Call it before an
+// export of what a sandbox reports, and export nothing if it fails.
 func (c *Client) Mask(ctx context.Context, m *mask.Mask, dir string) error {
 	if err := m.Follow(dir); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (c *Client) FaultKinds(ctx context.Context) ([]FaultKind, error) {
 	return get[[]FaultKind](ctx, c, "fault-kinds")
 }
 
-// Run is a scenario that runs or ran on a sandbox, as its runner reports it.
+// Run is a scenario that runs on a sandbox, or ran there, as its runner reports it.
 type Run struct {
 	// Name is the scenario's.
 	Name        string `json:"name"`

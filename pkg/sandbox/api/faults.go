@@ -33,7 +33,7 @@ type InjectRequest struct {
 	Params map[string]string `json:"params,omitempty"`
 	// Mode is one, all, a number or a percentage; "" is all that is named, or the one that the rest selects.
 	Mode string `json:"mode,omitempty"`
-	// For is how long until it heals automatically; 0: until it is healed.
+	// For is the time until it heals automatically; 0: until it is healed.
 	For  Duration `json:"for,omitzero"`
 	Seed uint64   `json:"seed,omitempty"`
 	// DryRun asks for the plan alone: a lease without an ID.
@@ -121,7 +121,7 @@ func (c *Client) RestartCCM(ctx context.Context) (Done, error) {
 	return post[Done](ctx, c, "ccm/restart", struct{}{})
 }
 
-// Metrics returns the metrics that a component serves, in Prometheus' text format: "ccm", "ccm-2",
+// Metrics returns the metrics of a component in Prometheus' text format: "ccm", "ccm-2",
 // "control-plane".
 func (c *Client) Metrics(ctx context.Context, component string) ([]byte, error) {
 	resp, err := c.do(ctx, http.MethodGet, "metrics/"+url.PathEscape(component), nil)
@@ -139,11 +139,11 @@ type Ground struct {
 	Cluster string `json:"cluster"`
 	// Inventory is simulated or real.
 	Inventory string `json:"inventory"`
-	// Writable reports whether VMs can be changed: those of simulated vCenters always, those of real ones in the scope that
-	// was given at the start, and only after the user confirms.
+	// Writable reports whether VMs can be changed: those of simulated vCenters always, those of real ones in the scope that it
+	// was started with, each time the user confirms it.
 	Writable bool `json:"writable"`
 	// Nodes is what stands for a node: hollow (a kubelet's process), container, light (one process for all), mixed, light
-	// ones beside the others, or real, a VM whose kubelet is not the sandbox's; "" without a cluster.
+	// ones beside the others, or real, a VM with a kubelet that is not the sandbox's; "" without nodes.
 	Nodes string `json:"nodes,omitempty"`
 }
 
@@ -188,7 +188,7 @@ type ApplyRequest struct {
 	Topology string `json:"topology"`
 	// DryRun asks for the steps alone.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Prune removes what the topology does not name, also what other clients created.
+	// Prune removes all objects that the topology does not name, also those of other tools.
 	Prune bool `json:"prune,omitempty"`
 }
 
@@ -198,7 +198,7 @@ type Change struct {
 	Op      string `json:"op"`
 	Kind    string `json:"kind"`
 	VCenter string `json:"vcenter"`
-	// Path is an inventory path, or a name for objects without one.
+	// Path is an inventory path, or a name for an object without one.
 	Path string `json:"path"`
 	// What says what about it.
 	What string `json:"what,omitempty"`

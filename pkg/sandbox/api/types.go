@@ -89,7 +89,7 @@ type VCenter struct {
 	Gate string `json:"gate"`
 	// Delay is what a slow gate adds to each call.
 	Delay Duration `json:"delay,omitzero"`
-	// Watched reports whether the sandbox's view of its inventory is current.
+	// Watched reports whether the sandbox's own view of its inventory is current.
 	Watched     bool   `json:"watched"`
 	Datacenters int    `json:"datacenters"`
 	Hosts       int    `json:"hosts"`
@@ -273,8 +273,8 @@ type Error struct {
 	Seed uint64 `json:"seed,omitempty"`
 }
 
-// Unconfirmed returns the answer to a request that must be repeated with Confirmed, once the user has read it and
-// agrees; nil for every other error.
+// Unconfirmed returns the answer to a request that must be repeated with Confirmed after the user has read and accepted it; nil for
+// every other error.
 func Unconfirmed(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) && e.Code == "unconfirmed" {

@@ -13,8 +13,8 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Update is one line of the stream of a sandbox's changes: first its state, up to a line
-// that is Synced, then every change, none left out: a row that changes twice is sent twice. Besides Synced, exactly one
+// Update is one line of the stream in which a sandbox reports all changes: first all rows, up to a line that is Synced, then every
+// change: a row that changes twice is sent twice. Besides Synced, exactly one
 // of the pointers is set.
 type Update struct {
 	// Event is an event of the log. Lost is the number of events before it that a slow reader missed.
@@ -29,9 +29,9 @@ type Update struct {
 	Lease      *Lease      `json:"lease,omitempty"`
 	Volume     *Volume     `json:"volume,omitempty"`
 	Attachment *Attachment `json:"attachment,omitempty"`
-	// Calls are counts of calls that have changed; each is sent once a second at most.
+	// Calls are counts of calls that have changed; each is sent at most once a second.
 	Calls *Calls `json:"calls,omitempty"`
-	// Run is the scenario that runs, after its runner reports it.
+	// Run is the scenario that runs, if its runner reports it.
 	Run *Run `json:"run,omitempty"`
 	// Deleted marks a deleted row, with its last values.
 	Deleted bool `json:"deleted,omitempty"`
@@ -59,9 +59,9 @@ type Calls struct {
 // Calls counts what every vCenter was asked for, by method and client, vCenters in topology order.
 func (c *Client) Calls(ctx context.Context) ([]Calls, error) { return get[[]Calls](ctx, c, "calls") }
 
-// Watch calls f for each update, beginning with the current state, until ctx ends, f returns an error or the sandbox ends, which returns
-// nil. Events are those after the given Seq; [math.MaxUint64] leaves out past events. A reader that is so
-// slow that rows pile up without bounds is cut off with an error: it must watch again.
+// Watch calls f for each update, from what there is on, until ctx ends, f returns an error or the sandbox ends, which is
+// nil. Events are those after the given Seq; [math.MaxUint64] leaves out what has happened already. A reader that is
+// too slow is disconnected with an error, and must watch again.
 func (c *Client) Watch(ctx context.Context, after uint64, f func(Update) error) error {
 	resp, err := c.do(ctx, http.MethodGet, "watch?"+url.Values{"after": {strconv.FormatUint(after, 10)}}.Encode(), nil)
 	if err != nil {

@@ -41,7 +41,7 @@ const (
 )
 
 // Newest returns the Seq of the newest event of one of the kinds that match accepts, of those that the cluster may just
-// have noticed; 0 without one.
+// have noticed; 0 for none.
 func (f *Finder) Newest(kinds []string, match func(event.Event) bool) uint64 {
 	return f.Within(2*f.Grace+10*time.Second, kinds, match)
 }
@@ -65,8 +65,8 @@ func (f *Finder) Within(age time.Duration, kinds []string, match func(event.Even
 	return 0
 }
 
-// causes lists, for a kind of event of a node, the kinds of events of the node, its kubelet or its VM that cause it.
-// Any other event has no known cause: a wrong one would be worse than none.
+// causes has, for a kind of event of a node, the kinds of events of the node, its kubelet or its VM that cause it. An event that is
+// not here, or follows none of them, has no known cause: a wrong cause would be worse than none.
 var causes = map[string][]string{
 	"node.registered":     {"child.started"},
 	"node.provider-id":    {"node.registered", "tag.attached", "fault.injected/node.foreign-provider-id", "fault.healed/node.foreign-provider-id"},
@@ -93,8 +93,8 @@ var causes = map[string][]string{
 // lasting are the effects that may come long after their cause: a Node is kept as long as there is doubt.
 var lasting = []string{"node.deleted", "ccm.vm-gone"}
 
-// OfNode finds the newest event that can have caused that change of a node, 0 without one. An event that is older than the
-// longest time that the cluster takes to notice is not the cause.
+// OfNode returns the newest event that may have caused a change of a node, 0 for none. An event that is older than the time in which
+// the cluster notices a change is no cause.
 func (f *Finder) OfNode(node, kind string) uint64 {
 	vcenter, vm := f.VM(node)
 	about := func(e event.Event) bool {
@@ -120,7 +120,7 @@ func (f *Finder) OfNode(node, kind string) uint64 {
 	return seq
 }
 
-// ofZone reports whether the event is about a region or zone tag: "tag k8s-zone/us-west attached by …".
+// ofZone reports whether a tag of the event says where something is: "tag k8s-zone/us-west attached by …".
 func (f *Finder) ofZone(e event.Event) bool {
 	c := f.Topology().Spec.Categories
 	return strings.HasPrefix(e.Message, "tag "+c.Region+"/") || strings.HasPrefix(e.Message, "tag "+c.Zone+"/")
@@ -182,7 +182,7 @@ func (f *Finder) OfEviction(p *corev1.Pod) uint64 {
 	})
 }
 
-// evicts reports whether a taint evicts pods: of those that Kubernetes and the CCM add, most only keep new pods away.
+// evicts reports whether a taint takes pods from a node: of those that Kubernetes and the CCM put there, most only keep pods away.
 func evicts(key string) bool {
 	switch key {
 	case corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService:
@@ -209,8 +209,8 @@ func (f *Finder) OfComplaint(kind, name string) uint64 {
 	return f.Within(Ever, asked[kind], func(e event.Event) bool { return e.Object.Kind == kind && e.Object.Name == name })
 }
 
-// In tables of causes, effects of a fault without a separate event are written fault.injected/PREFIX and fault.healed/PREFIX:
-// the beginning and the end of a fault whose kind begins so.
+// In tables of causes, fault.injected/PREFIX and fault.healed/PREFIX stand for the effects of a fault that have no event: the
+// beginning and the end of a fault with a kind that begins so.
 
 // matchesAny reports whether the kind of an event is in a list of causes.
 func matchesAny(e event.Event, kinds []string) bool {

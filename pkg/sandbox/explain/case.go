@@ -17,7 +17,7 @@ import (
 
 // Around is what a case of any kind is seen in.
 type Around struct {
-	// Now is when the facts were gathered. Times are shown in its location.
+	// Now is when it was gathered. Times are printed in its location.
 	Now time.Time
 	// Events are all that the log remembers, oldest first.
 	Events []event.Event
@@ -54,7 +54,7 @@ type VCenter struct {
 	Calls []Call
 }
 
-// Call is a call that the CCM made, with the answer.
+// Call is a call that the CCM made, and its answer.
 type Call struct {
 	Time     time.Time
 	Method   string
@@ -108,7 +108,7 @@ func span(d time.Duration) string {
 // Patience is how long one source may take to answer.
 const Patience = 3 * time.Second
 
-// Asked is what a source answered, or why it did not. A nil pointer without an error means that no such object exists.
+// Asked is the answer of a source, or why it did not answer. A nil pointer without an error is an object that does not exist.
 type Asked[T any] struct {
 	Is  T
 	Err error
@@ -248,7 +248,7 @@ func (a Around) find(seq uint64) (event.Event, bool) {
 	return event.Event{}, false
 }
 
-// newest returns the newest event that matches; its Seq is 0 if no event matches.
+// newest returns the newest event that matches; its Seq is 0 for none.
 func (a Around) newest(match func(event.Event) bool) event.Event {
 	for _, e := range slices.Backward(a.Events) {
 		if match(e) {

@@ -127,7 +127,7 @@ func TestVolumeUnasked(t *testing.T) {
 	}
 }
 
-// The cause of a volume's event is shown with it, also if it is about another object.
+// An event of the volume is reported with its cause, which may be about any object.
 func TestHistory(t *testing.T) {
 	all := []event.Event{
 		{Seq: 1, Kind: "vm.powered-off", Object: event.Object{Kind: "VM", Name: "w1"}},

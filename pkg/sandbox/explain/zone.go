@@ -73,7 +73,7 @@ func (a Around) walk(q *question, m Machine, want config.Labels) placed {
 	if vc, ok := a.vcenter(m.VCenter); ok && vc.Categories.Err == nil && vc.Categories.Is != nil {
 		for _, category := range []string{want.Region, want.Zone} {
 			if !slices.Contains(vc.Categories.Is, category) {
-				q.saw("vCenter "+vc.Name, missing, "tag category "+category, "not found")
+				q.saw("vCenter "+vc.Name, missing, "tag category "+category, "does not exist")
 			}
 		}
 	}
@@ -282,7 +282,7 @@ func place(m Machine, want config.Labels) (p placed) {
 	return p
 }
 
-// spot identifies an object of one vCenter as far as a walk needs.
+// spot identifies an object of a vCenter during a walk.
 type spot struct{ kind, name, ref string }
 
 // tagsOf lists the tags of a category on an object, by name.

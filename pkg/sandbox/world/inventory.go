@@ -33,7 +33,7 @@ func Spec() vcenter.WatchSpec {
 	}}
 }
 
-// Inventory is what one vCenter reported. It implements [vcenter.Handler]; its other methods may be called from any
+// Inventory is the last state that a vCenter has reported. It implements [vcenter.Handler]; its other methods may be called from any
 // goroutine.
 type Inventory struct {
 	// VCenter is its name.
@@ -84,7 +84,7 @@ func (i *Inventory) Update(updates []vcenter.Update) {
 		}
 		object := i.objects[u.Ref]
 		if object == nil {
-			continue // modified after it left the view
+			continue // modified after it left, in the order of the updates
 		}
 		for _, c := range u.Changes {
 			object[c.Name] = compact(c.Name, c.Val)
@@ -105,7 +105,7 @@ func (i *Inventory) Update(updates []vcenter.Update) {
 // Synced implements [vcenter.Handler].
 func (i *Inventory) Synced() { i.setSynced(true) }
 
-// Lost implements [vcenter.Handler]. The last known facts stay.
+// Lost implements [vcenter.Handler]. The last state stays.
 func (i *Inventory) Lost(error) { i.setSynced(false) }
 
 func (i *Inventory) setSynced(synced bool) {
@@ -121,7 +121,7 @@ func (i *Inventory) Watched() bool {
 	return i.synced
 }
 
-// SetTags replaces the tags, and reports whether they changed.
+// SetTags replaces the tags. It returns false if they are the same as before.
 func (i *Inventory) SetTags(t Tags) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -62,7 +62,7 @@ func TestAround(t *testing.T) {
 		{vcenter.Modify, esx1, props{"name": "esx-9"}},
 		{vcenter.Leave, vm1, nil},
 	} {
-		var b told
+		var b batch
 		b.add(p.kind, p.ref, p.p)
 		i.Update(b)
 	}

@@ -21,7 +21,7 @@ type World struct {
 	nodes map[string]*corev1.Node
 }
 
-// Roles returns the role of a VM in the cluster ("" for none), and the state of its kubelet's process.
+// Roles returns the role of a VM in the cluster ("" for a VM that is no node), and the state of its kubelet.
 type Roles interface {
 	Role(VM) string
 	Process(VM) node.Process
@@ -32,7 +32,7 @@ func New(roles Roles, inventories ...*Inventory) *World {
 	return &World{inventories: inventories, roles: roles, nodes: map[string]*corev1.Node{}}
 }
 
-// SetNode replaces a Node object.
+// SetNode sets a Node object.
 func (w *World) SetNode(n *corev1.Node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

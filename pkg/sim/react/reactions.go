@@ -50,7 +50,7 @@ type Reactions struct {
 	dhcp *dhcp // nil: off
 }
 
-// Start enables the reactions of the topology in the vCenter of base, which must not serve yet. It returns nil if there are none;
+// Start enables the reactions of the topology in the vCenter of base, which must not serve yet. It returns nil without any;
 // a nil Reactions may be closed. The configuration of clusters shows what is enabled, and clients may change that later. Call
 // Close to end it.
 func Start(base *simulator.Context, opts Options) *Reactions {

@@ -22,7 +22,7 @@ func TestAnnouncement(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"", "no handler", "not registered, and kubelet does not say why"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"", "no handler", "not registered; kubelet gave no reason"}, told); diff != "" {
 		t.Error(diff)
 	}
 }

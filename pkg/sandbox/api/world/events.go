@@ -7,7 +7,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 )
 
-// Events returns the events that are kept, oldest first. The caller must not change the slice.
+// Events returns all events, or as many as are kept, oldest first. The caller must not change the slice.
 func (w *World) Events() []event.Event { return w.events }
 
 // Keep has the world forget all events but the newest n; with n <= 0 it keeps all, as a new world does. Slices that were

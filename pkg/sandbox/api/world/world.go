@@ -17,7 +17,7 @@ type World struct {
 	keep   int // how many events are kept; <= 0 for all
 	lost   uint64
 	synced bool
-	stale  map[Kind]map[string]bool // rows from before the stream began again
+	stale  map[Kind]map[string]bool // rows of before the stream began again
 }
 
 // New returns an empty world.
@@ -69,7 +69,7 @@ func (w *World) disorder(was, row Row, stays bool) {
 	w.sorted[k], w.newer[k] = nil, nil
 }
 
-// Again marks the stream as begun again: rows that it does not send before the next Synced are gone.
+// Again must be called when the stream begins again: rows that it does not repeat until it is synced are gone.
 func (w *World) Again() {
 	w.stale = map[Kind]map[string]bool{}
 	for kind, rows := range w.rows {
@@ -131,7 +131,7 @@ func (w *World) event(e event.Event, lost uint64) []Kind {
 	return []Kind{Event}
 }
 
-// Synced reports whether the stream has sent the whole initial state.
+// Synced reports whether the stream has sent all rows of its beginning.
 func (w *World) Synced() bool { return w.synced }
 
 // Lost counts the events that were missed.
@@ -150,7 +150,7 @@ func (w *World) Rows(k Kind) []Row {
 	case len(w.newer[k]) == 0:
 		return rows
 	default:
-		rows = slices.Clone(rows) // a caller may hold it
+		rows = slices.Clone(rows) // a caller may have it
 		for _, key := range w.newer[k] {
 			row := w.rows[k][key]
 			if i, ok := slices.BinarySearchFunc(rows, row, byName); ok {
