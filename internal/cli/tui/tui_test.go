@@ -98,7 +98,7 @@ func TestBadUsage(t *testing.T) {
 		{"--replay " + path + " --print --size 80x", report.Usage, `"80x" is not COLUMNSxLINES`},
 		{"--replay " + path + " --print --size 80x24x3", report.Usage, "is not COLUMNSxLINES"},
 		{"--replay " + path + " --print --size 0x24", report.Usage, "is not COLUMNSxLINES"},
-		{"--replay " + path + " --print --keys entr", report.Usage, `no key "entr"`},
+		{"--replay " + path + " --print --keys entr", report.Usage, `unknown key "entr"`},
 		{"--replay " + path + "x --print", report.Failure, "cannot be played"},
 		{"--replay " + noise + " --print", report.Failure, "cannot be played"},
 		{"worker-1", report.Usage, ""},
