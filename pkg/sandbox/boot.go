@@ -27,12 +27,13 @@ func (s *Sandbox) steps() []step {
 		Faults:      step{Name: "faults", Start: s.startFaults, Stop: s.faults.Close},
 		NodeWatch:   step{Name: "node watch", Start: s.watchNodes, Stop: s.unwatchNodes},
 		CloudConfig: step{Name: "cloud config", Start: s.config.Write, Stop: s.config.Stop},
-		CCM:         s.ccmStep(),
+		CCM:         step{Name: "cloud controller manager", Start: s.ccm.Start, Stop: s.ccm.Stop},
 		Nodes:       step{Name: "nodes", Start: s.startNodes, Stop: s.stopNodes},
-		Initialized: step{Name: "initialization", Start: s.waitCluster, Patient: true},
-		Healthy:     step{Name: "cloud controller manager healthy", Start: s.awaitCCM, Patient: true},
+		Initialized: step{Name: "initialization", Start: s.waitInitialized, Patient: true},
+		Healthy:     step{Name: "cloud controller manager healthy", Start: s.ccm.Wait, Patient: true},
 	}
 	if s.opts.CCM.None {
+		stock.CCM.Name = "no cloud controller manager"
 		stock.Initialized.Name = "nodes ready" // which is all where nothing initializes them
 	}
 	if s.opts.CSI.Enabled {
@@ -45,22 +46,6 @@ func (s *Sandbox) steps() []step {
 	all = append(all, s.ground.Steps(stock)...)
 	return slices.DeleteFunc(all, func(st step) bool { return st.Start == nil })
 }
-
-// ccmStep starts the cloud controller manager: as pods of a cluster that has pods, unless it is a program of this machine
-// that nobody has made an image of.
-func (s *Sandbox) ccmStep() step {
-	st := step{Name: "cloud controller manager", Start: s.startCCM, Stop: s.stopCCM}
-	switch {
-	case s.opts.CCM.None:
-		st.Name, st.Start = "no cloud controller manager", s.startNoCCM
-	case s.ccmDeployed():
-		st.Start = s.deployCCM
-	}
-	return st
-}
-
-// ccmDeployed reports whether the cloud controller manager runs as pods.
-func (s *Sandbox) ccmDeployed() bool { return s.facts.Pods && s.opts.CCM.withDefaults().asPods() }
 
 // boot starts the steps in order. It returns how many were begun, for [Sandbox.shutdown].
 func (s *Sandbox) boot(ctx context.Context, steps []step) (begun int, err error) {

@@ -54,7 +54,7 @@ func (s *Sandbox) configureForeignCSI(ctx context.Context, secret map[string][]b
 // foreignCSIConfig is what it is configured with: the users and passwords of a Secret, those that it has none of left empty; nil
 // for the vCenters' own.
 func (s *Sandbox) foreignCSIConfig(ctx context.Context, secret map[string][]byte) (deploy.Config, error) {
-	config, err := s.pods.config()
+	config, err := s.pods.Config()
 	if err != nil {
 		return config, err
 	}

@@ -59,7 +59,7 @@ func (s *Sandbox) inspector() *inspect.Inspector {
 // explainCCM adds how the cloud controller manager is, which is asked every second, and what it is configured with.
 func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 	for _, row := range s.componentRows() {
-		if s.ccms.find(row.Name) == nil {
+		if !s.ccm.Has(row.Name) {
 			continue
 		}
 		if w := s.proxies.Find(row.Name); w != nil && w.IsCut() {
@@ -70,8 +70,7 @@ func (s *Sandbox) explainCCM(a *explain.Around, subject string) {
 			a.CCMLog = linesAbout(child.LogTail(s.opts.Dir.Log(row.Name), 0), subject)
 		}
 	}
-	runs, _ := s.ccms.running()
-	a.Relabels = slices.ContainsFunc(runs.Args, func(arg string) bool {
+	a.Relabels = slices.ContainsFunc(s.ccm.Running().Args, func(arg string) bool {
 		return arg == "--relabel-zones" || arg == "--relabel-zones=true"
 	})
 	if s.facts.ReadOnly { // what a cloud controller manager of the sandbox's own would have: the cluster's is not looked for

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/csi/objects"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/csi"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
@@ -139,8 +140,8 @@ func (s *Sandbox) componentItems() []fault.Item {
 
 // account implements [fault.Kubernetes.Account].
 func (s *Sandbox) account(component string) (namespace, name string, err error) {
-	if component == ccmComponent {
-		return s.ccmNamespace(), ccmServiceAccount, nil
+	if component == ccm.Component {
+		return s.ccmNamespace(), ccm.ServiceAccount, nil
 	}
 	if name := csi.AccountOf(component); name != "" {
 		return objects.DefaultNamespace, name, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/ground/kind"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim"
@@ -42,7 +43,7 @@ func (s *Sandbox) newGround() ground.Ground {
 		return kind.New(k)
 	case c.InCluster != nil:
 		return incluster.New(incluster.Config{
-			Options: *c.InCluster, Sandbox: o.Name, Dir: dir, Socket: func() string { return o.Dir.SocketPath() }, Topology: o.Topology, Speed: o.Speed, CCM: ccmCommand, Host: h,
+			Options: *c.InCluster, Sandbox: o.Name, Dir: dir, Socket: func() string { return o.Dir.SocketPath() }, Topology: o.Topology, Speed: o.Speed, CCM: ccm.Command, Host: h,
 		})
 	case c.Existing != nil:
 		return existing.New(existing.Config{
@@ -54,10 +55,10 @@ func (s *Sandbox) newGround() ground.Ground {
 
 // kind is what kind makes the cluster of in that directory.
 func (o *Options) kind(dir string) kind.Config {
-	program := o.CCM.withDefaults()
+	program := o.CCM.WithDefaults()
 	return kind.Config{
 		Options: *o.Cluster.Kind, Name: o.Name, Dir: dir, Topology: o.Topology, Speed: o.Speed, Port: o.Port, RealVMs: o.Real != nil,
-		CCM: kind.CCM{Name: program.name(), Pods: program.asPods(), Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
+		CCM: kind.CCM{Name: program.Name(), Pods: program.HasImage(), Path: o.CCM.Program.Path, Manifest: o.CCM.Manifest},
 		CSI: o.CSI.Enabled, Sidecars: o.CSI.Sidecars, Foreign: o.CSI.Foreign, Logger: o.Logger,
 	}
 }
@@ -70,7 +71,7 @@ func KindPlan(ctx context.Context, o Options, dir string) (config []byte, steps 
 // standOn sets the ground, and what depends on it.
 func (s *Sandbox) standOn(g ground.Ground) {
 	s.ground, s.facts = g, g.Facts()
-	s.config = newCloudConfig(s)
+	s.setCCM()
 }
 
 // host is the sandbox as its ground uses it.
@@ -93,10 +94,11 @@ func (h host) StartControlPlane(spec child.Spec) *child.Child {
 }
 
 func (h host) CCMObjects() []runtime.Object {
-	c, meta := h.s.opts.CCM.withDefaults(), func(name string) metav1.ObjectMeta {
+	c, meta := h.s.opts.CCM.WithDefaults(), func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: h.s.ccmNamespace(), Name: name}
 	}
-	return append(h.s.ccmRights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
+	place := ccm.Place{Namespace: h.s.ccmNamespace(), Roles: h.s.facts.Namespace, Labels: h.s.facts.Labels}
+	return append(place.Rights(c, c.Replicas > 1), &corev1.ConfigMap{ObjectMeta: meta(cloudconfig.ConfigMap)}, &corev1.Secret{ObjectMeta: meta(cloudconfig.Secret)})
 }
 
 func (h host) ListenOn(addresses []string) { h.s.opts.Addresses = addresses }

@@ -16,12 +16,16 @@ import (
 )
 
 // waitInitialized waits until every VM that is to be a node, is on and was not stopped on purpose has become a node that
-// is ready and initialized; only ready, where nothing initializes nodes yet.
+// is ready and initialized; only ready, where nothing initializes nodes yet. Then it waits for the cloud controller manager.
 func (s *Sandbox) waitInitialized(ctx context.Context) error {
+	state := "initialized and ready"
 	if s.opts.CCM.None {
-		return s.awaitEach(ctx, "ready", "was ready", s.uninitialized, nil)
+		state = "ready"
 	}
-	return s.awaitEach(ctx, "initialized and ready", "was initialized and ready", s.uninitialized, nil)
+	if err := s.awaitEach(ctx, state, "was "+state, s.uninitialized, nil); err != nil {
+		return err
+	}
+	return s.ccm.Wait(ctx)
 }
 
 // awaitEach waits until left names no more nodes, of so many in all; are and was say what the others are. However many there

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
@@ -44,8 +43,8 @@ func (p *pods) find(component string) (deploy.Change, bool) {
 	return c, ok
 }
 
-// config is what the cloud controller manager and the driver are configured with.
-func (p *pods) config() (deploy.Config, error) {
+// Config is what the cloud controller manager and the driver are configured with.
+func (p *pods) Config() (deploy.Config, error) {
 	ca, err := os.ReadFile(p.s.vcenterCA())
 	if err != nil {
 		return deploy.Config{}, err
@@ -94,7 +93,6 @@ func (s *Sandbox) stopPods(ctx context.Context) error {
 		return nil
 	}
 	err := s.background.End(ctx, podWatch)
-	s.ccms.tell(func() { s.ccms.stopped = true }) // who waits for one to become healthy does not any more
 	s.pods.Close()
 	return err
 }
@@ -108,9 +106,4 @@ func (s *Sandbox) keepLog(ctx context.Context, component string) {
 	if err != nil && ctx.Err() == nil {
 		s.opts.Logger.Error("log of a pod", "component", component, "err", err)
 	}
-}
-
-// isCCM tells whether a component is a cloud controller manager.
-func isCCM(component string) bool {
-	return component == ccmComponent || strings.HasPrefix(component, ccmComponent+"-")
 }

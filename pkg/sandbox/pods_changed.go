@@ -1,14 +1,12 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/cluster/deploy"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 )
 
@@ -27,34 +25,10 @@ func (s *Sandbox) podChanged(c deploy.Change) {
 		s.background.Run(podWatch, func(ctx context.Context) { s.keepLog(ctx, c.Component) })
 	}
 	s.components.SetPod(c)
-	if isCCM(c.Component) {
-		s.ccmPodChanged(c)
+	if p, ok := s.ccm.(*ccm.Pods); ok && ccm.IsReplica(c.Component) {
+		p.Changed(c)
 	}
 	s.notePod(was, c)
-}
-
-// ccmPodChanged keeps what is known of a cloud controller manager.
-func (s *Sandbox) ccmPodChanged(c deploy.Change) {
-	s.ccms.tell(func() {
-		at := slices.IndexFunc(s.ccms.list, func(r *replica) bool { return r.name == c.Component })
-		if c.State == deploy.Gone {
-			if at >= 0 {
-				s.ccms.list = slices.Delete(s.ccms.list, at, at+1)
-			}
-			return
-		}
-		if at < 0 {
-			s.ccms.list = append(s.ccms.list, &replica{name: c.Component, since: time.Now()})
-			at = len(s.ccms.list) - 1
-		}
-		r := s.ccms.list[at]
-		r.healthy, r.exits, r.since = c.Ready, c.Restarts, cmp.Or(c.Started, r.since)
-		r.ill = "not ready"
-		if c.State != deploy.Running {
-			r.ill, r.last = cmp.Or(c.Reason, string(c.State)), components.PodText(c)
-		}
-	})
-	s.components.Changed(c.Component)
 }
 
 // notePod writes down what a person would notice, as of a process of the sandbox.
@@ -71,9 +45,9 @@ func (s *Sandbox) notePod(was, is deploy.Change) {
 		e.Level, e.Kind, e.Message = event.Error, "child.exited", components.PodText(is)
 	case is.State == deploy.Gone && was.State != deploy.Gone:
 		e.Kind, e.Message = "child.stopped", is.Component+": its pod is gone"
-	case is.State == deploy.Running && is.Ready && !was.Ready && isCCM(is.Component):
+	case is.State == deploy.Running && is.Ready && !was.Ready && ccm.IsReplica(is.Component):
 		e.Kind, e.Message = "ccm.healthy", is.Component+": healthy"
-	case is.State == deploy.Running && !is.Ready && was.Ready && isCCM(is.Component):
+	case is.State == deploy.Running && !is.Ready && was.Ready && ccm.IsReplica(is.Component):
 		e.Level, e.Kind, e.Message = event.Warning, "ccm.unhealthy", is.Component+": not ready"
 	default:
 		return

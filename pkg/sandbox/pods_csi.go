@@ -15,7 +15,7 @@ func (s *Sandbox) deployCSI(ctx context.Context) error {
 	if s.opts.CSI.Foreign != nil {
 		return s.deployForeignCSI(ctx)
 	}
-	config, err := s.pods.config()
+	config, err := s.pods.Config()
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sim/fault"
 )
 
@@ -143,4 +145,31 @@ func (p processes) note(t *supervised, level event.Level, kind, message string) 
 		Plane: event.PlaneSandbox, Level: level, Kind: kind, Object: t.object, Cause: p.cause(t),
 		Message: t.name + ": " + message,
 	})
+}
+
+// replicas returns the number of processes of a component that the sandbox keeps running. It is 0 for an unknown component, and for
+// a kubelet whose VM is off.
+func (s *Sandbox) replicas(component string) int {
+	switch {
+	case component == ccm.Component:
+		return s.ccm.Count()
+	case strings.HasPrefix(component, "node/"):
+		if t, err := s.supervised(component); err != nil || !t.alive() {
+			return 0
+		}
+	case s.childOf(component) == nil:
+		return 0
+	}
+	return 1
+}
+
+// scale changes the number of processes of a component.
+func (s *Sandbox) scale(ctx context.Context, component string, replicas int) error {
+	switch {
+	case s.replicas(component) == replicas:
+		return nil
+	case component == ccm.Component:
+		return s.ccm.Scale(ctx, replicas)
+	}
+	return fmt.Errorf("component %q: cannot be scaled to %d", component, replicas)
 }

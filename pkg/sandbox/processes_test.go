@@ -17,8 +17,28 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/event"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/node"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/world"
 )
+
+// sleepingCCM is one cloud controller manager.
+type sleepingCCM struct {
+	ccm.Manager
+	child *child.Child
+}
+
+func (c *sleepingCCM) Has(component string) bool { return component == ccm.Component }
+
+func (c *sleepingCCM) Count() int { return 1 }
+
+func (c *sleepingCCM) Child(component string) *child.Child {
+	if c.Has(component) {
+		return c.child
+	}
+	return nil
+}
+
+func (c *sleepingCCM) Stop(ctx context.Context) error { return c.child.Stop(ctx) }
 
 // running returns a sandbox with a control plane, a cloud controller manager and the kubelet of worker-1, all of which are
 // programs that sleep, and an API server's address at which nobody answers.
@@ -36,9 +56,9 @@ func running(t *testing.T) *Sandbox {
 	s.mu.Lock()
 	s.controlPlane = child.Start(sleep(embedded.Component), s.components.Notify)
 	s.mu.Unlock()
-	s.ccms.mu.Lock() // its child tells of itself at once, and whoever hears it looks
-	s.ccms.list = []*replica{{name: ccmComponent, child: child.Start(sleep(ccmComponent), s.components.Notify)}}
-	s.ccms.mu.Unlock()
+	one := &sleepingCCM{Manager: s.ccm}
+	s.ccm = one // before the child notifies the components, which ask s.ccm
+	one.child = child.Start(sleep(ccm.Component), s.components.Notify)
 
 	v := world.VM{VM: api.VM{VCenter: "vc", Name: "worker-1"}}
 	v.Ref.Value = "vm-1"
@@ -52,14 +72,14 @@ func running(t *testing.T) *Sandbox {
 	s.nodes.vms[key], s.nodes.bound["worker-1"] = m, bound{key: key, vcenter: "vc", vm: "worker-1"}
 	s.nodes.mu.Unlock()
 	m.node.Observe(node.Machine{Exists: true, Power: node.On, BootTime: time.Now(), GuestUp: true, Hostname: "worker-1"})
-	for _, component := range []string{ccmComponent, s.nodes.wire(m)} {
+	for _, component := range []string{ccm.Component, s.nodes.wire(m)} {
 		if _, err := s.proxies.Addr(component); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, stop := range []func(context.Context) error{s.stopNodes, s.stopCCM, s.controlPlane.Stop} {
+		for _, stop := range []func(context.Context) error{s.stopNodes, s.ccm.Stop, s.controlPlane.Stop} {
 			if err := stop(ctx); err != nil {
 				t.Error(err)
 			}
@@ -129,7 +149,7 @@ func told(t *testing.T, s *Sandbox, after uint64, object, last string) (list []s
 	}
 }
 
-var slept = map[string]string{embedded.Component: embedded.Component, ccmComponent: ccmComponent, "node/worker-1": "worker-1"}
+var slept = map[string]string{embedded.Component: embedded.Component, ccm.Component: ccm.Component, "node/worker-1": "worker-1"}
 
 func TestKill(t *testing.T) {
 	for component, object := range slept {
@@ -207,7 +227,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestCutAndMend(t *testing.T) {
-	for _, component := range []string{ccmComponent, "node/worker-1"} {
+	for _, component := range []string{ccm.Component, "node/worker-1"} {
 		t.Run(component, func(t *testing.T) {
 			s := running(t)
 			p, after := s.processes(), s.log.Last()

@@ -130,7 +130,7 @@ func (s *Sandbox) componentRows() []api.Component {
 
 // describe adds what others than their supervisor know of components.
 func (s *Sandbox) describe(list []api.Component) {
-	s.ccms.describe(list)
+	s.ccm.Describe(list)
 	stopped := s.nodes.stopped()
 	for i := range list {
 		if p, ok := stopped[list[i].Name]; ok {

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/api"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/background"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/causality"
+	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/ccm"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/cloudconfig"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/components"
 	"github.com/vsphere-sandbox/vsphere-sandbox/pkg/sandbox/control"
@@ -70,7 +70,7 @@ type Sandbox struct {
 	world        *world.World
 	nodes        *nodes
 	light        *lightNodes
-	ccms         ccms
+	ccm          ccm.Manager
 	config       *cloudconfig.Config
 	csi          *csi.Driver
 	components   *components.Registry
@@ -124,8 +124,8 @@ func New(opts Options) *Sandbox {
 	s.standOn(g)
 	s.csi = &csi.Driver{
 		Log: s.log, Causes: s.causes, Dir: opts.Dir, Speed: opts.Speed, Topology: opts.Topology, Sidecars: opts.CSI.Sidecars,
-		Env:         func() []string { return withoutProviderVariables(os.Environ()) },
-		CloudConfig: s.config.File, SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
+		Env:         ccm.Environ,
+		CloudConfig: s.config.File, Args: opts.callTimeout(), SecretNamespace: cloudconfig.Namespace, SecretName: cloudconfig.Secret,
 		Cluster: func() cluster.Cluster { return s.cluster }, Components: s.components, Proxies: &s.proxies, Tokens: &s.tokens, Background: &s.background,
 		World: func() *world.World { return s.world },
 		Light: func(v world.VM) bool { return s.light.has(v) },
@@ -135,9 +135,6 @@ func New(opts Options) *Sandbox {
 			}
 			return ""
 		},
-	}
-	if opts.Real != nil {
-		s.csi.Args = []string{realCallTimeout()}
 	}
 	s.light = newLightNodes(s)
 	s.nodes = newNodes(s)

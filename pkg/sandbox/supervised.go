@@ -72,7 +72,7 @@ func (s *Sandbox) childOf(name string) *child.Child {
 		if c := s.csi.Find(name); c != nil {
 			return c
 		}
-		return s.ccms.child(name)
+		return s.ccm.Child(name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -146,10 +146,8 @@ func (c *Config) RenderFile() ([]byte, error) {
 // Secret begin with it.
 func (c *Config) Host(vcenter string) string {
 	if c.Pods != nil {
-		if p := c.Pods(); p != nil {
-			if host := p.Host(vcenter); host != "" {
-				return host
-			}
+		if host := c.Pods().Host(vcenter); host != "" {
+			return host
 		}
 	}
 	if vc := c.VCenters().Find(vcenter); vc != nil {
